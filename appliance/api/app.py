@@ -1,4 +1,4 @@
-"""The application: the route table, and how Sanic serves it."""
+"""The route table, and the Sanic application that serves it."""
 
 from __future__ import annotations
 

@@ -37,13 +37,14 @@ REACH: Mapping[Role, frozenset[Role]] = {
     Role.AUTOMATION: frozenset(Role),
     Role.HOOK: frozenset({Role.HOOK}),
 }
-"""For each role that a route can require, the roles of keys that may use the route."""
+"""Maps a route's required role to the roles of keys that may use the route."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
-    """The holder of a valid token; `key` is the stored key, None for a configured master key.
+    """The sender of an authorized request.
 
-    If it `is_on_box`, the request came over the control socket, from root or the hub's own user, and needs no key.
+    `key` is the stored key, None for a configured master key. If `is_on_box`, the request came over the control
+    socket from root or the hub's user, and needs no key.
     """
 
     key_id: str
@@ -52,7 +53,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     is_on_box: bool = False
 
     def require(self, role: Role, hook: str | None = None) -> None:
-        """Raise `Forbidden` if this principal may not use a route that requires the role, or not this hook."""
+        """Raise `Forbidden` if this principal may not use a route with this role, or may not call this hook."""
         is_other_hook = self.role is Role.HOOK and (self.key is None or self.key.hook != hook)
         if role not in REACH[self.role] or is_other_hook:
             raise Forbidden("insufficient permissions")
@@ -63,18 +64,18 @@ ON_BOX = Principal(key_id="control socket", role=Role.ADMIN, is_on_box=True)
 
 
 MAX_WAITING_CHECKS = 8
-"""The maximum number of different tokens for one key that may wait to be checked; one more raises
+"""Maximum number of different tokens for one key that may wait for a check. A further token raises
 `TooManyChecks`."""
 
 Find = Callable[[str], Key | None]
-"""Returns the key with this name; the same object until the key is revoked, then None."""
+"""Returns the key with this name. Always returns the same object, until the key is revoked; then returns None."""
 
 
 class Authenticator:
-    """Turns tokens into principals. A verified token is cached until its key is revoked.
+    """Finds the principals of tokens. A verified token is cached until its key is revoked.
 
-    The cache stores keyed digests instead of tokens, so that the duration of a look-up reveals nothing about a
-    token. A configured master key replaces the stored one. Use an authenticator only from one event loop.
+    The cache stores keyed digests instead of tokens, so that the duration of a look-up reveals nothing about a token.
+    A configured master key replaces the stored master key. Use an authenticator in one event loop only.
     """
 
     def __init__(
@@ -109,8 +110,8 @@ class Authenticator:
         return await self._verify(token, digest)
 
     def recheck(self, principal: Principal | None) -> None:
-        """Raise `Unauthenticated` if the principal's key has been revoked; accept None, the principal of public
-        routes."""
+        """Raise `Unauthenticated` if the principal's key has been revoked. None, the principal of public routes, is
+        always valid."""
         if principal is not None and not self.is_valid(principal):
             raise Unauthenticated("authentication required")
 
@@ -147,7 +148,7 @@ class Authenticator:
             self._first_used(principal.key_id)
 
     async def _check(self, key: Key, token: str, digest: bytes) -> bool:
-        """Return whether the token is the key's; concurrent requests with the same token share one check."""
+        """Return whether the token belongs to the key. Concurrent requests with the same token share one check."""
         question = (key.token_hash, digest)
         if question not in self._checks:
             if self._waiting[key.id] >= MAX_WAITING_CHECKS:
@@ -160,7 +161,7 @@ class Authenticator:
 
     def _finish_check(self, key_id: str, question: tuple[str, bytes], done: asyncio.Future[bool]) -> None:
         if not done.cancelled():
-            done.exception()  # The result is retrieved here, because the request may have been cancelled.
+            done.exception()  # retrieve the error here, because the waiting request may have been cancelled
         del self._checks[question]
         self._waiting[key_id] -= 1
         if not self._waiting[key_id]:

@@ -1,4 +1,4 @@
-"""Bodies of requests, read within the limits of size, time, and memory."""
+"""Reads request bodies within limits of size, time, and memory."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from appliance.errors import MalformedRequest, Overloaded, TooLarge, TooSlow, Un
 
 
 class Bodies:
-    """Reads the bodies of requests within the limits. `held` is the number of bytes of all incomplete bodies."""
+    """Reads request bodies within the limits. `held` is the number of received bytes of all incomplete bodies."""
 
     def __init__(self, limits: ApiLimits) -> None:
         self._limits = limits
         self.held = 0
 
     async def read_json(self, request: Request, max_bytes: int, instead: bytes = b"") -> Any:
-        """Return the body as JSON, whatever its Content-Type; if there is no body, parse `instead`.
+        """Parse the body as JSON, regardless of the Content-Type.
 
-        Raises the errors of `read`, or `MalformedRequest`.
+        Without a body, parse `instead`. Raises the errors of `read`, or `MalformedRequest`.
         """
         body = await self.read(request, max_bytes) or instead
         if not body and "content-length" not in request.headers:
@@ -31,9 +31,10 @@ class Bodies:
         return parse_json(body)
 
     async def read(self, request: Request, max_bytes: int) -> bytes:
-        """Return the body, at most `max_bytes` and `limits.body_bytes` of it; empty if there is no body.
+        """Return the body.
 
-        Raises `TooLarge`, `UnknownContentCoding`, `Overloaded`, or `TooSlow` after `limits.body_secs`.
+        Return empty bytes without a body. Raises `TooLarge` for more than `max_bytes` or `limits.body_bytes`,
+        `UnknownContentCoding`, `Overloaded`, or `TooSlow` after `limits.body_secs`.
         """
         exchange, limits = exchange_of(request), self._limits
         if not exchange.request_body:
@@ -61,7 +62,7 @@ class Bodies:
         return body
 
     async def _read(self, exchange: StrictHttp1, limit: int) -> bytes | None:
-        """Return the body; None if it is too large."""
+        """Return the body, or None if the body is too large."""
         body = bytearray()
         if exchange.request_bytes_left > limit:
             return None

@@ -73,7 +73,7 @@ CODES: Mapping[str, Code] = {
         503, "The store cannot save the change; nothing has changed. Try again.", {"Retry-After": "10"}
     ),
 }
-"""Every code that the body of an error may hold."""
+"""Every code that an error's body can contain."""
 
 SANIC_CODES: Mapping[int, str] = {
     400: "invalid_request",
@@ -87,5 +87,5 @@ SANIC_CODES: Mapping[int, str] = {
 
 
 def status_of(error: errors.LaresError) -> int:
-    """Return the HTTP status for the error's code; 500 for a code without a status."""
+    """Return the HTTP status for the error's code. Return 500 for a code without a status."""
     return CODES[error.code if error.code in CODES else "internal"].status

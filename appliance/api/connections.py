@@ -1,4 +1,4 @@
-"""The connections of each client: how many may be open, and which one is closed to make room for a new one."""
+"""Limits the open connections of each client, and closes idle connections to make room for new connections."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable
 from typing import Protocol
 
 MAX_EMPTY_CONNECTIONS = 600
-"""The maximum number of recent connections of one peer that ended without a request; only a flood exceeds it."""
+"""Maximum number of a peer's recent connections without a request. Only a flood exceeds this number."""
 
 EMPTY_CONNECTIONS_EXPIRED_PER_SEC = 300.0
-"""The number of a peer's connections without a request that expire each second."""
+"""The number of a peer's counted connections without a request that are forgotten per second."""
 
 
 class Closable(Protocol):
-    """A connection that may be closed to make room for another one."""
+    """A connection that can be closed to make room for a new connection."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether the connection waits for a request.
+        """Whether the connection is waiting for a request.
 
         A WebSocket, or a connection with a request in progress, is not idle.
         """
@@ -30,11 +30,11 @@ class Closable(Protocol):
 class Connections:
     """Counts the open connections of each peer, an IP address. `refused` and `evicted` are counts since the start.
 
-    `capacity` is the maximum number of all peers together, `per_peer` the maximum number of one peer. If the
-    capacity is used up, the peer with the most connections loses its longest idle connection. A peer with more than
-    half of the capacity is refused instead. A peer that repeatedly opens and closes connections without a request is
-    refused too, which costs a tenth of serving it. `now` returns monotonic seconds. Connections of a peer that
-    `is_proxy` are unlimited: each counts for the client that sent the last request over it.
+    `capacity` is the maximum number of connections of all peers together, `per_peer` the maximum number of one peer.
+    At full capacity, the peer with the most connections loses its longest idle connection. A peer with more than half
+    of the capacity is refused instead. A peer that repeatedly opens and closes connections without a request is also
+    refused, because a refusal costs a tenth of a served connection. `now` returns monotonic seconds. Connections of a
+    peer that `is_proxy` are unlimited: each of them counts for the client that sent the connection's last request.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class Connections:
         self.count = 0
 
     def find_refusal(self, peer: str) -> str | None:
-        """Return why this peer may not open another connection, or None. Count the refusal. An idle connection may
-        be closed to make room."""
+        """Return the reason why this peer may not open a further connection, or None. Count the refusal. This call
+        may close an idle connection to make room."""
         refusal = self._find_refusal(peer, len(self._open.get(peer, ())))
         self.refused += refusal is not None
         return refusal
@@ -73,21 +73,21 @@ class Connections:
         return None if is_free else "the limit for all addresses is reached (api.max_connections)"
 
     def add(self, peer: str, connection: Closable) -> None:
-        """Count the connection, which `find_refusal` did not refuse."""
+        """Count a connection that `find_refusal` has allowed."""
         self._open.setdefault(peer, OrderedDict())[connection] = None
         self._without_request.add(connection)
         self.count += 1
 
     def refresh(self, peer: str, connection: Closable) -> None:
-        """Mark the connection as the last of its peer's connections to be closed, because it has just received a
-        request."""
+        """Mark the connection as the peer's most recently used connection, which will be closed last."""
         self._without_request.discard(connection)
         held = self._open.get(peer)
         if held is not None and connection in held:
             held.move_to_end(connection)
 
     def hand_over(self, peer: str, client: str, connection: Closable) -> bool:
-        """Count the peer's connection for the client from now on; return false if the client already has too many."""
+        """From now on, count the proxy's connection for the client. Return false if the client already has too many
+        connections."""
         if peer == client or connection not in self._open.get(peer, ()):
             return True
         if len(self._open.get(client, ())) >= self._per_peer:
@@ -100,7 +100,7 @@ class Connections:
         return True
 
     def remove(self, peer: str, connection: Closable) -> None:
-        """Stop counting the connection; ignore unknown ones."""
+        """Stop counting the connection. Ignore an unknown connection."""
         held = self._open.get(peer)
         if held is None or connection not in held:
             return
@@ -113,8 +113,7 @@ class Connections:
             del self._open[peer]
 
     def _count_empty(self, peer: str, more: int) -> float:
-        """Count `more` connections of the peer that ended without a request. Return the number of such connections
-        that have not expired."""
+        """Count `more` connections of the peer that ended without a request. Return the peer's present count."""
         now = self._now()
         expired = EMPTY_CONNECTIONS_EXPIRED_PER_SEC * (now - self._expired_at)
         if expired >= 1:
@@ -128,7 +127,8 @@ class Connections:
         return {"open": self.count, "refused": self.refused, "evicted": self.evicted}
 
     def _evict(self) -> bool:
-        """Close one idle connection of the peer that has the most; return false if none of them is idle."""
+        """Close an idle connection of the peer with the most connections. Return false if this peer has no idle
+        connection."""
         peer = max(self._open, key=lambda each: len(self._open[each]))
         for connection in self._open[peer]:
             if connection.is_idle:

@@ -1,4 +1,4 @@
-"""CORS: which web pages of other origins may read responses in a browser."""
+"""CORS: allows web pages of configured origins to read responses in a browser."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sanic import HTTPResponse, Request
 from appliance.api.responses import no_content
 
 ALLOWED_HEADERS = "authorization, content-type"
-"""Request headers that a page may send in addition to the CORS-safelisted ones."""
+"""Request headers that a page may send in addition to the CORS-safelisted headers."""
 
 
 EXPOSED_HEADERS = "Retry-After"
-"""Response headers that a page may read in addition to the CORS-safelisted ones."""
+"""Response headers that a page may read in addition to the CORS-safelisted headers."""
 
 
 PREFLIGHT_MAX_AGE_SECS = 600
@@ -27,9 +27,9 @@ class Cors:
         self._methods = ", ".join(sorted(set(methods)))
 
     def preflight(self, request: Request) -> HTTPResponse | None:
-        """Return the response to a preflight of an allowed origin; None for every other request.
+        """Return the response to a preflight from an allowed origin.
 
-        The response is the same for every path, even an unknown one.
+        Return None for every other request. The response is the same for every path, including unknown paths.
         """
         if request.method != "OPTIONS" or "access-control-request-method" not in request.headers:
             return None
@@ -42,7 +42,7 @@ class Cors:
         return response
 
     def add_headers(self, request: Request, response: HTTPResponse) -> HTTPResponse:
-        """Return the response, with the CORS headers that its origin needs."""
+        """Return the response with the CORS headers for the request's origin."""
         if self._origins is not None:
             varies = response.headers.get("vary")
             response.headers["vary"] = "Origin" if varies is None else f"{varies}, Origin"
@@ -52,7 +52,7 @@ class Cors:
         return response
 
     def _origin_of(self, request: Request) -> str | None:
-        """Return the origin of the request, if it is an allowed one."""
+        """Return the request's origin, or None if the origin is not allowed."""
         if self._origins is None:
             return None
         stated = request.headers.getall("origin", [])

@@ -1,6 +1,6 @@
 """Tokens of keys: their form, their hashes, and the hints of the hashes.
 
-Tokens are hashed with argon2id and checked on a thread, so that the loop is not blocked.
+Tokens are hashed with argon2id and checked on a thread, so that the event loop is not blocked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KeyToken(Redacted, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(text: str) -> KeyToken | None:
-        """Return the token in this text; None if the text has another form."""
+        """Return the token in this text, or None if the text is not a token."""
         match = _FORM.fullmatch(text)
         return None if match is None else KeyToken(key_id=match[1], text=text)
 
@@ -42,9 +42,9 @@ class KeyToken(Redacted, frozen=True, kw_only=True):
 
 
 class Hasher:
-    """Hashes and checks tokens on a separate thread, one at a time, so that all of them together need 12 MiB.
+    """Hashes and checks tokens on a separate thread, one token at a time, to limit the memory to 12 MiB.
 
-    Both methods raise `AuthenticationUnavailable` if the system has no memory or no thread left.
+    Both methods raise `AuthenticationUnavailable` if the system lacks memory or threads.
     """
 
     def __init__(self) -> None:
@@ -79,8 +79,8 @@ def _argon2id() -> Any:
 
 
 def hash_token(text: str) -> str:
-    """Return the hash of a token, for storage. The hash takes about 30 ms and 12 MiB, so never compute it on the
-    loop."""
+    """Return the hash of a token, for storage. A hash takes about 30 ms and 12 MiB, so never call this function on
+    the event loop."""
     from argon2.exceptions import Argon2Error
 
     try:
@@ -92,13 +92,13 @@ def hash_token(text: str) -> str:
 
 
 def hint_of(text: str) -> str:
-    """Return the hint that is stored with the hash of a token: 32 bits of a digest of the token. With the hint, most
-    wrong tokens are rejected without computing a hash."""
+    """Return 32 bits of a digest of the token, which are stored with the token's hash. With this hint, the hub
+    rejects most wrong tokens without computing a hash."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4, person=b"lares-key-hint").hexdigest()
 
 
 def is_hash(text: str) -> bool:
-    """Return whether this could be a result of `hash_token`."""
+    """Return whether the text has the form of a `hash_token` result."""
     from argon2 import Type, extract_parameters
     from argon2.exceptions import InvalidHashError
 
@@ -128,6 +128,6 @@ def matches(stored_hash: str, text: str) -> bool:
 
 
 def bearer_of(header: str | None) -> str | None:
-    """Return the token of an `Authorization` header, or None; the scheme may be in upper or lower case."""
+    """Return the token in an `Authorization` header, or None. Ignore the case of the scheme."""
     scheme, _, token = (header or "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None

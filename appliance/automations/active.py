@@ -17,7 +17,7 @@ from appliance.lua.catalog import Asset
 
 
 def wait_key(trigger: DeviceTrigger) -> str:
-    """Return an identifier for a trigger's meaning. The identifier is the same after reloads and restarts."""
+    """Return an identifier that is equal for triggers with the same meaning, even after reloads and restarts."""
     stated = state_fields(trigger)
     if trigger.devices.ids:
         stated["device_id"] = sorted(trigger.devices.ids)
@@ -29,7 +29,7 @@ def hash_text(text: str) -> str:
 
 
 class Wait(Struct, kw_only=True):
-    """A running wait: when the timer ends, the match fires."""
+    """A running wait. When the timer ends, `match` fires."""
 
     match: Match
     timer: TimerHandle
@@ -55,11 +55,11 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The key of the trigger's stored waits. The key is empty if the trigger has no devices."""
+        """The storage key of the trigger's waits. The key is empty for triggers without devices."""
         return wait_key(self.trigger) if isinstance(self.trigger, DeviceTrigger) else ""
 
     def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:
-        """Return whether this trigger can continue, with its waits and schedule, as `trigger` of the reloaded
+        """Return whether this trigger's waits and schedule continue for `trigger`, which comes from a reloaded
         file."""
         if self.resumes != resumes:
             return False
@@ -71,4 +71,4 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
 
 Fire = Callable[[ActiveTrigger, Match], None]
-"""Runs the automation of a trigger that matched."""
+"""Runs the automation after a trigger's match."""

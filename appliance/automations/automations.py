@@ -1,4 +1,4 @@
-"""The automations as a whole: combines their parts for the API and the command line."""
+"""Combines the parts of automations for the API and the command line."""
 
 from __future__ import annotations
 
@@ -37,14 +37,13 @@ log = logging.getLogger("automations")
 
 
 NOT_YET_ON = "it is off in its file: edit the file, then switch it on"
-"""Why an automation with `enabled = false` in its file is off until someone switches it on."""
+"""The explanation for an automation that is off because its file contains `enabled = false`."""
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """One automation with its state. `last_run`, `last_status`, and `last_error` outlive a restart. `running` is the
-    number of current executions. Only `list_timed_views` sets `next_run` and `last`, the newest execution since the
-    start.
-    """
+    """An automation with its state, for the API. `last_run`, `last_status`, and `last_error` survive a restart.
+    `running` is the number of current executions. `last` is the newest execution since the start. Only
+    `list_timed_views` sets `next_run` and `last`."""
 
     definition: AutomationDefinition
     is_enabled: bool
@@ -57,9 +56,9 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Automations(ExecutableFiles[AutomationDefinition]):
-    """The automations of a catalog. The triggers are active while the context is entered.
+    """The automations of a catalog. Triggers are active inside the context.
 
-    If not `is_armed`, no trigger is active until a reload. Methods raise `NotFound` for an unknown id.
+    Without `is_armed`, triggers become active only after a reload. Methods raise `NotFound` for an unknown id.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         await self._stack.aclose()
 
     def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
-        """Hold all timers and schedules until every adapter has started. Before that, devices would be offline."""
+        """Delay all timers and schedules until every adapter has started, because devices are offline before."""
         if have_started():
             return
         release = self.engine.hold_schedules()
@@ -142,12 +141,12 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return await self._decider.run_by_hand(self.catalog.get(id_), event)
 
     async def validate(self, id_: str) -> View:
-        """Read the automation's file from the disk now. Raise `ConfigFailed` with the file's faults."""
+        """Check the automation's file on the disk. Raise `ConfigFailed` with the file's faults."""
         asset = await self.catalog.read(id_)
         return self._view(asset.definition)
 
     def list_next(self, id_: str) -> list[datetime]:
-        """Return at most ten future times of the automation, in order."""
+        """Return the automation's next ten times at most, in order."""
         self.catalog.get(id_)
         return self.engine.list_next(id_)
 
@@ -175,8 +174,8 @@ def catalog_of(
     known: Callable[[], HomeNames] | None = None,
     surroundings: Surroundings | None = None,
 ) -> Catalog[AutomationDefinition]:
-    """Return the catalog of the automations in the section's folder, without loading it. Names that are not `known`
-    get a warning."""
+    """Return an unloaded catalog of the automations in the section's folder. Names that are not `known` get a
+    warning."""
     default_max = settings.runner.default_max_concurrent
     find_warnings = None if known is None else lambda definition: known().warnings_of(definition)
     inspect = None if known is None else lambda source: known().inspect(source)

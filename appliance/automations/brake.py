@@ -1,7 +1,8 @@
 """The brake pauses an automation that triggers itself repeatedly, directly or through other automations. For each
-thing that an execution changes, the brake stores the automations that caused the change. If the thing triggers an
-automation, the stored automations are the cause. An automation is the cause of an attribute's change only if the
-attribute takes the commanded value next, before any other command or value. Actions by people are never paused."""
+attribute, variable, or other subject that an execution changes, the brake stores the automations that caused the
+change. If the subject triggers an automation, the stored automations are the cause. An automation causes an
+attribute's change only if the attribute's next value is the commanded value, without another command before. Actions
+by people are never paused."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from appliance.home.values import Value
 PAUSE_SECS = 60.0
 
 MAX_SLOW_RUNS, SLOW_SECS = 30, 300.0
-"""An automation is also paused if it caused `MAX_SLOW_RUNS` of its runs within `SLOW_SECS`."""
+"""An automation is also paused after it has caused `MAX_SLOW_RUNS` of its own runs within `SLOW_SECS`."""
 
 log = logging.getLogger("automations")
 
@@ -29,7 +30,7 @@ _NO_CAUSES: frozenset[str] = frozenset()
 
 
 class _BrakeRecord(Struct):
-    """The times of runs that an automation caused itself, the causes of its latest execution, and the end of its
+    """The times of the runs that the automation caused itself, the causes of its latest execution, and the end of its
     pause."""
 
     runs: deque[float] = field(default_factory=deque)
@@ -52,9 +53,8 @@ class Brake:
         bus.listen(self._on_event, CommandStarted, DeviceStateChanged)
 
     def note_effect(self, source: str, kind: str, name: str) -> None:
-        """Record that an execution (`automation:x` or `scene:x`) now changes this thing. If an automation runs a
-        scene, the automation is the cause of the scene's effects.
-        """
+        """Record that an execution (`automation:x` or `scene:x`) is changing the subject of this kind and name. If an
+        automation runs a scene, the automation causes the scene's effects."""
         causes, now = self._causes_behind(source), self._clock.monotonic()
         if not causes:
             return
@@ -64,7 +64,7 @@ class Brake:
         self._note(kind, name, causes)
 
     def note_invoke(self, source: str, payload: Mapping[str, Value]) -> None:
-        """Record the execution as the cause of the values and events that the operation's payload sets, as after a
+        """Record the execution as the cause of the values and events in the operation's payload, as after a
         command."""
         device_id, attributes = str(payload.get("device_id")), payload.get("attributes")
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
@@ -80,7 +80,7 @@ class Brake:
             self._on_change(event)
 
     def _expect(self, source: str, name: str, matcher: Matcher) -> None:
-        """Store the commanded value of an attribute in place of an earlier one."""
+        """Store the commanded value of an attribute, and forget an earlier commanded value."""
         if not self._causes_behind(source):
             self._causes.pop(("command", name), None)
         else:
@@ -104,7 +104,7 @@ class Brake:
         self._note("device", f"{device.id} ", everything)
 
     def _note(self, kind: str, name: str, causes: frozenset[str]) -> None:
-        """Store the causes of the thing's latest change, and remove expired causes."""
+        """Store the causes of the subject's latest change, and remove expired causes."""
         now = self._clock.monotonic()
         self._causes.pop((kind, name), None)
         if causes:
@@ -122,7 +122,8 @@ class Brake:
         return (_NO_CAUSES if record is None else record.causes) | {id_}
 
     def refusal(self, automation_id: str, event: Mapping[str, Value]) -> str | None:
-        """Return why the automation may not run for the event now. Return None if it may."""
+        """Return the reason why the automation may not run for the event now. Return None if the automation may
+        run."""
         record, now = self._records.get(automation_id), self._clock.monotonic()
         if record is None:
             return None
@@ -154,7 +155,7 @@ class Brake:
         return left if left > 0 else None
 
     def _limit_reached(self, record: _BrakeRecord, now: float) -> tuple[int, float] | None:
-        """Return the exceeded limit as its runs and seconds. Remove runs that are too old for both limits."""
+        """Return the exceeded limit as runs and seconds. Forget runs that are too old for both limits."""
         limits = ((self._max_runs, self._secs), (MAX_SLOW_RUNS, SLOW_SECS))
         while record.runs and now - record.runs[0] > max(self._secs, SLOW_SECS):
             record.runs.popleft()
@@ -177,7 +178,7 @@ class Brake:
 
 
 def _expected_of(command: Command) -> Matcher:
-    """Return the value that the device shows after the command. If the command does not state it, any value
+    """Return a matcher for the device's value after the command. If the command contains no value, any value
     matches."""
     if command.action in ("on", "off"):
         return Matcher(equals=command.action)

@@ -1,4 +1,4 @@
-"""Checks of the literal arguments in calls of `ctx`, as far as a file's text shows them."""
+"""Checks the literal arguments of `ctx` calls in a file's text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
             message = str(fault)
             if not call.method:
                 in_tables.add(message)
-            elif message in in_tables:  # the table in a local variable already has this warning
+            elif message in in_tables:  # the table in the local variable already has this warning
                 continue
             prefix = f"ctx:{call.method}"
             where = f"{prefix}: " if call.method and not message.startswith(prefix) else ""
@@ -47,7 +47,7 @@ def _list_calls(source: Source) -> tuple[LiteralCall, ...]:
 
 
 def _check(call: LiteralCall, specs: SpecsOf) -> None:
-    """Raise a `LaresError` if the call would fail. Most checks are only for `ctx`, because other objects may have
+    """Raise a `LaresError` if the call would fail. Most checks apply only to `ctx`, because other objects may have
     methods with the same names."""
     if not call.method:
         _check_command(call.arguments[0], (), None)
@@ -83,7 +83,7 @@ def _check_types(call: LiteralCall, arguments: tuple[Any, ...]) -> None:
 
 
 def _check_name(method: str, name: Any) -> None:
-    """Check a variable's name, even if the variable's value is computed."""
+    """Check the literal name of a variable, even if the value is computed."""
     if method in ("get", "set") and isinstance(name, str):
         try:
             variable_name(name)
@@ -104,7 +104,7 @@ def _check_wait(table: Any) -> None:
 
 
 def _check_command(table: Any, specs: tuple[CommandSpec, ...], device_id: Any) -> None:
-    """Raise a `LaresError` if the table is no command, or if the device does not offer the command."""
+    """Raise a `LaresError` if the table is not a command, or if the device does not offer the command."""
     if not isinstance(table, dict):
         return
     capability, action = table.get("capability", UNKNOWN), table.get("action", UNKNOWN)
@@ -131,7 +131,7 @@ def _check_parts(capability: Any, action: Any) -> None:
 
 
 def _is_known(value: Any) -> bool:
-    """Return whether no part of the value is computed."""
+    """Return whether every part of the value is literal."""
     if isinstance(value, dict):
         return all(map(_is_known, value.values()))
     return all(map(_is_known, value)) if isinstance(value, list) else value is not UNKNOWN

@@ -1,4 +1,4 @@
-"""Change times: since when a comparison holds, for conditions with `for_secs`."""
+"""Change times: the time since which a comparison holds, for conditions with `for_secs`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class Comparison(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of the comparison's stored time."""
+        """The storage key of the comparison's time."""
         return f"{self.attribute} {self.matcher}" if self.matcher.is_range else self.attribute
 
     def begins(self, event: DeviceStateChanged) -> bool:
-        """Return whether the comparison begins to hold or its value changes. A gap in the values is ignored."""
+        """Return whether the comparison begins to hold or the compared value changes. A gap in the values is
+        ignored."""
         value = event.device.attributes.get(self.attribute)
         if self.attribute not in event.changed or not self.matcher.is_usable(value):
             return False
@@ -40,10 +41,9 @@ class Comparison(NamedTuple):
 
 
 class ChangeTimes:
-    """Stores since when each comparison passed to `watch` holds. The times outlive restarts. For a comparison without
-    `above` and `below`, it is the time of the attribute's last change. When the clock is set, times from this run of
-    the hub are corrected.
-    """
+    """Stores the time since which each comparison passed to `watch` holds. The times survive restarts. For a
+    comparison without `above` and `below`, the time is the attribute's last change. When the clock is set, times from
+    this run of the hub are corrected."""
 
     def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock, steps: ClockSteps) -> None:
         self._registry = registry

@@ -30,12 +30,12 @@ NICKNAMES: Mapping[str, str] = {
     "@monthly": "0 0 0 1 * *",
     "@yearly": "0 0 0 1 1 *",
 }
-"""Words that replace a whole expression."""
+"""Words that replace a whole cron expression."""
 
 MAX_EXPRESSION_CHARS = 1000
 
 _QUARTZ = r"LW?\Z|L-?\d+\Z|W\d+\Z|(\d+|[A-Z]{3})(L|W|#.*)\Z"
-"""Notation from the Quartz dialect for the last day, the nearest working day, and the nth weekday."""
+"""Quartz notation for the last day, the nearest working day, and the nth weekday."""
 
 
 def _numbered(*lists: tuple[str, ...]) -> dict[str, int]:
@@ -43,7 +43,7 @@ def _numbered(*lists: tuple[str, ...]) -> dict[str, int]:
 
 
 class _CronField(Struct, frozen=True, kw_only=True):
-    """One of the seven fields: its name, its inclusive bounds, and its words for numbers."""
+    """One of the seven fields, with its name, inclusive bounds, and words for numbers such as `MON`."""
 
     name: str
     low: int
@@ -66,11 +66,10 @@ _HOUR, _WEEKDAY = 2, 5
 
 
 class Cron(Struct, frozen=True, kw_only=True):
-    """A schedule. A parsed expression. Every field must match, including both day and weekday. `expression` is the
-    user's text. `plain` has croniter's numbers, in which Sunday is 0. `warning` is about the weekday field.
-    `uneven_steps` are warnings about steps that do not divide their field evenly. `repeats_hourly` is true for `*` or
-    a step in the hour field.
-    """
+    """A schedule. A parsed cron expression. Every field must match, including both day and weekday. `expression` is
+    the user's text. `plain` is the same expression in croniter's numbering, in which Sunday is 0. `warning` is about
+    the weekday field. `uneven_steps` are warnings about steps that do not divide their field evenly. `repeats_hourly`
+    is true for `*` or a step in the hour field."""
 
     expression: str
     plain: str
@@ -92,13 +91,13 @@ class Cron(Struct, frozen=True, kw_only=True):
         )
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first matching second after the instant, in UTC. Return None if no second matches up to the last
-        year."""
+        """Return the first matching second after the instant, in UTC. Return None if no second matches until the last
+        supported year."""
         found = self.next_shown(instant.astimezone(UTC).replace(tzinfo=None))
         return None if found is None else found.replace(tzinfo=UTC)
 
     def next_shown(self, after: datetime) -> datetime | None:
-        """Like `next_after`, but with times without a zone."""
+        """Like `next_after`, for wall-clock times without a zone."""
         from croniter import CroniterBadDateError
 
         if after.year > LAST_YEAR:
@@ -112,7 +111,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _read(plain: str) -> Any:
-    """Return a cached finder of occurrences. Callers can share the finder, because each call passes a time."""
+    """Return a cached croniter. Callers can share it, because each call passes a start time."""
     from croniter import croniter
 
     years = LAST_YEAR - FIRST_YEAR + 1
@@ -120,7 +119,7 @@ def _read(plain: str) -> Any:
 
 
 def _split(expression: str) -> list[str]:
-    """Return the seven words of an expression, with `*` for a missing year."""
+    """Split an expression into seven words, with `*` for a missing year."""
     if len(expression) > MAX_EXPRESSION_CHARS:
         raise Invalid(f"must be a cron expression of at most {MAX_EXPRESSION_CHARS} characters")
     words = NICKNAMES.get(expression.strip().lower(), expression).split()
@@ -137,12 +136,12 @@ def _split(expression: str) -> list[str]:
 
 
 def _six(words: list[str]) -> str:
-    """Translate an expression with five fields, with weekdays by name."""
+    """Translate an expression with five fields to six fields, with weekdays by name."""
     return " ".join(["0", *words[:4], _as_in_unix(words[4]) or words[4]])
 
 
 def _plain(word: str, field: _CronField) -> str:
-    """Return the numbers that one field allows, in croniter's numbering."""
+    """Translate one field to croniter's numbering."""
     numbers = sorted({number for part in word.split(",") for number in _part(part, field)})
     if len(numbers) == field.high - field.low + 1:
         return "*"
@@ -150,7 +149,7 @@ def _plain(word: str, field: _CronField) -> str:
 
 
 def _part(part: str, field: _CronField) -> range:
-    """Return the numbers of one element of a list: `*`, `5`, `MON`, `1-5`, each with or without `/step`."""
+    """Translate one list element: `*`, `5`, `MON`, or `1-5`, with or without `/step`."""
     body, slash, step = part.partition("/")
     low, high = _bounds(body, field)
     if slash and "-" not in body:
@@ -203,7 +202,7 @@ def _not_understood(word: str, field: _CronField) -> str:
 
 
 def _unfolded(first: str, last: str, field: _CronField) -> str:
-    """Split a range that wraps around the end of the field into two ranges: `FRI-MON` is `FRI-SAT,SUN-MON`."""
+    """Split a range that wraps around the field's end into two ranges: `FRI-MON` becomes `FRI-SAT,SUN-MON`."""
     by_number = CRON_WEEKDAYS if field.name == "weekday" else CRON_MONTHS
     is_named = bool(field.words) and first.upper() in field.words
     low, high = (by_number[0], by_number[-1]) if is_named else (str(field.low), str(field.high))
@@ -212,7 +211,7 @@ def _unfolded(first: str, last: str, field: _CronField) -> str:
 
 
 def _uneven_steps(words: list[str]) -> Iterator[str]:
-    """Yield a warning for each step over a whole field whose last step is shorter than the others."""
+    """Yield a warning for each `*/step` whose last interval is shorter than the other intervals."""
     for word, field in zip(words, _FIELDS, strict=True):
         size = field.high - field.low + 1
         for part in word.split(",") if field.name not in ("day", "year") else ():
@@ -243,7 +242,8 @@ def _warning(weekday: str) -> str | None:
 
 
 def _as_in_unix(weekday: str) -> str | None:
-    """Replace the numbers of five-field cron by weekday names. Return None if the field has no numbers."""
+    """Replace weekday numbers as in Unix cron (Sunday is 0 or 7) by names. Return None if the field has no
+    numbers."""
     return None if (names := _renamed(weekday, 0)) == weekday else names
 
 

@@ -39,7 +39,7 @@ from appliance.tables.json_schema import Shape
 log = logging.getLogger("notify")
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
-"""The attributes of a light's colour. `ctx:restore` sets the first attribute that the light reports."""
+"""The attributes for a light's colour. `ctx:restore` sets the first of these attributes that the light reported."""
 
 
 _Find = Callable[[str], Any]
@@ -113,13 +113,14 @@ class CtxWork:
         await self._clock.sleep(seconds)
 
     async def _list(self, shape: Shape, find: _Find, _: Context, name: str, *__: None) -> list[Any]:
-        """Return the listed things. Raise `NotFound` for an unknown room or group."""
+        """Return the list in the given shape. Raise `NotFound` for an unknown room or group."""
         shown: list[Any] = []
         await in_steps(self._clock, map(shown.append, map(shape, find(name))))
         return shown
 
     async def _run_scene(self, context: Context, id_: str, *_: None) -> list[Mapping[str, Any]]:
-        """Run the scene until it ends, and return its results. Reject a circle of scenes."""
+        """Run the scene until it ends, and return its command results. Reject a scene that would run itself, even
+        indirectly."""
         label = f"scene:{id_}"
         if label in context.chain:
             circle = " → ".join((*context.chain[context.chain.index(label) :], label))
@@ -198,7 +199,7 @@ class CtxWork:
         """Send the message to all targets at the same time. Return the results in the order of the targets."""
         check_notification(message, fields)
         if not self._targets:
-            log.info(message, extra={"source": context.source})  # Not with "%s", so that a flood of them is limited
+            log.info(message, extra={"source": context.source})  # no "%s", so that the limit compares the texts
             context.warn("notify", reason := "no targets are configured: [notify] targets")
             return [_result("notify", Status.UNSUPPORTED, reason)]
         payload: dict[str, Any] = {"message": message, "fields": fields or {}}
@@ -250,8 +251,7 @@ def _shown(device: Device) -> dict[str, Value]:
 
 def _restoring_commands(shown: Mapping[str, Any], *, is_on: bool) -> list[Command]:
     """Return the commands that restore the device. For a device that was off, `off` is the last command, because
-    brightness and colour would switch it on.
-    """
+    brightness and colour commands switch the device on."""
     power = shown.get("power")
     off = [Command.parse({"capability": "power", "action": "off"})] if power == "off" else []
     if off and not is_on:

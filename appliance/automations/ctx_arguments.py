@@ -1,4 +1,5 @@
-"""Checks of the arguments of `ctx`. The hub uses them at run time, and `lares check` uses them for literals."""
+"""Checks for the arguments of `ctx` methods. The hub checks all arguments at run time; `lares check` checks
+literals."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def check_timeout(secs: float) -> None:
 
 
 def parse_is_durable(options: Any) -> bool:
-    """Return whether the options of `ctx:set` require a durable value."""
+    """Return whether the options of `ctx:set` request a durable value."""
     table = _options(options, "ctx:set")
     is_durable = table.take("durable", boolean) or False
     _finish(table, "ctx:set")
@@ -75,7 +76,7 @@ def check_notification(message: str, fields: Any) -> None:
 
 def parse_device_ids(ids: Any) -> list[str]:
     """Return the device ids of `ctx:snapshot`."""
-    ids = [] if ids == {} else ids  # an empty table of Lua
+    ids = [] if ids == {} else ids  # an empty Lua table
     if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
         raise Invalid('ctx:snapshot takes a list of device ids: { "elgato_lights:light:0" }')
     if len(ids) > MAX_SNAPSHOT_DEVICES:
@@ -119,7 +120,7 @@ CHECKS: Mapping[str, Callable[[Any, Any, Any], object]] = {
     "restore": lambda snapshot, *_: check_snapshot(snapshot),
     "log": lambda level, *_: check_level(level),
 }
-"""The check of each method's arguments. A check raises `Invalid` if the call would fail. The Lua types must already
+"""The check for each method's arguments. A check raises `Invalid` if the call would fail. The Lua types must already
 be correct."""
 
 

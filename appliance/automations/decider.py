@@ -1,4 +1,4 @@
-"""The decider: whether a triggered automation runs, and otherwise why it does not."""
+"""Decides whether a triggered automation runs, and records the reason if it does not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TriggerEvent = Mapping[str, Value]
 
 
 class Decider:
-    """Decides whether a trigger starts an execution, and records how the execution ended."""
+    """Decides whether a trigger starts an execution, and records the execution's result."""
 
     def __init__(self, environment: Environment, states: States, executor: Executor) -> None:
         self._clock = environment.clock
@@ -43,7 +43,7 @@ class Decider:
         self.executor = executor
 
     def fire(self, active: ActiveTrigger, match: Match) -> None:
-        """Run the automation of the trigger if its switch, brake, conditions, and policy allow it. Otherwise record
+        """Run the trigger's automation if its switch, brake, conditions, and policy allow the run. Otherwise record
         the reason."""
         asset, definition = active.asset, active.asset.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
@@ -102,7 +102,7 @@ class Decider:
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:
-    """Return a trace step for each condition, up to the first that does not hold."""
+    """Return a trace step for each condition, up to the first failed condition."""
     if not outcome.holds and not outcome.branch:
         return ()
     failed = None if outcome.holds else int(outcome.branch.partition(".")[0])

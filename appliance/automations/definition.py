@@ -45,7 +45,7 @@ _OTHER_NAMES = {
 
 
 def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:
-    """Return the trigger that the table describes. If it has faults, add them to the findings and return None."""
+    """Parse a trigger's table. If the table has faults, add the faults to the findings and return None."""
     kind = table.need("type", one_of(*TRIGGER_KINDS, meant=_OTHER_NAMES))
     if kind is None:
         return None
@@ -62,9 +62,8 @@ EXAMPLE = "{ { type = … }, … }"
 
 
 class AutomationDefinition(Struct, frozen=True, kw_only=True):
-    """An automation, started by any of its triggers. Equal definitions have the same effect, except for their Lua.
-    With `enabled = false`, the automation is off until someone switches it on.
-    """
+    """An automation, which any of its triggers starts. Equal definitions behave equally, except for their Lua code.
+    With `enabled = false`, the automation is off until a person switches it on."""
 
     id: str
     name: str
@@ -85,7 +84,7 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
 
 
 def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
-    """Return the given fields of a trigger or condition as plain data, without inner conditions.
+    """Return the fields of a trigger or condition that the file sets, as plain data without nested conditions.
 
     The names are the file's names, except a date's `month`, `day`, and `year`. `timezone` is the active zone.
     """
@@ -115,7 +114,7 @@ _STATED: Mapping[type, Callable[[dict[str, Any]], Mapping[str, Value]]] = {
     tuple: lambda field: {name: f"{month:02}-{day:02}" for name, (month, day) in field.items()},
     time: lambda field: {name: f"{at:%H:%M}" for name, at in field.items()},
 }
-"""Converts field types to plain data."""
+"""Conversions of field types to plain data."""
 
 
 def _places(devices: Devices) -> Mapping[str, Value]:
@@ -128,9 +127,9 @@ FindWarnings = Callable[[AutomationDefinition], Iterable[Problem]]
 def automation_parser(
     locale: Locale, clock: Clock, default_max: int, find_warnings: FindWarnings | None = None
 ) -> Callable[[Table], AutomationDefinition | None]:
-    """Return a parser for the table of an automation's file. `default_max` is the mode's default `max`.
+    """Return a parser for the table in an automation's file. `default_max` is the mode's default `max`.
 
-    `find_warnings` adds warnings about the definition.
+    `find_warnings` yields warnings about the definition.
     """
 
     def read(table: Table) -> AutomationDefinition | None:
@@ -143,9 +142,8 @@ def automation_parser(
 
 
 def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> AutomationDefinition | None:
-    """Parse the definition in a table. A schedule without a time after `now` is a fault. Return None if an essential
-    field is wrong. The table's findings have every fault.
-    """
+    """Parse a definition. A schedule without a time after `now` is a fault. Return None if an essential field is
+    wrong. The table's findings contain every fault."""
     id_ = table.need("id", text(MAX_ID_CHARS))
     if id_ in RESERVED_IDS:
         table.fault("id", f"must not be '{id_}', which is a path of the API; choose another")
@@ -173,7 +171,7 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Auto
 
 
 def _triggers(table: Table, locale: Locale, now: datetime) -> tuple[Trigger, ...]:
-    """Read `trigger`, or each table of the list `triggers`."""
+    """Parse the table `trigger`, or each table in the list `triggers`."""
     table.raw("trigger")
     if table.raw("triggers") is not None and table.has("trigger"):
         table.fault("triggers", "cannot be used together with trigger; choose one")

@@ -1,4 +1,4 @@
-"""The engine: finds the automations for events and for times."""
+"""The engine: finds the triggers that match an event, and fires time triggers."""
 
 from __future__ import annotations
 
@@ -47,9 +47,8 @@ MAX_NEXT = 10
 
 
 class Engine:
-    """Activates the triggers of a catalog's automations. If not `is_armed`, it waits for the next reload. An index by
-    subject finds the triggers that an event may match.
-    """
+    """Activates the triggers of a catalog's automations. Without `is_armed`, triggers become active only after a
+    reload. An index by subject finds the triggers that an event may match."""
 
     def __init__(
         self,
@@ -101,15 +100,15 @@ class Engine:
             self._stop(active)
 
     async def reload(self, *, only_valid: bool = False) -> tuple[int, list[Fault]]:
-        """Load all files, or with `only_valid` the valid files. Without `only_valid`, a fault in any file prevents
-        the reload. An unchanged trigger keeps its waits and its schedule."""
+        """Load all files; a fault in any file then prevents the reload. With `only_valid`, load the valid files. An
+        unchanged trigger keeps its waits and its schedule."""
         count, faults = await (self.catalog.reload_valid() if only_valid else self.catalog.reload())
         if not faults:
             self.arm()
         return count, faults
 
     def hold_schedules(self) -> Callable[[], None]:
-        """Delay schedules and intervals that become due, until the returned function is called."""
+        """Delay due schedules and intervals until the returned function is called."""
         self._schedules.hold()
         return self._schedules.release
 
@@ -117,21 +116,22 @@ class Engine:
         return any(self._states.of(each.id).is_enabled for each in self._index.of_subject("timer", name))
 
     def has_hook_listener(self, hook: str) -> bool:
-        """Return whether any automation has a trigger for the hook, even if it is switched off."""
+        """Return whether any automation has a trigger for the hook, including automations that are off."""
         return bool(self._index.of_subject("hook", hook))
 
     def list_next(self, id_: str) -> list[datetime]:
-        """Return at most ten future times of the automation's schedules and intervals, in order."""
+        """Return the next ten times at most of the automation's schedules and intervals, in order."""
         times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))
         return sorted(set(times))[:MAX_NEXT]
 
     def find_missed(self, id_: str) -> datetime | None:
-        """Return the first occurrence that the automation's schedules missed since they last fired."""
+        """Return the first occurrence that the automation's schedules have missed since the last occurrence that
+        fired."""
         alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
         return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
 
     def list_waits(self, id_: str) -> list[tuple[str, datetime]]:
-        """Return the running waits of the automation: each device with the end of its wait."""
+        """Return the automation's running waits, as pairs of a device and the end of the wait."""
         return [
             (device_id, self._instant_of(wait.timer))
             for active in self._active.get(id_, ())
@@ -151,11 +151,11 @@ class Engine:
         }
 
     def find_next(self, id_: str) -> datetime | None:
-        """Return the automation's next time. Return None if it has no time or is switched off."""
+        """Return the automation's next time. Return None if the automation has no time or is off."""
         return self._next_fire(self._active.get(id_, ())) if self._states.of(id_).is_enabled else None
 
     def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
-        """Return the next end of a schedule or wait. Return None without schedules and waits."""
+        """Return the earliest time at which a schedule or a wait fires. Return None without schedules and waits."""
         timers = [wait.timer for active in active_triggers for wait in active.waits.values()]
         times = [self._instant_of(timer) for timer in timers]
         times += [due for active in active_triggers if (due := self._due_of(active)) is not None]
@@ -182,8 +182,8 @@ class Engine:
             )
 
     def list_constant(self) -> list[ActiveTrigger]:
-        """Return the intervals of automations without conditions and policy. Without Lua, all their runs have the
-        same result."""
+        """Return the intervals of automations without conditions and policy. If Lua is not run, all runs of these
+        automations have the same result."""
         definitions = ((active, active.asset.definition) for active in self._list_active())
         plain = (active for active, each in definitions if not each.conditions and each.policy == Policy())
         return [active for active in plain if isinstance(active.trigger, Interval)]
@@ -192,7 +192,8 @@ class Engine:
         return [active for each in self._active.values() for active in each]
 
     def arm(self) -> None:
-        """Activate the triggers of the catalog, unless the hub is stopping. An equal trigger continues."""
+        """Activate the catalog's triggers, unless the hub is stopping. An unchanged trigger keeps its waits and
+        schedule."""
         if self._is_disarmed:
             return
         before, self._active = self._active, {}

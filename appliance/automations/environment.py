@@ -1,4 +1,4 @@
-"""The environment: the dependencies of automations."""
+"""The parts of the hub on which automations depend."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNTRUSTED = "the clock is not trusted yet"
 
 
 class Environment:
-    """The dependencies of automations. The environment creates the brake, the change times, and the variables.
+    """The parts of the hub on which automations depend. Creates the brake, the change times, and the variables.
 
     `limits` are the brake's limits. `began` is the start of the hub in monotonic seconds; None means now.
     `stopped_at` is the time of the last orderly stop, None if it is unknown. `left_at` is the newest known time of
@@ -51,13 +51,13 @@ class Environment:
         self.storage = storage
         self.began = began
         self.stopped_at = stopped_at
-        newest = trust.newest if trust.newest > MADE_AT else None  # the build time is not a time of this home
+        newest = trust.newest if trust.newest > MADE_AT else None  # the build time was not observed by this hub
         self.left_at = stopped_at or newest
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, registry, bus, clock, self.steps)
         self.variables = Variables(storage, bus, self.brake)
         self.list_timers: Callable[[], Mapping[str, datetime]] = dict
-        """Returns the due time of each running timer, by name."""
+        """Returns the end of each running timer, by name."""
 
     def secs_since_stop(self) -> float:
         """Return the maximum number of seconds for which the hub has not observed the home."""

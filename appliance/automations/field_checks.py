@@ -20,22 +20,22 @@ MIN_INTERVAL_SECS = 0.001
 """The shortest interval, in seconds."""
 
 MAX_OFFSET_MINS = 24 * 60
-"""The largest offset from sunrise or sunset, in minutes: a day."""
+"""The largest offset from sunrise or sunset: a day in minutes."""
 
 MAX_IDS = 1000
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-"""The weekdays, in the order of `date.weekday`."""
+"""In the order of `date.weekday`."""
 
 LEAP_YEAR = 2028
-"""A leap year, so that every day of a year exists."""
+"""A leap year, in which every day of the year exists."""
 
 VARIABLE_NAME = re.compile(r"[a-z0-9_.]{1,64}")
 
 _CUSTOM = re.compile(r"custom\.[^.\s]+\.\S+\Z")
 
 PRESENCE_ATTRIBUTE = "presence"
-"""The default attribute of a presence condition. No capability has this name."""
+"""The default attribute of presence conditions. `presence` is not a capability."""
 
 _DATE = re.compile(r"(?:([0-9]{4})-)?([0-9]{2})-([0-9]{2})\Z")
 
@@ -55,7 +55,7 @@ def seconds(value: Value) -> float:
 
 
 def period(value: Value) -> float:
-    """Check a number of seconds, at least `MIN_INTERVAL_SECS`."""
+    """Check an interval in seconds, at least `MIN_INTERVAL_SECS`."""
     if is_number(value) and value < MIN_INTERVAL_SECS:
         raise Mismatch("greater than 0" if value <= 0 else f"at least {MIN_INTERVAL_SECS}", value)
     return seconds(value)
@@ -88,7 +88,7 @@ def weekdays(value: Value) -> frozenset[int]:
 
 
 def weekday_names(days: Iterable[int]) -> str:
-    """Return the days as text, `mon, fri`."""
+    """Return the days as text, such as `mon, fri`."""
     return ", ".join(WEEKDAYS[day] for day in sorted(days))
 
 

@@ -15,7 +15,7 @@ from appliance.tables.checks import format_value, integer, is_number, number, ro
 from appliance.tables.fields import Table
 
 WITH_UNIT = frozenset({"measurement", "accumulation", "color_temperature"})
-"""The schema types of values with a unit. Comparisons use their `value`."""
+"""The schema types of values with a unit. Comparisons use the field `value` of such values."""
 
 NUMERIC = WITH_UNIT | {"number", "integer", "integer_or_string", "percentage"}
 """The schema types that allow `above` and `below`."""
@@ -41,9 +41,8 @@ def describe(value: Value) -> str:
 
 
 def check_equal(attribute: str, value: Value) -> Value:
-    """Return the value in canonical form. Raise `Invalid` if the attribute's schema does not accept it. A plain
-    number is enough for a value with a unit. An attribute without a schema accepts any value.
-    """
+    """Return the value in canonical form. Raise `Invalid` if the attribute's schema does not accept the value. A
+    number without a unit is accepted for a value with a unit. An attribute without a schema accepts any value."""
     entry = CAPABILITIES.get(attribute)
     if entry is None:
         return value
@@ -55,8 +54,8 @@ def check_equal(attribute: str, value: Value) -> Value:
 
 
 def _color_temperature(value: Value) -> int:
-    """Return the colour temperature. The number's range decides between kelvin and mireds. Raise `Invalid` if the
-    number is in neither range."""
+    """Return the colour temperature in canonical form. The number's range decides between kelvin and mireds. Raise
+    `Invalid` if the number is in neither range."""
     (low, high), (warm, cold) = values.KELVIN_RANGE, values.MIRED_RANGE
     number = integer(value)
     if not (low <= number <= high or warm <= number <= cold):
@@ -67,8 +66,7 @@ def _color_temperature(value: Value) -> int:
 
 class Matcher(Struct, frozen=True, kw_only=True, eq=False):
     """The requirement for a value: equal to `equals`, or a number between the exclusive bounds. Without `equals` and
-    bounds, every value matches. A plain number equals a value with any unit and the same number.
-    """
+    bounds, every value matches. A number without a unit equals the same number with any unit."""
 
     equals: Value | UnsetType = UNSET
     above: float | None = None
@@ -103,8 +101,8 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return same(value, self.equals)
 
     def is_usable(self, value: Value) -> bool:
-        """Return whether the value can be compared. A missing value, and for a range a value without a number, is a
-        gap."""
+        """Return whether the value can be compared. A missing value cannot be compared; a range can only be compared
+        with a number."""
         return value is not None and (not self.is_range or number_in(value) is not None)
 
     def last_usable(self, known: Iterable[Value]) -> Value:
@@ -130,7 +128,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def describe_demand(name: str, matcher: Matcher) -> str:
-    """Return the requirement as text: `power = on`, `brightness above 50`, or `any change of power`."""
+    """Describe the requirement as text: `power = on`, `brightness above 50`, or `any change of power`."""
     if matcher.is_any:
         return f"any change of {name}"
     return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
@@ -140,14 +138,14 @@ ONLY_A_CHANGE = " already; it must change first"
 
 
 def describe_present(value: Value, matcher: Matcher) -> str:
-    """Return the present value for people. If it already matches, add that it must change first."""
+    """Describe the present value for people. If the value already matches, add that the value must change first."""
     is_waited_for = not matcher.is_any and matcher.holds(value)
     return describe(value) + (ONLY_A_CHANGE if is_waited_for else "")
 
 
 def take_matcher(table: Table, attribute: str | None) -> Matcher:
-    """Read `equals`, or `above` and `below`, and check that they fit the attribute. If all are missing, any value
-    matches."""
+    """Read `equals`, or `above` and `below`, and check that the values fit the attribute. Without these fields, any
+    value matches."""
     within = Matcher(above=_bound(table, "above", attribute), below=_bound(table, "below", attribute))
     if table.has("equals") and (table.has("above") or table.has("below")):
         table.fault("equals", "cannot be used together with above or below; choose one")
@@ -163,7 +161,8 @@ def take_matcher(table: Table, attribute: str | None) -> Matcher:
 
 
 def _is_empty(within: Matcher, entry: Capability | None) -> bool:
-    """Return whether the range contains no value of the attribute, such as no whole number."""
+    """Return whether the range contains no possible value of the attribute, such as 1 to 2 (exclusive) for
+    integers."""
     if entry is None or entry.type not in ("percentage", "integer"):
         return False
     low = -math.inf if within.above is None else math.floor(within.above) + 1
@@ -173,7 +172,7 @@ def _is_empty(within: Matcher, entry: Capability | None) -> bool:
 
 
 def take_equal(table: Table, attribute: str | None, default: Value = None) -> Matcher:
-    """Read the field `equals`, a value that the attribute accepts. The default is `default`."""
+    """Read the field `equals`, which must be a value that the attribute accepts."""
     value = table.raw("equals")
     value = default if value is None else value
     if attribute is not None:

@@ -32,33 +32,33 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 SETTLING_SECS = 60.0
-"""Seconds after a start before names are checked. Until then, devices may be unknown."""
+"""Seconds after a start before names are checked, because some devices are still unknown."""
 
 TOLERANCE_SECS = 0.5
-"""Maximum difference between the loop's clock and the hub's clock after `SETTLING_SECS`."""
+"""Maximum difference between the event loop's clock and the hub's clock after `SETTLING_SECS`."""
 
 MAX_PAST_NAMES = 100
-"""Stored names of events, and of attributes, per device."""
+"""Maximum number of stored event names, and of stored attribute names, per device."""
 
 MAX_REMOVED_DEVICES = 500
-"""Stored removed devices. The oldest is deleted first."""
+"""Maximum number of stored removed devices. The oldest is deleted first."""
 
 
 def read_past(stored: DocumentReader) -> dict[str, PastNames]:
-    """Return the stored events and attributes by device id. Malformed values are omitted."""
+    """Decode the stored events and attributes by device id. Malformed values are ignored."""
     return read_all(stored, SENT_PREFIX, lambda _, value: convert(value, PastNames), skip)
 
 
 def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
-    """Return the stored removed devices by id. Malformed values are omitted."""
+    """Decode the stored removed devices by id. Malformed values are ignored."""
     return read_all(stored, REMOVED_PREFIX, lambda _, value: convert(value, RemovedDevice), skip)
 
 
 class NameWatcher:
-    """Logs unknown names a minute after the start, or when the last adapter has answered if that is later. After
-    that, checks the names after each reload. Warnings from loading a file are not repeated. `view` returns the
-    present names of the home and the enabled automations; it is called on the loop. The events and attributes of
-    devices are stored, so that they outlive restarts."""
+    """Logs unknown names a minute after the start, or later if an adapter has not answered yet. Afterwards, checks
+    the names after each reload. Warnings from loading a file are not repeated. `view` returns the present names of
+    the home and the enabled automations; call `view` on the event loop. The events and attributes of devices are
+    stored and survive restarts."""
 
     def __init__(
         self,
@@ -100,14 +100,14 @@ class NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS
         kinds = (AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceRemoved, DeviceStateChanged)
         self._forget = self._bus.listen(self._on_event, *kinds)
-        # the loop's timer, not the hub's clock, because simulated time would wait for this call
+        # use the event loop's timer, because simulated time would wait for this call
         self._settling = asyncio.get_running_loop().call_later(SETTLING_SECS + TOLERANCE_SECS, self.recheck)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._settling.cancel()
         self._forget()
-        self.list_removed()  # remembers them
+        self.list_removed()  # stores the removed devices
         await self._tasks.__aexit__()
 
     def _on_event(self, event: Event) -> None:
@@ -128,7 +128,7 @@ class NameWatcher:
         self.recheck()
 
     def list_removed(self) -> dict[str, RemovedDevice]:
-        """Return the newest removed devices by id. Call it regularly, but not during a flood of removals."""
+        """Return the newest removed devices by id. Call this method regularly, but not during a flood of removals."""
         for device_id, name, at in self._removals.take_all():
             if len(self._removed) >= MAX_REMOVED_DEVICES:
                 oldest = min(self._removed, key=lambda each: self._removed[each].at)

@@ -11,10 +11,9 @@ Subject = tuple[str, str]
 
 
 class NamedThing(NamedTuple):
-    """A thing of the home that a field of a trigger or condition names. For an attribute or event, `owner` is the
-    device, room, or group with that attribute or event. An event without a name means any event of the owner.
-    `matcher` is the comparison of an attribute.
-    """
+    """A device, attribute, or other subject that a field of a trigger or condition names. For an attribute or event,
+    `owner` is the device, room, or group with that attribute or event. An event without a name means any event of the
+    owner. `matcher` is the attribute's comparison."""
 
     field: str
     kind: str

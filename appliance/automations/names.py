@@ -1,6 +1,5 @@
-"""Home names: warnings about unknown names in files, with the nearest known name. An attribute or event is unknown if
-the device has never reported it.
-"""
+"""Warns about unknown names in files, with the nearest known name as a hint. An attribute or event is unknown if the
+device has never reported it."""
 
 from __future__ import annotations
 
@@ -33,22 +32,22 @@ from appliance.tables.fields import Path, Problem, located
 MAX_LISTED_NAMES = 10
 
 _GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*(?:[,)]|(\.\.)))?""")
-"""Matches a call that sets a variable or starts a timer. The groups are the method, the quote, the plain name, and
-`..` if the name continues."""
+"""Matches a call that sets a variable or starts a timer. The groups are the method, the quote, the literal name, and
+`..` if an expression continues the name."""
 
 _DECLARED = re.compile(r"^\s*---\s*@variable\s+([a-z0-9_.]+)", re.MULTILINE)
-"""Matches a comment that declares a variable. People or programs may set it."""
+"""Matches a comment that declares a variable, which people or programs may set."""
 
 
 class _GivenNames(NamedTuple):
-    """The plain names in calls, and the prefixes of computed names."""
+    """The literal names in calls, and the prefixes of computed names."""
 
     names: frozenset[str]
     prefixes: tuple[str, ...]
 
 
 class PastNames(Struct, frozen=True, kw_only=True):
-    """The events that a device has sent, and the attributes whose values have expired."""
+    """The names of events that a device has sent, and of attributes whose values have expired."""
 
     events: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
@@ -65,14 +64,14 @@ class RemovedDevice(Struct, frozen=True, kw_only=True):
 
 
 class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
-    """The names of the home. If a field is None, names of its kind are not checked.
+    """The known names of the home. If a field is None, names of its kind are not checked.
 
-    `adapters` are the names of sections; `operations` has the operations of each section. `members` has the devices
-    of each room and group. `devices` has the attributes that each device reports or accepts, and `events` the events
-    that it announces or has sent. `aliases` maps aliases to device ids. `named` maps names in lower case to device
-    ids. `removed` has the removed devices. `commands` has the commands of each device by id and alias. `sources` are
-    all files. The plain names that they set or start are known. `called` are the files that can run. `modules` are
-    the scripts by their names for `require`.
+    `adapters` contains the names of sections, and `operations` the operations of each section. `members` contains the
+    devices of each room and group. `devices` contains the attributes that each device reports or accepts, and
+    `events` the events that each device announces or has sent. `aliases` maps aliases to device ids. `named` maps
+    names in lower case to device ids. `removed` contains the removed devices. `commands` contains the commands of
+    each device by id and alias. `sources` are all files; variables and timers with a literal name in these files are
+    known. `called` are the files that can run. `modules` are the scripts by module name.
     """
 
     adapters: Collection[str]
@@ -102,10 +101,9 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         past: Mapping[str, PastNames] | None = None,
         removed: Mapping[str, RemovedDevice] | None = None,
     ) -> HomeNames:
-        """Return a copy with these devices, rooms, groups, and past events and attributes. The capabilities that a
-        device accepts are included as attributes, because a lamp that is off reports few. The events that it
-        announces are included as sent.
-        """
+        """Return a copy with these devices, rooms, groups, and past events and attributes. The attributes of a device
+        include the capabilities that the device accepts, because a lamp that is off reports few attributes. The
+        events of a device include the events that the device announces."""
         rooms = {("room", id_): layout.devices_in(id_) for id_ in layout.rooms}
         groups = {("group", id_): group.members for id_, group in layout.groups.items()}
         was = {each.id: (past or {}).get(each.id, PastNames()) for each in devices}
@@ -130,14 +128,15 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def with_source(self, source: Source) -> HomeNames:
-        """Return a copy with this file in place of the file with the same name. The file can run."""
+        """Return a copy in which this file replaces the file with the same name. The file is treated as a file that
+        can run."""
         others = ([each for each in files if each.name != source.name] for files in (self.sources, self.called))
         sources, called = ([*each, source] for each in others)
         return replace(self, sources=sources, called=called)
 
     def list_faults(self, automations: Iterable[Asset[AutomationDefinition]]) -> list[Fault]:
-        """Return every unknown name in these automations, in the calls of files that can run, and in `[notify]
-        targets`."""
+        """Return a fault for every unknown name in these automations, in the calls of files that can run, and in
+        `[notify] targets`."""
         found = [fault for asset in automations for fault in self.faults_of(asset)]
         found += [fault for source in self.called for fault in self.inspect(source)]
         for target in self.notify_targets:
@@ -146,13 +145,13 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return sorted(dict.fromkeys(found))
 
     def faults_of(self, asset: Asset[AutomationDefinition]) -> list[Fault]:
-        """Return the unknown names in the triggers and conditions of one automation."""
+        """Return a fault for every unknown name in the automation's triggers and conditions."""
         source, definition = asset.source, asset.definition
         found = located(self.warnings_of(definition), source.name, lambda path: source.line_of(*map(str, path)))
         return [Fault(each.file, each.line or source.line_of_return, each.message) for each in found]
 
     def warnings_of(self, definition: AutomationDefinition) -> Iterator[Problem]:
-        """Yield the unknown names by the path of their field; see `faults_of`."""
+        """Yield the field path and a sentence for each unknown name; see `faults_of`."""
         triggers = definition.triggers
         for number, trigger in enumerate(triggers, 1):
             path: Path = ("trigger",) if len(triggers) == 1 else ("triggers", number)
@@ -207,7 +206,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         yield from find_wrong_literals(source, self.commands)
 
     def _missing(self, kind: str, name: str) -> str | None:
-        """Return a sentence if no thing of this kind has the name. Return None if the names are unknown."""
+        """Return a sentence if nothing of this kind has the name. Return None if this kind is not checked."""
         if kind == "device":
             return self._missing_device(name)
         if kind == "operation" and (message := self._missing_section(name)) is not None:
@@ -230,8 +229,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, and there is no section [adapters.{section}]{hint}"
 
     def _missing_device(self, name: str) -> str | None:
-        """Return a sentence if the name is not the id or alias of a device. Return None if the devices are
-        unknown."""
+        """Return a sentence if the name is not the id or alias of a device. Return None if devices are not
+        checked."""
         id_ = (self.aliases or {}).get(name, name)
         if id_ in (self.devices or {}):
             return None
@@ -249,18 +248,17 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, and there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
     def list_variables(self) -> set[str]:
-        """Return the variables that exist, the plain names that files set, and the declared names."""
+        """Return the existing variables, the literal names that files set, and the declared names."""
         return {*(self.variables or ()), *self._given["set"].names}
 
     def list_timers(self) -> set[str]:
-        """Return the running timers, and the plain names that files start."""
+        """Return the running timers, and the literal names of timers that files start."""
         return {*(self.timers or ()), *self._given["start_timer"].names}
 
     @cached_property
     def _given(self) -> Mapping[str, _GivenNames]:
-        """The names in calls that set variables and start timers, by method. Computed names are included only from
-        files that can run. Declared variables are included in `set`.
-        """
+        """The names in calls that set variables or start timers, by method. Only files that can run contribute
+        prefixes of computed names. `set` includes declared variables."""
         reachable = self._list_reachable()
         names: dict[str, set[str]] = {"set": set(), "start_timer": set()}
         prefixes: dict[str, set[str]] = {"set": set(), "start_timer": set()}
@@ -302,8 +300,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return {**places, "adapter": self.adapters}[kind]
 
     def _never_shown(self, kind: str, name: str, owner: Subject) -> str | None:
-        """Return a sentence if the device, or no device of the room or group, has ever reported this attribute or
-        event."""
+        """Return a sentence if the owner has never reported this attribute or event. A room or group is the owner of
+        all its devices' attributes and events."""
         of, id_ = owner
         devices = self.devices or {}
         if of == "device":
@@ -311,7 +309,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         else:
             ids = devices if owner == ANY_DEVICE else self.members.get(owner, ())
         there = [each for each in ids if each in devices]
-        if not there:  # a missing device has another warning; an empty room proves nothing
+        if not there:  # a missing device gets a different warning; an empty room proves nothing
             return None
         attributes = {each for device_id in there for each in devices[device_id]}
         events = {each for device_id in there for each in self.events.get(device_id, ())}
@@ -327,8 +325,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
-    """Return a hint: the nearest known name of the kind, otherwise all names of the kind, otherwise the names of the
-    other kind."""
+    """Return a hint with the nearest known name. Without a near name, list all names of the kind; without any name of
+    the kind, list the names of the other kind."""
     has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
     shows, sends = f"{has} shown {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events

@@ -1,6 +1,6 @@
-"""The policy of an automation: prevents a run too soon after the previous run, and a second run for the same event.
-The functions have no state: each returns the memory to store. Instants are wall-clock times. After the clock is set
-back, future instants are treated as now, so that no cooldown lasts longer than configured."""
+"""An automation's policy: prevents a run too soon after the previous run, and a second run for the same event. The
+functions are pure; they return the memory to store. Instants are wall-clock times. If the clock was set back, stored
+instants in the future are treated as now, so that no cooldown lasts longer than configured."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from appliance.history.execution_history import ExecutionStatus
 from appliance.home.values import Value
 
 MAX_REMEMBERED = 1000
-"""The maximum number of stored events for deduplication. The oldest are deleted first."""
+"""Maximum number of stored events for deduplication. The oldest are deleted first."""
 
 
 NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """The `state` table of a definition, in seconds; 0 is off."""
+    """A definition's `state` table. Values are in seconds; 0 means off."""
 
     cooldown_secs: float = 0
     dedupe_window_secs: float = 0
@@ -32,9 +32,9 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """The stored state of a policy. `is_running`: an execution in progress holds the cooldown. `ended_at` is the end
-    of the last successful run, None if no cooldown applies. `decided` has the decision time of each event by
-    fingerprint, oldest first."""
+    """The stored state of a policy. `is_running` is true during an execution, which blocks further runs like a
+    cooldown. `ended_at` is the end of the last successful run, or None without a cooldown. `decided` contains the
+    decision time of each event by fingerprint, oldest first."""
 
     is_running: bool = False
     ended_at: datetime | None = None
@@ -42,14 +42,14 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class PolicyDecision(Struct, frozen=True):
-    """The reason not to run (None if the automation may run), and the memory to store in either case."""
+    """The reason not to run, or None if the automation may run. `memory` must be stored in either case."""
 
     refusal: str | None
     memory: Memory
 
 
 def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
-    """Return whether the event may run the automation now. If it may, the cooldown begins and the event is stored at
+    """Return whether the automation may run for the event now. If so, begin the cooldown and store the event at
     once."""
     memory = _without_expired(policy, memory, now)
     reason = _cooldown(policy, memory, now)
@@ -67,8 +67,8 @@ def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now
 def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> Memory:
     """Return the memory after the execution for the event has ended with this status.
 
-    After a success, the cooldown begins now. After a failed, cancelled, or timed-out execution, there is no cooldown.
-    After a dropped execution, the event is also removed, so that it may run the automation again.
+    After a success, the cooldown begins now. After a failure, cancellation, or timeout, no cooldown applies. A
+    dropped execution also removes the event, so that the same event may run the automation again.
     """
     if status is ExecutionStatus.OK:
         return Memory(ended_at=now if memory.is_running else memory.ended_at, decided=memory.decided)
@@ -78,7 +78,8 @@ def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], n
 
 
 def fingerprint(event: Mapping[str, Value]) -> str:
-    """Return a hash of the event without `scheduled_at`. `5` and `5.0` have the same hash; `true` and `1` do not."""
+    """Return a hash of the event without `scheduled_at`. `5` and `5.0` have the same hash; `true` and `1` have
+    different hashes."""
     fields = {key: plain(value) for key, value in event.items() if key != "scheduled_at"}
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
@@ -89,7 +90,7 @@ def _begun(policy: Policy, memory: Memory) -> Memory:
 
 
 def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
-    """Return the memory without expired parts. Future instants become now."""
+    """Remove expired parts from the memory. Future instants become now."""
     ended = _unless_expired(memory.ended_at, policy.cooldown_secs, now)
     instants = ((key, _unless_expired(at, policy.dedupe_window_secs, now)) for key, at in memory.decided.items())
     decided = {key: at for key, at in instants if at is not None}
@@ -97,7 +98,8 @@ def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
 
 
 def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime | None:
-    """Return the instant, at most now. Return None if the instant is at least `secs` seconds ago."""
+    """Return the instant, or now if the instant is in the future. Return None if the instant is at least `secs`
+    seconds ago."""
     if at is None or now - at >= timedelta(seconds=secs):
         return None
     return min(at, now)
@@ -122,7 +124,7 @@ def _seconds_left(since: datetime, secs: float, now: datetime) -> int:
 
 
 def plain(value: Value) -> Value:
-    """Replace whole floats by integers, at every depth."""
+    """Replace floats without a fraction by integers, at every depth."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

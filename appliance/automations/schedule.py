@@ -1,4 +1,4 @@
-"""The schedule: timers for real durations, alarms at calendar times, and the task that fires both."""
+"""Timers for real durations, alarms at calendar times, and the task that fires both."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 LATE_SECS = 1.0
-"""An occurrence that fires later than this is marked as late."""
+"""An occurrence with a longer delay is marked as late."""
 
 MAX_ADJUSTMENT = timedelta(minutes=1)
 """If the clock is set back by less than this, as NTP does, no occurrence is repeated."""
 
 MAX_STALE = 64
-"""The maximum number of cancelled timers in the queue."""
+"""Maximum number of cancelled timers in the queue."""
 
 MAX_COUNTED = 1000
-"""Missed occurrences are counted up to this number."""
+"""Maximum count of missed occurrences."""
 
 MAX_LATE = timedelta(minutes=5)
-"""A missed occurrence of at most this age fires once, immediately. Older occurrences are only counted."""
+"""A missed occurrence up to this age fires immediately. Older occurrences are only counted."""
 
 MAX_AHEAD = timedelta(days=1)
 """A stored occurrence further in the future than this is ignored, because the clock was wrong when it fired."""
@@ -41,14 +41,14 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 class Schedule(Protocol):
-    """A schedule of calendar times."""
+    """A sequence of calendar times."""
 
     def next_after(self, instant: datetime) -> datetime | None:
         """Return the first occurrence after the instant, or None."""
 
 
 class TimerHandle(Struct, eq=False):
-    """A timer for a real duration. With `every` (seconds), the timer repeats."""
+    """A timer for a real duration. With `every` (in seconds), the timer repeats."""
 
     name: str
     due: float
@@ -57,7 +57,7 @@ class TimerHandle(Struct, eq=False):
     is_cancelled: bool = False
 
     def advance(self, now: float) -> tuple[float | None, int]:
-        """Return the timer's delay in seconds (None if it does not fire now), and the number of missed times."""
+        """Return the delay in seconds (None if the timer does not fire now), and the number of missed times."""
         if self.every is None:
             return now - self.due, 0
         passed, late = divmod(now - self.due, self.every)
@@ -67,8 +67,8 @@ class TimerHandle(Struct, eq=False):
 
 class Alarm(Struct, eq=False, kw_only=True):
     """A callback at the occurrences of a schedule. `due` is the next occurrence, or None while the clock is not
-    trusted and after the last occurrence. `name` is for the log. If it `never_repeats`, an occurrence fires only
-    once, even if the clock is set back. `last` is the occurrence that fired last. `gap` is the period after it in
+    trusted and after the last occurrence. The log contains `name`. With `never_repeats`, an occurrence fires only
+    once, even if the clock is set back. `last` is the occurrence that fired last. `gap` is the period after `last` in
     which occurrences were skipped."""
 
     name: str
@@ -80,8 +80,8 @@ class Alarm(Struct, eq=False, kw_only=True):
     gap: tuple[datetime, datetime] | None = None
 
     def arm(self, now: datetime, *, settles: bool = False) -> None:
-        """Find the next occurrence after this instant. After a small correction of the clock (`settles`), skip
-        occurrences that have already fired."""
+        """Set `due` to the next occurrence after this instant. After a small correction of the clock (`settles`),
+        skip occurrences that have already fired."""
         since = now
         if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
             since = max(now, self.last)
@@ -92,13 +92,13 @@ class Alarm(Struct, eq=False, kw_only=True):
         None."""
         try:
             return self.schedule.next_after(instant)
-        except Exception as error:  # one failure must not stop the others
+        except Exception as error:  # a failing schedule must not stop other schedules
             sentence = "%s: its schedule cannot be computed: %s: %s"
             log.error(sentence, self.name, type(error).__name__, error, exc_info=error)
             return None
 
     def advance(self, now: datetime) -> datetime | None:
-        """Return the occurrence that fires now: the latest due occurrence that is not too late. Then find the next
+        """Return the occurrence that fires now: the latest due occurrence that is not too late. Set `due` to the next
         occurrence."""
         fires = None
         if self.due is not None and now - self.due > MAX_LATE:
@@ -110,14 +110,14 @@ class Alarm(Struct, eq=False, kw_only=True):
         return fires
 
     def find_missed(self) -> datetime | None:
-        """Return the first occurrence that was skipped since the alarm last fired, or None."""
+        """Return the first occurrence that was skipped since the alarm last fired. Return None if no occurrence was
+        skipped."""
         due = None if self.gap is None else self.next_after(self.gap[0])
         return due if self.gap is not None and due is not None and due < self.gap[1] else None
 
 
 class Scheduler:
-    """Fires timers and alarms when they are due. The callbacks of timers and alarms run on the loop and must not
-    block."""
+    """Fires timers and alarms when they are due. Their callbacks run on the event loop and must not block."""
 
     def __init__(self, environment: Environment) -> None:
         clock, trust = environment.clock, environment.trust
@@ -154,7 +154,7 @@ class Scheduler:
         await self._tasks.__aexit__()
 
     def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> TimerHandle:
-        """Call `on_due` once after these real seconds. The argument of `on_due` is the delay in seconds."""
+        """Call `on_due` once after this number of real seconds. The argument of `on_due` is the delay in seconds."""
         return self._start(TimerHandle(name, self._clock.monotonic() + seconds, on_due))
 
     def every(
@@ -174,7 +174,7 @@ class Scheduler:
         never_repeats: bool = False,
         last: datetime | None = None,
     ) -> Alarm:
-        """Call `on_due` with each occurrence of the schedule from now on. `Alarm` explains the other arguments."""
+        """Call `on_due` with each occurrence of the schedule from now on. See `Alarm` for the other arguments."""
         alarm = Alarm(name=name, schedule=schedule, on_due=on_due, never_repeats=never_repeats, last=last)
         self._alarms[alarm] = None
         if self._is_trusted:
@@ -184,7 +184,7 @@ class Scheduler:
         return alarm
 
     def cancel(self, what: TimerHandle | Alarm) -> None:
-        """Cancel a timer or an alarm, unless it is already cancelled."""
+        """Cancel a timer or an alarm. Do nothing if it is already cancelled."""
         if isinstance(what, Alarm):
             self._alarms.pop(what, None)
         elif not what.is_cancelled:
@@ -194,7 +194,7 @@ class Scheduler:
                 self._remove_cancelled()
 
     def when_trusted(self, do: Callable[[], None]) -> None:
-        """Call the function when the clock becomes trusted. If the clock is already trusted, never call it."""
+        """Call `do` when the clock becomes trusted. If the clock is already trusted, never call `do`."""
         if not self._is_trusted:
             self._on_trust.append(do)
 
@@ -222,7 +222,7 @@ class Scheduler:
         self._changed.set()
 
     def _start_instant(self, now: datetime) -> datetime:
-        """Return the earlier of the start's time and the time of the previous stop."""
+        """Return the hub's start or the time of the previous stop, whichever is earlier."""
         if self._stopped_at is not None and timedelta() <= now - self._stopped_at <= MAX_LATE:
             return self._stopped_at
         since_start = timedelta(seconds=self._clock.monotonic() - self._began)
@@ -323,13 +323,14 @@ class Scheduler:
         alarm.arm(now)
 
     def _count(self, alarm: Alarm, since: datetime | None, until: datetime) -> None:
-        """Count the occurrences from `since` to before `until` in the background, and log the number."""
+        """Count the occurrences from `since` (included) to `until` (excluded) in the background, and log the
+        number."""
         if since is not None and since < until:
             alarm.gap = since - MICROSECOND, until
             self._tasks.start(self._log_counted(alarm, since, until), f"count of missed times of {alarm.name}")
 
     async def _log_counted(self, alarm: Alarm, due: datetime | None, until: datetime) -> None:
-        """Count missed occurrences up to `MAX_COUNTED`, in steps between other work of the loop."""
+        """Count missed occurrences up to `MAX_COUNTED`, in small steps so that the event loop continues."""
         count = 0
         while due is not None and due < until and count < MAX_COUNTED:
             count, due = count + 1, alarm.next_after(due)
@@ -356,5 +357,5 @@ def _report_passed(name: str, passed: int) -> None:
 def _safely(do: Callable[[], None]) -> None:
     try:
         do()
-    except Exception as error:  # a fault in one schedule must not stop the others
+    except Exception as error:  # a fault in one schedule must not stop other schedules
         log.error("a schedule failed: %s: %s", type(error).__name__, error, exc_info=error)

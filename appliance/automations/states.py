@@ -1,4 +1,4 @@
-"""The states of automations: switch, policy, schedules, waits, and last run. The states outlive reloads and
+"""The states of automations: switch, policy, schedules, waits, and last run. The states survive reloads and
 restarts."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger("automations")
 
 
 class StoredMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The stored part of a policy's memory. Instants are in milliseconds since 1970. A run in progress is not
+    """The stored part of a policy's `Memory`. Instants are in milliseconds since 1970. A run in progress is not
     stored."""
 
     ended_at: int | None = None
@@ -34,7 +34,7 @@ class StoredMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StoredWait(Struct, frozen=True, kw_only=True):
-    """A running wait: its start in milliseconds since 1970, and the event that it will fire."""
+    """A running wait, with its start in milliseconds since 1970 and the event for the automation."""
 
     began_at: int
     event: dict[str, Any]
@@ -107,8 +107,8 @@ class State(Struct, kw_only=True):
 
 
 class States:
-    """The states by automation id. Memories are written with the next flush. A switch takes effect only after it is
-    stored."""
+    """The states by automation id. The next flush writes them to storage, but a switch is stored before it takes
+    effect."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -126,11 +126,11 @@ class States:
         await self._tasks.__aexit__()
 
     def of(self, id_: str) -> State:
-        """Return the automation's state. A new automation gets a new state."""
+        """Return the automation's state. Create the state for a new automation."""
         return self._states.setdefault(id_, State())
 
     def begin_with(self, enabled: Mapping[str, bool]) -> None:
-        """Apply the files' `enabled` to automations without a stored switch."""
+        """Apply the field `enabled` of files to automations without a stored switch."""
         self._at_first = enabled
         for id_ in {**self._switched, **enabled}:
             self.of(id_).is_enabled = self._switched.get(id_, enabled.get(id_, True))
@@ -143,7 +143,7 @@ class States:
             self._store(id_, state)
 
     def note_fired(self, id_: str, schedule: str, at: datetime) -> None:
-        """Store the occurrence of a schedule that fired last."""
+        """Store the schedule's occurrence that fired last."""
         state = self.of(id_)
         state.fired[schedule] = at
         self._store(id_, state)
@@ -151,7 +151,7 @@ class States:
     def note_run(
         self, id_: str, at: datetime, status: ExecutionStatus, error: str | None, *, is_trusted: bool
     ) -> None:
-        """Set the time and the result of the last execution. Store them only if the time is trusted."""
+        """Set the time and the result of the last execution. Store time and result only if the time is trusted."""
         state = self.of(id_)
         state.last_run, state.last_status, state.last_error = at, status, error
         if is_trusted:
@@ -159,7 +159,7 @@ class States:
             self._store(id_, state)
 
     def note_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:
-        """Store a running wait. None removes a wait that has ended."""
+        """Store a running wait. None removes the wait."""
         state = self.of(id_)
         if wait is not None:
             state.waits[key] = wait
@@ -168,7 +168,7 @@ class States:
         self._store(id_, state)
 
     def keep_waits(self, id_: str, keys: Collection[str]) -> None:
-        """Remove the waits of all other triggers."""
+        """Remove all waits except the waits of triggers with these keys."""
         state = self.of(id_)
         waits = {key: wait for key, wait in state.waits.items() if key.partition(" ")[0] in keys}
         if len(waits) < len(state.waits):
@@ -177,8 +177,8 @@ class States:
             self._store(id_, state)
 
     def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
-        """Remove a wait that has ended. If the wait is stored, or is being written, return the work that removes it
-        from storage."""
+        """Remove an ended wait from memory. If the wait is in storage or is being written, return the work that
+        removes it there."""
         stored_as = AUTOMATION_PREFIX + id_
         on_card = read_all(self._storage, stored_as, lambda _, value: convert(value, StoredState), skip).get("")
         is_on_its_way = self._storage.is_being_flushed(stored_as) or self._removing[id_] > 0
@@ -196,7 +196,7 @@ class States:
             self._removing[id_] -= 1
 
     def forget_others(self, ids: Collection[str]) -> None:
-        """Remove the states and switches of deleted automations once the removal is stored."""
+        """Remove the states and switches of automations that are not in `ids`, also in storage."""
         gone = [id_ for id_ in self._states if id_ not in ids]
         switched = [TOGGLE_PREFIX + id_ for id_ in gone if self._switched.pop(id_, None) is not None]
         for id_ in gone:
@@ -207,7 +207,7 @@ class States:
 
     async def switch(self, id_: str, *, is_enabled: bool) -> None:
         """Store the change, then switch the automation on or off. Raise `StoreFailed` if the change cannot be stored.
-        A change that has begun is finished even if the caller is cancelled."""
+        The change finishes even if the caller is cancelled."""
         await self._tasks.finish(self._switch(id_, is_enabled), f"switch of {id_}")
 
     async def _switch(self, id_: str, is_enabled: bool) -> None:

@@ -1,4 +1,4 @@
-"""Timers that Lua starts. A timer is stored before the call returns, and outlives a restart of the hub."""
+"""Timers that Lua starts. A timer is stored before the call returns, and survives a restart of the hub."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ MAX_TIMERS = 10_000
 MAX_SECS = 400 * 86_400
 MAX_TIMER_PAYLOAD_BYTES = 16 << 10
 MAX_BYTES_IN_ALL = 1 << 20
-"""The total size of the payloads of all timers, as JSON."""
+"""Maximum total size of all timers' payloads, as JSON."""
 
 MAX_LISTENER_WAIT_SECS = 86_400.0
-"""Seconds that an ended timer waits for an automation that listens for it."""
+"""Maximum seconds that an ended timer waits for an automation with a trigger for this timer."""
 
 MIN_DELAY_SECS = 0.1
-"""A shorter timer is treated as an immediate effect by the brake."""
+"""The brake treats a shorter timer as an immediate effect."""
 
 NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not started"
 
 
 class Timer(Struct, frozen=True, kw_only=True):
-    """A timer for other parts of the hub. `due_at` is a time of the present clock. `payload` is part of the timer's
-    event."""
+    """A timer as other parts of the hub see it. `due_at` is the end according to the present clock. `payload` is part
+    of the timer's event."""
 
     name: str
     due_at: datetime
@@ -54,7 +54,7 @@ class Timer(Struct, frozen=True, kw_only=True):
 
 
 class TimerState(Enum):
-    """The state of a timer. The text is the event that the timer waits for."""
+    """A timer's state. The text is the reason why the timer has not fired."""
 
     STORED = "a trusted clock"
     RUNNING = "its end"
@@ -78,8 +78,8 @@ class StoredTimer(Struct, frozen=True, kw_only=True):
 
 class RunningTimer(Struct, eq=False, kw_only=True):
     """A timer in progress. `due` and `unheard_since` are in seconds of the monotonic clock. For a `STORED` timer,
-    only the stored times `due_at` and `unheard_at` are known, in milliseconds since 1970. A timer that `is_late`
-    could not fire on time. `handle` ends the timer, or its wait for a listener."""
+    only the stored times `due_at` and `unheard_at` are known, in milliseconds since 1970. `is_late` is true if the
+    timer could not fire on time. `handle` ends the timer, or the timer's wait for a listener."""
 
     name: str
     payload: bytes
@@ -108,10 +108,10 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 
 class Timers:
     """The timers by name. Timers run in real seconds. After a restart, they are due by the clock, once the clock is
-    trusted. Simultaneous changes, including ends, are one stored record. When a timer ends, it is removed from
-    storage and then fires. After a power cut before the removal, the timer fires again. If storage fails, the timer
-    still fires, and fires again only if the hub ends before a flush. A timer without a listener waits for up to a
-    day."""
+    trusted. Timers that start, change, or end at the same moment are written as one record. When a timer ends, it is
+    removed from storage and then fires. After a power cut before the removal, the timer fires again. If storage
+    fails, the timer still fires. It then fires a second time only if the hub ends before a flush. A timer without a
+    listener waits for up to a day."""
 
     def __init__(self, environment: Environment) -> None:
         self._storage = environment.storage
@@ -137,12 +137,12 @@ class Timers:
         await self._tasks.__aexit__()
 
     def begin(self, scheduler: Scheduler, has_listener: Callable[[str], bool]) -> None:
-        """Resume the timers of the last run, and adapt them to changes of the clock from now on. `has_listener`
-        returns whether an enabled automation listens for a timer name."""
+        """Resume the stored timers of the previous run, and follow changes of the clock from now on. `has_listener`
+        returns whether an enabled automation has a trigger for a timer name."""
         self._scheduler, self._has_listener = scheduler, has_listener
         self._steps.listen(lambda _: self._write_all())
         scheduler.when_trusted(self._on_trusted)
-        # the hub started without a trusted clock, so the start is unknown
+        # the clock was not trusted at the hub's start, so the time of the start is unknown
         for timer in self._list(TimerState.RUNNING):
             self._run(timer, self._clock.monotonic() + timer.secs)
         if self._trust.is_trusted():
@@ -151,18 +151,17 @@ class Timers:
             scheduler.await_trust()
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
-        """Pause all timers until `resume` is called for each reason. Timers that become due remain stored."""
+        """Pause all timers until `resume` is called for each reason. Due timers remain stored."""
         self._paused_by.add(reason)
 
     def resume(self, reason: str = NO_AUTOMATIONS) -> None:
-        """End the pause for this reason. If no other reason is left, fire the timers that became due during the
-        pause, marked as late."""
+        """End the pause for this reason. If no other reason remains, fire the due timers, marked as late."""
         self._paused_by.discard(reason)
         for timer in self._list(TimerState.HELD) if not self._paused_by else ():
             self._end(timer)
 
     def recheck(self) -> None:
-        """Fire the timers without a listener that have a listener now."""
+        """Fire ended timers that have a listener now."""
         for timer in self._list(TimerState.UNCLAIMED):
             if self._has_listener(timer.name):
                 self._end(timer)
@@ -175,7 +174,7 @@ class Timers:
         ]
 
     async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
-        """Start or restart the timer, and return once it is stored. Raise `Invalid` for wrong arguments, and
+        """Start or restart the timer, and return once the timer is stored. Raise `Invalid` for wrong arguments, and
         `StoreFailed` if storage fails."""
         name = check_timer(name, secs, payload)
         due = self._clock.monotonic() + secs
@@ -267,7 +266,7 @@ class Timers:
         self._write_all()
 
     def _resume_stored(self) -> None:
-        """Start the stored timers whose end is a time of the clock."""
+        """Start the timers in state `STORED`, whose ends are clock times."""
         now, monotonic = self._clock.now().timestamp(), self._clock.monotonic()
         for timer in self._list(TimerState.STORED):
             left = timer.due_at / 1000 - now
@@ -283,7 +282,7 @@ class Timers:
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
 
     def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
-        """End the timer, together with all timers that end at the same moment."""
+        """End the timer, together with other timers that end at the same moment."""
         self._over.append(timer)
         if len(self._over) == 1:
             self._tasks.start(self._end_all(), "end of timers")
@@ -312,7 +311,7 @@ class Timers:
             self._fire(timer)
 
     def _may_fire(self, timer: RunningTimer) -> bool:
-        """Return whether the timer fires now. Otherwise, set its state to the reason."""
+        """Return whether the timer fires now. If not, set the timer's state to the reason."""
         if self._timers.get(timer.name) is not timer:
             return False
         if self._is_changing(timer.name):
@@ -327,7 +326,7 @@ class Timers:
         return True
 
     async def _end_later(self, timer: RunningTimer) -> None:
-        """End the timer after the change in progress, unless that change replaces the timer."""
+        """End the timer once the change in progress has finished, unless this change replaces the timer."""
         async with self._lock(timer.name):
             pass
         self._end(timer)
@@ -339,7 +338,7 @@ class Timers:
         self._bus.publish(TimerFired(name=timer.name, payload=payload, due_at=due_at, late_secs=late))
 
     def _wait_for_listener(self, timer: RunningTimer) -> None:
-        """Keep the ended timer until an automation listens, for at most a day."""
+        """Keep the ended timer for at most a day, until an automation listens for it."""
         now = self._clock.monotonic()
         timer.state, timer.is_late = TimerState.UNCLAIMED, True
         if timer.unheard_since is None:
@@ -359,8 +358,8 @@ class Timers:
         self._storage.remember(TIMER_PREFIX + timer.name, None)
 
     def _write_all(self) -> None:
-        """Write the times of all timers again, because the clock was set or became trusted. A timer with a change in
-        progress is written by that change."""
+        """Write the times of all timers again, because the clock was set or became trusted. Skip timers with a change
+        in progress, because the change writes them."""
         self._clock_steps += 1
         for name, timer in self._timers.items():
             if timer.state is not TimerState.STORED and not self._is_changing(name):

@@ -21,18 +21,18 @@ _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])\Z")
 _SECOND = timedelta(seconds=1)
 
 MAX_DAYS_AHEAD = 21
-"""The maximum number of days until a weekday comes. The number is more than a week, because a time zone may skip a
-day."""
+"""Maximum number of days until the next accepted weekday. The number is larger than seven, because a time zone may
+skip a day."""
 
 HORIZON = -0.8333
 """Elevation of the sun's centre in degrees when its rim touches the horizon, with refraction."""
 
 MAX_SEARCH_DAYS = 400
-"""The maximum number of days until the next sunrise or sunset: just over a year."""
+"""Maximum number of days until the next sunrise or sunset: just over a year."""
 
 
 class SunEvent(StrEnum):
-    """An event of the sun. A polar day and a polar night have none."""
+    """Sunrise or sunset. A polar day or polar night has neither."""
 
     SUNRISE = "sunrise"
     SUNSET = "sunset"
@@ -45,7 +45,7 @@ class SunEvent(StrEnum):
 
 class SunDay(Struct, frozen=True, kw_only=True):
     """A solar day, from midnight to midnight by the sun. `sunrise` is before noon and `sunset` after noon, in UTC to
-    the second. Each is None on a day without that event. `was_up`, `culminates`, and `stays_up` state whether the sun
+    the second. Each is None on a day without this event. `was_up`, `culminates`, and `stays_up` state whether the sun
     is up at the first midnight, at noon, and at the last midnight."""
 
     sunrise: datetime | None
@@ -67,22 +67,23 @@ class SunDay(Struct, frozen=True, kw_only=True):
         return not (self.was_up or self.culminates or self.stays_up)
 
     def is_past_without(self, event: SunEvent) -> bool:
-        """Return whether a day without the event is treated as after the event. A polar night is after sunset."""
+        """Return whether a day without the event is treated as after the event. For example, a polar night is after
+        sunset."""
         return self.was_up if event is SunEvent.SUNRISE else not self.culminates
 
 
 def sun_day(locale: Locale, day: date) -> SunDay:
-    """Return the sun's day that contains noon of this local date. The home must have coordinates.
+    """Return the solar day that contains noon of this local date. The home must have coordinates.
 
-    In the far north, a sunset in summer may be after midnight by the clock. Such a sunset still belongs to this date.
+    In the far north, the clock may show a time after midnight at sunset. Such a sunset still belongs to this date.
     """
     place = _place(locale)
     return _day(*place, _solar_date(locale.noon(day), place[1]))
 
 
 def next_event(event: SunEvent, locale: Locale, instant: datetime, *, offset: timedelta) -> datetime | None:
-    """Return the first instant after `instant` with this offset from the event. Return None if there is none within a
-    year."""
+    """Return the first instant after `instant` with this offset from the event. Return None if no such instant is
+    within a year."""
     place = _place(locale)
     first = _solar_date(instant - offset, place[1])
     for n in range(-1, MAX_SEARCH_DAYS):
@@ -135,7 +136,7 @@ def _is_up(observer: tuple[float, float], instant: datetime) -> bool:
 
 
 def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> datetime:
-    """Return when the sun crosses the horizon, to the second. The sun must cross the horizon exactly once between the
+    """Return the second at which the sun crosses the horizon. The sun must cross the horizon exactly once between the
     two instants."""
     rises = _is_up(observer, end)
     low, high = 0, round((end - start).total_seconds())
@@ -157,8 +158,8 @@ def parse_time(value: Value) -> time:
 
 def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
     """Return the first instant, in UTC, when the zone's clocks show this time on this date. For a skipped time,
-    return the first instant after the gap. Return None if the zone skips the whole date, because it changed sides of
-    the date line."""
+    return the first instant after the gap. Return None if the zone skips the whole date, as after a move across the
+    date line."""
     local = datetime.combine(day, at)
     instant = local.replace(tzinfo=zone).astimezone(UTC)
     if instant.astimezone(zone).replace(tzinfo=None) == local:
@@ -182,7 +183,8 @@ def next_wall_clock(
 
 
 def next_time_back(zone: ZoneInfo, instant: datetime) -> datetime | None:
-    """Return when the zone's clocks are set back within 26 hours after the instant, in UTC, or None."""
+    """Return the instant, in UTC, when the zone's clocks are next set back. Return None if no such change is within
+    26 hours."""
     low, high = instant.replace(microsecond=0), instant.replace(microsecond=0) + timedelta(hours=26)
     if _offset(zone, high) >= (before := _offset(zone, low)):
         return None
@@ -197,8 +199,7 @@ def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
 
 
 def end_of_repeated(local: datetime) -> datetime:
-    """Return the end of the repeated hour that contains this local time. The argument and the result are without a
-    zone."""
+    """Return the end of the repeated hour that contains this local time. Argument and result have no zone."""
     shown = local.replace(tzinfo=None, fold=0)
     low, high = shown, shown + timedelta(days=1)
     while high - low > _SECOND:

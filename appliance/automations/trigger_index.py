@@ -15,7 +15,7 @@ from appliance.home.registry import Registry
 
 
 class TriggerIndex:
-    """The triggers of all loaded automations by subject. Each reload makes a new index."""
+    """The triggers of all loaded automations by subject. Each reload creates a new index."""
 
     def __init__(self, active: Iterable[ActiveTrigger], registry: Registry) -> None:
         self._registry = registry
@@ -27,7 +27,7 @@ class TriggerIndex:
         self._has_attributes = any(kind == "attribute" for kind, _ in self._by_subject)
 
     def of(self, event: events.Event, waits: Waits) -> list[ActiveTrigger]:
-        """Return the triggers that may match the event, and the triggers that wait for its device."""
+        """Return the triggers that may match the event, and the triggers with a wait for the event's device."""
         if isinstance(event, events.DeviceStateChanged):
             found = self.of_device(event.device, event.changed)
             return list(dict.fromkeys([*found, *waits.of(event.device.id)]))
@@ -41,7 +41,7 @@ class TriggerIndex:
         return self._by_subject.get((kind, name), [])
 
     def names_of(self, kind: str) -> frozenset[str]:
-        """Return the names of this kind that triggers listen to."""
+        """Return the subjects' names of this kind that triggers listen to."""
         return frozenset(name for each, name in self._by_subject if each == kind)
 
     def of_device(self, device: Device, attributes: Iterable[str]) -> list[ActiveTrigger]:

@@ -1,4 +1,4 @@
-"""Trigger schedules: fire the time triggers of loaded automations when they are due."""
+"""Fires the time triggers of loaded automations when they are due."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class TriggerSchedules:
         )
 
     def hold(self) -> None:
-        """Until `release`, do not fire triggers. Keep only the latest due time of each trigger."""
+        """Delay triggers until `release`. Keep only the latest due time of each trigger."""
         self._deferred = {}
 
     def release(self) -> None:
-        """Fire the triggers that became due since `hold`. From now on, fire each trigger when it is due."""
+        """Fire the triggers that became due since `hold`, and end the delay."""
         deferred, self._deferred = self._deferred or {}, None
         for fire in deferred.values():
             fire()
@@ -62,8 +62,8 @@ class TriggerSchedules:
             active.due = None
 
     def _start_interval(self, active: ActiveTrigger, trigger: Interval) -> None:
-        """Begin an interval now. A resumable interval continues the phase from before the restart once the clock is
-        trusted."""
+        """Begin an interval now. Once the clock is trusted, a resumable interval continues with its phase from before
+        the restart."""
         first: float | None = None
         if active.resumes and self._trust.is_trusted():
             first = self._seconds_to_next(active, trigger)
@@ -73,7 +73,7 @@ class TriggerSchedules:
         active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
 
     def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
-        """Return the seconds until the interval's next time. If the hub was off at the last time, fire once
+        """Return the seconds until the interval's next time. If the hub was off at the latest due time, fire once
         immediately."""
         now, since = self._clock.now(), self._last(active, trigger)
         if since is None or since > now:
@@ -86,8 +86,7 @@ class TriggerSchedules:
         return (following - now).total_seconds()
 
     def _resume(self) -> None:
-        """Set the phase of resumable intervals that have not fired since the start. Use the stored phase if there is
-        one."""
+        """Apply the stored phase, if any, to resumable intervals that have not fired since the start."""
         unresumed, self._unresumed = self._unresumed, set()
         for active in unresumed:
             trigger = active.trigger
@@ -120,5 +119,5 @@ class TriggerSchedules:
 
 
 def _name(trigger: TimedTrigger) -> str:
-    """Return the key under which the schedule's last time is stored."""
+    """Return the storage key of the schedule's last time."""
     return fingerprint(trigger.event_at(EPOCH))

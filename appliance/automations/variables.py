@@ -1,4 +1,4 @@
-"""Variables: values that scenes and automations share. They outlive restarts."""
+"""Variables: values that scenes and automations share. Variables survive restarts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_TOTAL_BYTES = 256 << 10
 
 
 MAX_VALUE_DEPTH = 32
-"""The deepest nesting of a value. Lua cannot read deeper values."""
+"""Maximum nesting of a value. Lua cannot read deeper values."""
 
 
 class Variable(Struct, frozen=True, kw_only=True):
@@ -40,14 +40,14 @@ class Variable(Struct, frozen=True, kw_only=True):
 
 
 class StoredVariable(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A stored variable. `last` is like `Device.last` for an attribute."""
+    """A stored variable. `last` contains the last known values, as `Device.last` does for an attribute."""
 
     value: Any = None
     last: tuple[Any, ...] = ()
 
 
 def read_variables(stored: DocumentReader) -> dict[str, StoredVariable]:
-    """Return the stored variables by name. A removed variable has no value."""
+    """Decode the stored variables by name. A removed variable has no value."""
     return read_all(stored, VARIABLE_PREFIX, lambda _, raw: convert(raw, StoredVariable), skip)
 
 
@@ -85,8 +85,8 @@ class Variables:
         await self._tasks.__aexit__()
 
     def watch(self, names: frozenset[str]) -> None:
-        """From now on, keep the last values of these variables after a removal, because triggers compare with
-        them."""
+        """From now on, keep the last values of these variables after a removal, because triggers compare new values
+        with the last values."""
         self._watched = names
         for name in [each for each in self._last if each not in names]:
             del self._last[name]
@@ -107,8 +107,8 @@ class Variables:
         return Variable(name=name, value=self._values[name])
 
     def set(self, name: str, value: Value, source: str) -> None:
-        """Set the variable; None removes it. The change is written with the next flush. `source` is the audit's name
-        of the caller.
+        """Set the variable; None removes it. The next flush writes the change to storage. `source` is the caller's
+        name in the audit log.
 
         Raise `Invalid` for a wrong name or value, or too many variables.
         """
@@ -119,7 +119,7 @@ class Variables:
         self._apply(name, value, size, source)
 
     async def set_durable(self, name: str, value: Value, source: str) -> None:
-        """Store the value, then set the variable. Raise `StoreFailed` if storage fails, otherwise like `set`."""
+        """Like `set`, but store the value first. Raise `StoreFailed` if storage fails."""
         pending = _Pending(name=name, size=self._check(name, value))
         self._pending.append(pending)
         await self._tasks.finish(self._set_durable(pending, value, source), f"setting of the variable {name}")
@@ -127,7 +127,7 @@ class Variables:
     async def _set_durable(self, pending: _Pending, value: Value, source: str) -> None:
         name = pending.name
         try:
-            if pending.is_outdated:  # outdated before it began: a later value is written with the next flush
+            if pending.is_outdated:  # set again before storing began: the flush writes the later value
                 return
             await self._storage.put_many({VARIABLE_PREFIX + name: _stored(value, self._last_after(name, value))})
         finally:
@@ -136,7 +136,8 @@ class Variables:
             self._apply(name, value, pending.size, source)
 
     def _check(self, name: str, value: Value) -> int:
-        """Return the size of the value as JSON. Raise `Invalid` if the variable may not have this value now."""
+        """Return the size of the value as JSON. Raise `Invalid` for a wrong name or value, or if the present
+        variables leave no room."""
         size = check_variable(name, value)
         if value is None:
             return 0
@@ -151,7 +152,8 @@ class Variables:
         return size
 
     def _bytes_used(self) -> dict[str, int]:
-        """Return the size of each variable, or the size of its largest value in transit to storage."""
+        """Return the size of each variable. While values are being written, use the size of the variable's largest
+        value."""
         taken = dict(self._sizes)
         for each in self._pending:
             taken[each.name] = max(taken.get(each.name, 0), each.size)
@@ -168,7 +170,7 @@ class Variables:
             self._bus.publish(VariableChanged(name=name, value=value, previous=previous, known=known))
 
     def _known(self, name: str) -> tuple[Value, ...]:
-        """Return the variable's value and last value, like `Device.last`."""
+        """Return the variable's present and last values, as `Device.last` does for an attribute."""
         value, last = self._values.get(name), self._last.get(name, ())
         return last if value is None else (value, *last)
 

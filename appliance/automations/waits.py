@@ -1,4 +1,4 @@
-"""Waits of device triggers: a value must stay unchanged, or match, for some time before the trigger fires."""
+"""Waits of device triggers: before the trigger fires, a value must match or remain unchanged for some time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from appliance.tasks import Tasks
 
 
 class Waits:
-    """Begins and ends waits, and calls `fire` when a wait ends. Each device of a trigger has a separate wait."""
+    """Begins and ends waits, and calls `fire` at the end of a wait. Each device of a trigger has a separate wait."""
 
     def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
         self._environment = environment
@@ -40,7 +40,7 @@ class Waits:
         return list(self._by_device.get(device_id, ()))
 
     def follow(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> None:
-        """Begin, restart, or end the wait of the device after its event."""
+        """Begin, restart, or end the device's wait after an event."""
         device_id = event.device.id
         wait = active.waits.get(device_id)
         before = None if wait is None else wait.match
@@ -52,7 +52,7 @@ class Waits:
             self._begin(active, trigger, device_id, after.dated(self._environment), 0.0)
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
-        """End the device's wait if there is one, and remove it from storage."""
+        """End the device's wait, if any, and remove it from storage."""
         self._states.note_wait(active.id, f"{active.key} {device_id}", None)
         self._drop(active, device_id)
 
@@ -70,7 +70,7 @@ class Waits:
             self._drop(active, device_id)
 
     def resume(self, active: ActiveTrigger, trigger: DeviceTrigger, device: Device) -> None:
-        """Continue the wait from before the last stop if the device still matches. The wait's time runs from its
+        """Continue the wait from before the last stop if the device still matches. The wait's time counts from the
         original start, or from now if the clock is not trusted."""
         stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
         if stored is None or device.id in active.waits:

@@ -1,8 +1,8 @@
-"""The archive of `lares backup`: one compressed tar with the state, all of `config/`, and the history.
+"""The archive of `lares backup`: a compressed tar with the state, the folder `config/`, and the history.
 
-It contains `lares-backup.json` (formats, version, time, and name of the configuration), `state.json` (the document's
-keys and values), `config/…` without `auth.master_key`, and the months of history (`history/2026-11.jsonl`). The
-history is never in memory as a whole.
+The archive contains `lares-backup.json` (formats, version, time, and name of the configuration), `state.json` (the
+document's keys and values), `config/…` without `auth.master_key`, and the months of history
+(`history/2026-11.jsonl`). The history is read and written in parts, because it may not fit into memory.
 """
 
 from __future__ import annotations
@@ -59,24 +59,24 @@ from appliance.tables.toml_lines import line_finder
 from appliance.version import VERSION
 
 ARCHIVE_FORMAT = 3
-"""Format 2 added history, format 3 previous texts of files."""
+"""Format 2 added the history. Format 3 added previous texts of files."""
 
 COMPRESSION = 6
-"""The compression level of gzip. With a higher level, a small box needs minutes for a month of history."""
+"""The gzip compression level. With a higher level, a small machine needs minutes for a month of history."""
 
 PART_BYTES = 1 << 20
 
 MANIFEST_FILE, STATE_FILE, CONFIG_FOLDER = "lares-backup.json", "state.json", "config"
 MAX_ARCHIVE_BYTES = 64 << 20
-"""The maximum size of an unpacked archive without history, in bytes."""
+"""Maximum size of an unpacked archive without its history, in bytes."""
 
 MAX_HISTORY_BYTES = 256 << 20
-"""The maximum size of unpacked history, in bytes."""
+"""Maximum size of an archive's unpacked history, in bytes."""
 
 MAX_FILES = 10_000
 
 MAX_MEMBER_DEPTH, MAX_MEMBER_NAME_BYTES, MAX_MEMBER_PATH_BYTES = 20, 255, 1000
-"""Limits for a path in an archive: its number of parts, the length of each part, and its whole length."""
+"""Limits for a path in an archive: the number of parts, the length of each part, and the total length."""
 
 MAX_SHOWN_CHARS = 60
 
@@ -90,14 +90,14 @@ UNREADABLE = (
     *(tarfile.TarError, zlib.error, OSError, EOFError),
     *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
 )
-"""Exceptions while a damaged or foreign file is read."""
+"""Exceptions that a damaged or foreign file can raise."""
 
 
 class Archive(Struct, frozen=True, kw_only=True):
     """The content of an archive: the document's values, and the files of `config/` by relative path.
 
-    `months` are the history files to pack. `packed` is the open archive, if the content comes from one.
-    `versions` are previous texts of configuration files, by the name of the stored text.
+    `months` are the history files to pack. `packed` is the open archive, if the content was read from an archive.
+    `versions` contains previous texts of configuration files by version file name.
     """
 
     created_at: str
@@ -109,7 +109,7 @@ class Archive(Struct, frozen=True, kw_only=True):
     packed: IO[bytes] | None = None
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the values of keys with this prefix, by the rest of each key."""
+        """Return the values of keys with this prefix. The returned keys lack the prefix."""
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
 
@@ -124,7 +124,7 @@ def check_size(total: int) -> None:
 
 
 def pack(archive: Archive) -> bytes:
-    """Return the archive as bytes; raise `StartFailed` if it is too large."""
+    """Return the archive as bytes. Raise `StartFailed` if the archive is too large."""
     archive_format = ARCHIVE_FORMAT if archive.versions else 2 if archive.months else 1
     formats = {"format": archive_format, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
@@ -140,7 +140,7 @@ def pack(archive: Archive) -> bytes:
 
 @contextmanager
 def opened(file: Path) -> Iterator[Archive]:
-    """Provide the content of the archive; raise `StartFailed` if this Lares cannot restore it."""
+    """Open the archive within the context. Raise `StartFailed` if this version of Lares cannot restore it."""
     with ExitStack() as stack:
         try:
             packed = stack.enter_context(open_named(file))
@@ -159,7 +159,7 @@ def _read(packed: IO[bytes], file: Path) -> Archive:
 
 
 def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield file name and stream of each month in the archive. Read each stream before you take the next one."""
+    """Yield the file name and stream of each month in the archive. Read each stream before requesting the next."""
     if archive.packed is None:
         return
     with _open_plain(archive.packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
@@ -170,7 +170,8 @@ def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _open_plain(packed: IO[bytes]) -> AbstractContextManager[IO[bytes]]:
-    """Return the decompressed tar. Browsers and users may have unpacked the gzip file before."""
+    """Return the tar as a decompressed stream. Accept a plain tar, because a browser or user may have unpacked the
+    gzip file."""
     packed.seek(0)
     is_compressed = packed.read(len(_GZIP)) == _GZIP
     packed.seek(0)
@@ -195,11 +196,11 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 class _Refused(Exception):
-    """An archive is damaged. The message is the end of a sentence that begins with the archive's name."""
+    """An archive is damaged. The message continues a sentence that begins with the archive's name."""
 
 
 def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
-    """Return the content of each member by path, without history. Raise `_Refused` above the size limit."""
+    """Return the content of each member except the history, by path. Raise `_Refused` above the size limit."""
     members: dict[str, bytes] = {}
     room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
     too_large = _Refused(f"unpacks to more than the limit of {(room + room_of_history) >> 20} MiB")
@@ -216,7 +217,7 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
             data = _read_member(tar, entry, path, is_month=is_month)
             if not is_month:
                 members[str(path)] = data
-        while room > 0 and (rest := plain.read(PART_BYTES)):  # at its end the checksum is compared
+        while room > 0 and (rest := plain.read(PART_BYTES)):  # reading to the end compares the checksum
             room -= len(rest)
     if room <= 0 and members:
         raise too_large
@@ -224,7 +225,7 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
 
 
 def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPath, *, is_month: bool) -> bytes:
-    """Return the content of a member, without that of a month. Raise `_Refused` unless it is a plain file of a
+    """Return a member's content, or empty bytes for a month. Raise `_Refused` unless the member is a plain file of a
     backup."""
     is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
     sizes = [len(os.fsencode(part)) for part in path.parts]
@@ -292,7 +293,7 @@ CHECKS: Mapping[str, Callable[[str, Any], object]] = {
     PREFERENCES_PREFIX: lambda _, value: check_preferences(value),
     DEVICE_PREFIX: lambda _, value: value.get("name") is None or check_name(value["name"]),
 }
-"""Checks of records by key prefix. The routes that create such records make the same checks."""
+"""The check for records, by key prefix. The API makes the same checks when it creates such records."""
 
 _WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
 
@@ -340,7 +341,7 @@ def key_of(text: str, name: str) -> str | None:
 
 
 def without_key(text: str, name: str) -> str:
-    """Remove the line of the master key from a configuration. Raise `ConfigFailed` if this is impossible."""
+    """Remove the master key's line from a configuration. Raise `ConfigFailed` if the line cannot be removed."""
     key = key_of(text, name)
     if key is None:
         return text
@@ -354,7 +355,7 @@ def without_key(text: str, name: str) -> str:
 
 
 def with_key(text: str, key: str, name: str) -> str:
-    """Set the master key in a configuration, in place of another one."""
+    """Set the master key in a configuration, or replace the existing key."""
     bare = without_key(text, name)
     for changed in _with_line(bare.split("\n"), json.dumps(key)):
         if _differ_only_in_key(changed, bare) and key_of(changed, name) == key:
@@ -363,7 +364,7 @@ def with_key(text: str, key: str, name: str) -> str:
 
 
 def _with_line(lines: list[str], value: str) -> list[str]:
-    """Yield the text with the key at each possible position. Some results may be invalid TOML."""
+    """Yield the text with the key inserted at each possible position. Some results may be invalid TOML."""
     texts: list[list[str]] = []
     for number, line in enumerate(lines):
         if line.strip() == LEFT_OUT:

@@ -1,4 +1,4 @@
-"""`lares backup`: writes state, configuration, Lua, and history to one file, also while the hub runs."""
+"""`lares backup`: writes state, configuration, Lua files, and history to one file, even while the hub runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from appliance.tables.plain_files import read_plain
 log = logging.getLogger("hub")
 
 OF_THE_BOX = (CARD, CRASHES, MASTER_KEY, RUNNING)
-"""Keys that belong only to this box. Backups also omit the client ids for brokers (`CLIENT_ID_SUFFIX`)."""
+"""Keys that apply only to this machine. Backups also omit the client ids for brokers (`CLIENT_ID_SUFFIX`)."""
 
 
 def backup(arguments: argparse.Namespace) -> int:
@@ -75,7 +75,7 @@ def _pack(made: Archive) -> bytes:
 
 
 def pack_backup(config: Path, data_dir: Path) -> bytes:
-    """Make an archive within the running hub. Raise `Invalid` if that is impossible."""
+    """Create an archive inside the running hub. Raise `Invalid` if the data cannot be packed."""
     try:
         made, warnings = collect(config, data_dir)
         packed = _pack(made)
@@ -89,9 +89,9 @@ def pack_backup(config: Path, data_dir: Path) -> bytes:
 def collect(
     config: Path, data_dir: Path, *, has_history: bool = True, has_secrets: bool = False
 ) -> tuple[Archive, list[str]]:
-    """Return the content of a backup, and its warnings.
+    """Return the content of a backup, and warnings.
 
-    With `has_secrets`, it includes secrets of kinds in Lua, such as pairing keys.
+    With `has_secrets`, the content includes secrets of kinds in Lua, such as pairing keys.
     """
     found = read_present(data_dir)
     files, copies = _gather(config)
@@ -111,7 +111,7 @@ def collect(
 
 
 def _read_versions(data_dir: Path) -> dict[str, bytes]:
-    """Return the previous texts of files by name. The hub may remove one during the call."""
+    """Return the previous texts of files by name. Skip files that the hub removes during the call."""
     found = {}
     for path in sorted((data_dir / VERSIONS_FOLDER).glob("*")):
         if is_version(path.name):
@@ -121,7 +121,7 @@ def _read_versions(data_dir: Path) -> dict[str, bytes]:
 
 
 def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
-    """Return the newest months of history within the size limit, and warnings about other months."""
+    """Return the newest months of history within the size limit, and warnings about omitted months."""
     months, left_out, room = [], [], MAX_HISTORY_BYTES
     for month in sorted(present_history(data_dir).glob("*.jsonl"), reverse=True):
         room -= month.stat().st_size if (is_plain := month.is_file() and not month.is_symlink()) else 0
@@ -141,7 +141,8 @@ def _is_of_the_box(key: str) -> bool:
 
 
 def _check_target(file: Path, config: Path) -> None:
-    """Raise `StartFailed` if the file is in the folder of configuration: the next backup would contain it."""
+    """Raise `StartFailed` if the file is in the configuration folder, because the next backup would contain this
+    backup."""
     folder = config_folder(config)
     if file.resolve().is_relative_to(folder.resolve()):
         raise StartFailed(f"{file} lies in {folder}, which is backed up; name another place", os.EX_CANTCREAT)

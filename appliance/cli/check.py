@@ -48,12 +48,12 @@ from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
-"""The place of a home with an invalid configuration. It has coordinates, so that the check reports no missing
+"""The location that replaces an invalid one. It has coordinates, so that the check does not report missing
 coordinates."""
 
 
 FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "key_file"})
-"""The settings of adapters that name a file."""
+"""Adapter settings whose value is a file path."""
 
 
 class Examined(Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ def examine(file: Path, data_dir: Path) -> Examined:
     with as_owner(data_dir, file):
         settings, faults = _load(file)
     in_lua, warnings, off = asyncio.run(_check_lua(settings, data_dir, file))
-    if faults:  # names in Lua may belong to the unreadable part of the configuration
+    if faults:  # skip the check of names, because names in Lua may refer to the unreadable part of the configuration
         warnings = []
     return Examined(
         settings=settings,
@@ -134,7 +134,7 @@ def find_missing_files(settings: Config) -> Iterator[Fault]:
 
 
 def _load(file: Path) -> tuple[Config, list[Fault]]:
-    """Return the configuration and its errors. With errors, the folders of Lua files are the default ones."""
+    """Return the configuration and its errors. With errors, use the default folders of Lua files."""
     try:
         return config.load(file, os.environ), []
     except ConfigFailed as failed:
@@ -142,7 +142,8 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
 
 
 async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault], list[str]]:
-    """Return errors of the Lua files, or warnings if no file has an error, and the disabled automations."""
+    """Return the errors in Lua files, or if no file has an error, the warnings. Also return the disabled
+    automations."""
     clock, limits = Clock(), settings.automations.runner
     folders = (
         folder_of(settings.scenes, settings.root),
@@ -212,7 +213,7 @@ def find_wrong_names(
         modules=modules,
         notify_targets=settings.notify.targets,
     )
-    if stored is None:  # rooms, variables, and the like are unknown; scenes are on the disk
+    if stored is None:  # without stored values, rooms and variables are unknown, but scenes are files
         return replace(named, aliases={}, scenes=scenes).list_faults(armed)
     layout = read_layout(stored, lambda key, error: None)
     devices = read_devices(stored, layout, lambda key, error: None)
@@ -232,7 +233,7 @@ def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:
 
 
 def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
-    """Return the state of the running hub or, without a hub, of its store. Return None without a store."""
+    """Return the state from the running hub, otherwise from the store. Return None without a store."""
     try:
         state = read_state(data_dir)
         return DocumentSnapshot(state) if state or is_running(data_dir) else None
@@ -242,9 +243,10 @@ def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
 
 @asynccontextmanager
 async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
-    """Start the Lua workers. If root started this process, this process and the workers become the owner of the home.
+    """Start the Lua workers. If root started this process, this process and the workers switch to the user that owns
+    the home.
 
-    Root starts the first worker, because the owner may be unable to read root's Python.
+    The first worker starts as root, because the owner may be unable to read root's Python.
     """
     ids, limits = worker_ids(*home), settings.automations.runner
     zone = settings.locale.timezone

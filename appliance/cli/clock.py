@@ -1,4 +1,4 @@
-"""`lares clock trust`: trusts the clock although nothing synchronises it."""
+"""`lares clock trust`: makes the hub trust an unsynchronised clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control socket: a Unix socket in the data directory. Commands on this box use it to reach the running hub."""
+"""The control socket: a Unix socket in the data directory, through which local commands reach the running hub."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ log = logging.getLogger("hub")
 
 @contextlib.contextmanager
 def control_socket(folder: Path) -> Iterator[socket.socket | None]:
-    """Bind a socket in the folder, and remove its file at the end. Log an error and yield None if that is
-    impossible."""
+    """Bind a socket in the folder, and remove its file at the end. If binding fails, log an error and yield None."""
     try:
         bound = _bind(folder)
     except OSError as error:
@@ -41,8 +40,8 @@ def control_socket(folder: Path) -> Iterator[socket.socket | None]:
 
 @contextlib.contextmanager
 def socket_path(folder: Path) -> Iterator[str]:
-    """Yield a path to the socket. Replace a path above the limit by one through the open folder in `/proc`. Raise
-    `OSError`."""
+    """Yield a path to the socket. If the path is too long for a socket, yield a path through the open folder in
+    `/proc`. Raises `OSError`."""
     path = str(folder / SOCKET)
     if len(os.fsencode(path)) <= MAX_PATH_BYTES:
         yield path
@@ -61,7 +60,7 @@ def _bind(folder: Path) -> socket.socket:
         path.unlink()
     bound = socket.socket(socket.AF_UNIX)
     try:
-        os.fchmod(bound.fileno(), 0o600)  # Linux gives this mode to the file of the socket
+        os.fchmod(bound.fileno(), 0o600)  # Linux creates the socket's file with this mode
         with socket_path(folder) as short:
             bound.bind(short)
         bound.setblocking(False)

@@ -79,8 +79,8 @@ def _run_kept(arguments: argparse.Namespace) -> int:
 
 
 def _kept_greeting(address: str, folder: Path, data_dir: Path) -> str:
-    """Print the address of the page and the command for a key. The key itself is unknown: the card has only its
-    hash."""
+    """Print the page's address and the command that creates a key. The existing key is unknown, because storage
+    contains only its hash."""
     program = shlex.join(program_words(is_elsewhere=True))
     elsewhere = "" if data_dir == folder / "data" else f" --data-dir {shlex.quote(str(data_dir))}"
     return f"""
@@ -97,7 +97,8 @@ Ctrl-C stops it; the home is kept. To start it again: {program} demo --keep {shl
 
 
 def _kept_home(template: str) -> str:
-    """Add the simulated devices to the configuration, and bind the hub to loopback. Keep existing virtual devices."""
+    """Add the simulated devices to the configuration, and set a loopback address. Do not change existing virtual
+    devices."""
     if "[[adapters.virtual.devices]]" not in re.sub("(?m)^#.*", "", template):
         before, _, after = template.partition("[adapters.virtual]\n")
         home = KEPT_HOME.read_text(encoding="utf-8")
@@ -126,7 +127,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
 
 
 async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the sections of the simulated devices by name, and their URLs by their names in the demo."""
+    """Start the simulated devices. Return their sections by name, and their URLs by demo name."""
     adapters, urls = dict[str, Any](), dict[str, str]()
     for kind in KINDS.values():
         if kind.simulated is not None and kind.in_demo is not None:
@@ -184,7 +185,7 @@ def _end() -> None:
 
 
 def _choose_port() -> int:
-    """Return the usual port, or a free port if another program uses it."""
+    """Return the default port, or a free port if another program uses the default port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

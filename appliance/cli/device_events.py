@@ -29,10 +29,10 @@ from appliance.home_locale import Locale
 from appliance.tables.checks import format_value, nearest
 
 EVENT, STATE = "event", "state"
-"""Words in place of an attribute: a device event, and the availability of the device."""
+"""Words that replace an attribute in a line: a device event, and the device's availability."""
 
 HOOK = "hook"
-"""The word in place of a device for a hook call."""
+"""The word that replaces a device in a line with a hook call."""
 
 FIRST_EVENT_YEAR, LAST_EVENT_YEAR = 1971, 2099
 
@@ -61,7 +61,7 @@ class FileHook(Struct, frozen=True, kw_only=True):
 
 
 def read_instant(text: str, locale: Locale) -> datetime:
-    """Parse an instant, by default in the home's time zone. Raise `Invalid` for another text."""
+    """Parse an instant, by default in the home's time zone. Raise `Invalid` if the text is not an instant."""
     try:
         instant = datetime.fromisoformat(text)
         if not FIRST_EVENT_YEAR <= instant.year <= LAST_EVENT_YEAR:
@@ -89,7 +89,8 @@ def read_events(
 ) -> tuple[list[FileEvent | FileHook], list[tuple[int, str]]]:
     """Return the events from `start` (inclusive) to `end` (exclusive) in order, and each error's line and message.
 
-    With `has_hook_alias`, a device has the alias `hook`. Then `hook` with an attribute and a value means that device.
+    With `has_hook_alias`, a device has the alias `hook`; then `hook` with an attribute and a value refers to this
+    device.
     """
     events: list[FileEvent | FileHook] = []
     faults: list[tuple[int, str]] = []
@@ -146,7 +147,7 @@ def _instant(text: str, locale: Locale, latest: datetime) -> datetime:
         return read_instant(text, locale)
     at = time(int(match[1]), int(match[2]), int(match[3] or 0))
     found = next_wall_clock(at, locale, latest - _INSTANT)
-    assert found is not None  # every day has this time
+    assert found is not None  # this time exists on every day
     return found
 
 

@@ -1,4 +1,4 @@
-"""`lares devices`: lists and finds devices, with the data that automations need."""
+"""`lares devices`: lists or searches devices, and prints the data that authors of automations need."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def _folders(settings: Config) -> Iterator[Any]:
 
 
 def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, Any]]:
-    """Return the devices that contain the text. If the text is the exact id, alias, or name of one device, return
-    only that one."""
+    """Return the devices that match the text. If the text is the exact id, alias, or name of a device, return only
+    this device."""
     if text is None:
         return known
     word = text.casefold()

@@ -1,4 +1,4 @@
-"""`lares discover`: finds devices in the local network, and prints the section for each."""
+"""`lares discover`: finds devices in the local network, and prints a configuration section for each device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from appliance.errors import ConfigFailed, StartFailed
 
 
 def discover(arguments: argparse.Namespace) -> int:
-    """Search from this box, with or without a running hub, and print the found devices."""
+    """Search the network from this machine, with or without a running hub, and print the found devices."""
     try:
         seconds = float(arguments.seconds)
     except ValueError:
@@ -48,7 +48,7 @@ def discover(arguments: argparse.Namespace) -> int:
 
 
 def _sections(file: Path) -> Collection[str]:
-    """Return the names of all sections. Return an empty result for a missing or invalid configuration."""
+    """Return the names of all adapter sections. Return an empty result for a missing or invalid configuration."""
     try:
         with as_owner(file):
             return config.load(file, os.environ).adapter_names if file.exists() else ()

@@ -1,4 +1,4 @@
-"""`lares doctor`: checks this box, its store, and its running hub."""
+"""`lares doctor`: checks this machine, the store, and the running hub."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ NOTHING = DocumentSnapshot({})
 NEEDED_BYTES = 4 << 20
 
 Finding = tuple[str, str, str]
-"""The result (`ok`, `care`), the subject, and the sentence."""
+"""The result (`ok` or `care`), the subject, and a sentence."""
 
 
 def doctor(arguments: argparse.Namespace) -> int:
-    """Print one line per check. Return 1 if it finds a problem, otherwise 0."""
+    """Print one line per check. Return 1 if a check finds a problem, otherwise 0."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     platform_findings = [*_check_platform()]
-    config_findings = [*_check_config(paths)]  # root starts its Lua worker: the owner may not be able to read Python
+    config_findings = [*_check_config(paths)]  # as root, because the owner may be unable to read Python
     become_owner(paths.find_data_dir())
     findings = [*config_findings, *_check_data(paths), *platform_findings]
     for how, what, sentence in findings:
@@ -68,7 +68,7 @@ def _check_config(paths: HubPaths) -> Iterator[Finding]:
 
 
 def _check_adapters(sections: Mapping[str, Any]) -> Iterator[Finding]:
-    """Check sections and their risks, as far as that is possible without a hub."""
+    """Check the adapter sections and their risks without contacting the hub."""
     for name, settings in sections.items():
         kind = kind_of(settings)
         if (risk := kind.warn(settings)) is not None:
@@ -85,7 +85,7 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
         yield _check_clock(NOTHING)
         return
     yield _check_folder(folder)
-    if not os.access(folder, os.R_OK | os.X_OK):  # the inside is not visible, not even whether a hub runs
+    if not os.access(folder, os.R_OK | os.X_OK):  # without access, even the state of the hub is unknown
         yield _check_clock(NOTHING)
         return
     yield _check_space(folder)
@@ -203,7 +203,7 @@ def _check_platform() -> Iterator[Finding]:
 
 
 def _check_confinement() -> Finding:
-    """Check the confinement of a program that breaks out of Lua."""
+    """Check the sandbox, which confines code that breaks out of Lua."""
     try:
         missing = probe_confinement()
     except OSError as error:

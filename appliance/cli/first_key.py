@@ -1,4 +1,4 @@
-"""The master key of a box without a configured key: generated at the first start, stored only as a hash."""
+"""Generates a master key at the first start if no key is configured. Only the key's hash is stored."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ log = logging.getLogger("keys")
 
 
 async def open_keyring(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """Open the keyring with the configured master key. Without a configured key, use the box's key, and generate it
-    at the first start."""
+    """Open the keyring with the configured master key, or else with the stored key. At the first start without a key,
+    generate a key."""
     if auth.master_key is None and keys.master is None:
         await _make(keys, first_key(data_dir), clock)
     return keyring_of(auth, keys, data_dir, clock)
 
 
 def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """Return the keyring. It removes the first key's file at the key's first use or replacement."""
+    """Return a keyring that removes the first key's file at the key's first use or replacement."""
 
     def forget_first_key() -> None:
-        with contextlib.suppress(OSError):  # its key is no longer valid
+        with contextlib.suppress(OSError):  # ignore the failure, because the key in the file is no longer valid
             first_key(data_dir).unlink()
 
     return Keyring(
@@ -53,7 +53,7 @@ def first_key(data_dir: Path) -> Path:
 
 
 async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
-    """Generate the key and show it once: on the terminal, or in a file that exists until the first use of the key."""
+    """Generate the key and show it once, on the terminal or in a file that exists until the key's first use."""
     token = KeyToken.make(MASTER)
     master = make_master(await asyncio.to_thread(hash_token, token.text), hint_of(token.text), clock)
     on_terminal = sys.stdout.isatty()

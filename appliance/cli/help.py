@@ -26,7 +26,7 @@ EXIT_CODES: Mapping[int, str] = {
     os.EX_CONFIG: "the configuration or a Lua file has errors",
     130: "interrupted with Ctrl-C",
 }
-"""Every exit code and its meaning; the codes between 64 and 78 are those of sysexits.h."""
+"""Every exit code and its meaning. The codes from 64 to 78 come from sysexits.h."""
 
 
 EXAMPLES: Mapping[str, Sequence[str]] = {

@@ -1,4 +1,4 @@
-"""`lares history export`: exports the history on the card as a table or JSON lines, also while the hub runs."""
+"""`lares history export`: exports the stored history as a table or JSON lines, even while the hub runs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from appliance.store.lock import holder_of
 from appliance.store.month_files import MonthFiles
 
 COLUMNS = ("at", "kind", "device_id", "attribute", "value", "unit", "min", "max", "increase", "secs")
-"""The columns of the table. An `hour` has `min`, `max`, and `secs`, the seconds with known values. A meter's hour
-also has the `increase`."""
+"""The columns of the table. A row of type `hour` has `min`, `max`, and `secs`, the seconds with known values. For a
+meter, the row also has `increase`."""
 
 LINES_AT_ONCE = 500
 
@@ -74,18 +74,18 @@ def history(arguments: argparse.Namespace) -> int:
 
 
 class _Export:
-    """Reads all months. `bad` is the number of damaged lines."""
+    """Reads all months of history. `bad` is the number of damaged lines."""
 
     def __init__(self, months: MonthFiles, start: datetime | None, end: datetime | None) -> None:
         self._months = months
         self._start = start
         self._end = end
         self._open: dict[tuple[str, str], tuple[ValueParts, Hour]] = {}
-        """The last hour of each attribute. Another part of the same hour may follow."""
+        """The last hour of each attribute, to which a later line may add a part."""
         self.bad = 0
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows in the order of their writing."""
+        """Yield the rows in the order in which they were written."""
         first = "" if self._start is None else month_at(self._start)
         last = "~" if self._end is None else month_at(self._end)
         for month in self._months.list_months():
@@ -166,7 +166,7 @@ def _execution_row(line: Mapping[str, Any]) -> Row:
 
 
 def _as_csv(row: Row) -> str:
-    """Return the row as a table line. The value of a command or execution is its action."""
+    """Return the row as a table line. For a command or execution, the column for the value contains the action."""
     if row["kind"] == "command":
         command = row["command"]
         words = [command["action"], *([] if "value" not in command else [json.dumps(command["value"])])]
@@ -179,14 +179,14 @@ def _as_csv(row: Row) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell that no spreadsheet can interpret as a formula."""
+    """Format a cell so that no spreadsheet interprets it as a formula."""
     if isinstance(value, bool | dict | list):
         return json.dumps(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
 
 
 def _instant(text: str | None, flag: str) -> datetime | None:
-    """Parse an instant, by default in the box's time zone. Raise `StartFailed` for another text."""
+    """Parse an instant, by default in the machine's time zone. Raise `StartFailed` if the text is not an instant."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Sends requests to the running hub over its control socket, or does the same work without a hub."""
+"""Sends requests to the running hub over its control socket, or does the same work directly without a hub."""
 
 from __future__ import annotations
 
@@ -29,11 +29,10 @@ T = TypeVar("T")
 HUB_TIMEOUT_SECS = 60.0
 
 HUB_PATIENCE_SECS = 3.0
-"""After these seconds without an answer, a second request tests the hub. This is also the time limit of the test.
-"""
+"""Seconds without an answer after which a second request tests the hub. This is also the time limit of the test."""
 
 HUB_START_SECS = 10.0
-"""The time limit for a hub that starts or stops, and for another command."""
+"""Time limit for waiting until a hub starts or stops, or another command ends."""
 
 HUB_RETRY_SECS = 0.05
 
@@ -55,7 +54,7 @@ EXIT_CODE_OF_CODE = {
 
 
 class HubRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to the API. It omits query parameters with the value None."""
+    """A request to the API. Query parameters with the value None are omitted."""
 
     path: str
     method: str = "GET"
@@ -70,14 +69,14 @@ class HubRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    """An HTTP connection to the hub of a data directory."""
+    """An HTTP connection to the hub that uses a data directory."""
 
     def __init__(self, folder: Path, timeout_secs: float) -> None:
         super().__init__("lares", timeout=timeout_secs)
         self._folder = folder
 
     def connect(self) -> None:
-        """Raise `OSError` if no hub listens, `StartFailed` if it does not accept the connection in time."""
+        """Raise `OSError` if no hub listens, and `StartFailed` if the hub does not accept the connection in time."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(HUB_PATIENCE_SECS)
         try:
@@ -100,7 +99,7 @@ class _UnixConnection(http.client.HTTPConnection):
         except (
             OSError,
             http.client.HTTPException,
-        ):  # a hub that is stopping answers or hangs up soon
+        ):  # a stopping hub soon answers or closes the connection
             return
         finally:
             probe.close()
@@ -115,10 +114,9 @@ def _hangs(folder: Path) -> StartFailed:
 
 
 def ask(data_dir: Path, request: HubRequest) -> Any:
-    """Send the request to the hub of this data directory and return the JSON answer, None for an empty one. Raise
-    `OSError` if no hub listens. In that case, nothing was sent. Raise `StartFailed` if the hub rejects the request,
-    ends, or does not respond.
-    """
+    """Send the request to the hub that uses this data directory. Return the JSON answer, or None for an empty answer.
+    Raise `OSError` if no hub listens; in that case, nothing was sent. Raise `StartFailed` if the hub rejects the
+    request, ends, or does not respond."""
     connection = _UnixConnection(data_dir, HUB_TIMEOUT_SECS)
     try:
         connection.connect()
@@ -145,9 +143,9 @@ def ask(data_dir: Path, request: HubRequest) -> Any:
 
 
 def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
-    """Send the request to the hub of the command line's data directory.
+    """Send the request to the hub that uses the command line's data directory.
 
-    Raise `StartFailed` if no hub runs, if it rejects the request, or if a named configuration file is missing.
+    Raise `StartFailed` if no hub runs, if the hub rejects the request, or if a named configuration file is missing.
     """
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     paths.find_config()
@@ -192,7 +190,7 @@ async def ask_or_act(data_dir: Path, ask_hub: Callable[[], T], act: Callable[[],
 
 
 def read_state(data_dir: Path) -> Mapping[str, bytes]:
-    """Return the values of the running hub or, without a hub, of the card, by document key."""
+    """Return the values by document key, from the running hub, or without a hub, from storage."""
     try:
         reply = ask(data_dir, HubRequest(path="/diagnostics/state"))
         return {key: orjson.dumps(value) for key, value in reply["values"].items()}

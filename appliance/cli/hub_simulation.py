@@ -29,7 +29,7 @@ MAX_SECS = 5.0
 MAX_LINES = 10_000
 
 MAX_WAITING = 4
-"""The maximum number of running and waiting simulations. The hub rejects further ones."""
+"""Maximum number of running and waiting simulations. The hub rejects further requests."""
 
 EVENTS_FILE = "events"
 """The name of the events file in error messages."""
@@ -44,8 +44,8 @@ class HubSimulations:
         self._waiting = 0
 
     async def simulate(self, asked: SimulationRequest, stored: Mapping[str, Any]) -> SimulationResult:
-        """Simulate the home with these stored values, and return the lines. Raise `Invalid`, `InvalidFile`, or
-        `Busy`."""
+        """Simulate the home with these stored values, and return the result's lines. Raise `Invalid`, `InvalidFile`,
+        or `Busy`."""
         if self._waiting >= MAX_WAITING:
             raise Busy("too many simulations are waiting; try again later")
         self._waiting += 1
@@ -99,7 +99,7 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]
     printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=write)
     is_complete = False
     opened = open_simulation(settings, prepared.stored, clock, printer, home=(file,), runs_lua=asked.runs_lua)
-    with suppress(TimeoutError, StartFailed):  # the lines until then are the answer
+    with suppress(TimeoutError, StartFailed):  # return the lines that were written before
         async with asyncio.timeout(MAX_SECS), opened as simulation:
             try:
                 await simulation.run(prepared.end, prepared.events)

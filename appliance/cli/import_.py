@@ -39,9 +39,10 @@ MODULE = Path("scripts") / "homeassistant.lua"
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """A record to import: a sentence about it, its key and value in the store, and the request for a running hub.
+    """A record to import: a sentence that describes it, a key and value for the store, and the equivalent request to
+    a running hub.
 
-    The hub must already know the device `device_id`.
+    The device `device_id` must already exist in the hub.
     """
 
     sentence: str
@@ -107,7 +108,7 @@ def _mqtt_section(file: Path) -> str:
 
 
 def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
-    """Yield areas as rooms, helpers as variables, and area and name of each device with an id in Lares."""
+    """Yield a room for each area, a variable for each helper, and the area and name of each known device."""
     for area in installation.areas.values():
         yield Item(
             sentence=f"room {area.id} ({area.name})",
@@ -194,7 +195,7 @@ def _post_item(item: Item, state: Collection[str], data_dir: Path) -> tuple[bool
 
 
 def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, str]]:
-    """Set time zone and coordinates that still have their initial values."""
+    """Set the time zone and coordinates, unless a person has changed their initial values."""
     text = read_plain(file).decode()
     stated = config.parse_toml(text, str(file)).get("locale", {})
     missing = {key: each for key, each in locale.items() if stated.get(key, "UTC") == "UTC" and each != "UTC"}
@@ -211,7 +212,7 @@ def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, st
 
 
 def _with_locale(text: str, line: str) -> str:
-    """Set a line in `[locale]`. It replaces a line or comment with the same key."""
+    """Set a line in `[locale]`. The new line replaces a line or comment with the same key."""
     key = line.split(" ", maxsplit=1)[0]
     head, header, rest = text.partition("[locale]\n")
     if not header:
@@ -234,7 +235,7 @@ def _import_files(installation: Installation, entities: Entities, folder: Path) 
         except NotTranslated as reason:
             steps.append((False, f"{what}: {reason}"))
             continue
-        except Exception:  # a file may contain anything; the others are imported
+        except Exception:  # one unexpected file must not prevent the import of the others
             steps.append((False, f"{what}: its form is not known; please report it with this file"))
             continue
         target, kind = folder / made.folder / f"{made.id}.lua", what.split(" ")[0]
@@ -254,7 +255,8 @@ def _import_files(installation: Installation, entities: Entities, folder: Path) 
 def _makers(
     installation: Installation, entities: Entities, taken: Mapping[str, set[str]]
 ) -> Iterator[tuple[str, Callable[[], LuaFile]]]:
-    """Yield description and translation function of each file. Call the function before you take the next one."""
+    """Yield the description and translation function of each file. Call each function before requesting the next
+    pair."""
     scene_ids = iter(scripts.prepare(entities, taken))
     for place, each in installation.scenes:
         yield f"scene ({place})", partial(scripts.translate_scene, place, each, entities, scene_ids)
@@ -267,7 +269,7 @@ def _makers(
 
 
 def _taken(folder: Path) -> set[str]:
-    """Return the ids of files that no import wrote."""
+    """Return the ids of files that an import did not write."""
     files = folder.glob("*.lua")
     return {each.stem for each in files if MARK not in read_plain(each).decode(errors="replace")}
 

@@ -19,9 +19,8 @@ from appliance.tables.checks import nearest
 
 
 def init(arguments: argparse.Namespace) -> int:
-    """Copy the bundled configuration, or the one of `--config`, to the folder. Overwrite nothing, and print the
-    written files.
-    """
+    """Copy the bundled configuration, or the configuration in `--config`, to the folder. Never overwrite files. Print
+    the written files."""
     if arguments.adapter is not None:
         return _write_kind(arguments)
     if arguments.folder is None:
@@ -42,7 +41,7 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def _write_kind(arguments: argparse.Namespace) -> int:
-    """Copy a bundled kind to the configuration folder, and explain its use. Overwrite nothing."""
+    """Copy a bundled kind to the configuration folder, and explain its use. Never overwrite a file."""
     name, file = arguments.adapter, HubPaths.of_process(arguments.config, arguments.data_dir).find_config()
     folder = file.parent if arguments.folder is None else Path(arguments.folder).absolute() / CONFIG_FILE.parent
     bundled = list_bundled_kinds()
@@ -62,9 +61,8 @@ def _write_kind(arguments: argparse.Namespace) -> int:
 
 
 def program_words(*, is_elsewhere: bool = False) -> list[str]:
-    """Return the shell command for this program: its name if the shell finds it, otherwise its path. With
-    `is_elsewhere`, the path is absolute.
-    """
+    """Return the shell command for this program: the name if the shell finds it, otherwise the path. With
+    `is_elsewhere`, the path is absolute."""
     started = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]
     script = Path(started[-1])
     if "-m" in started:

@@ -1,4 +1,4 @@
-"""The initial configuration: the bundled one, or a folder that the user names."""
+"""The initial configuration, from the bundled files or from a folder that the user names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appliance.store.disk import write_file
 from appliance.tables.plain_files import read_plain
 
 ConfigTemplate = Mapping[Path, tuple[bytes, int]]
-"""Content and mode of files, by relative path in the configuration folder."""
+"""The content and mode of each file, by relative path in the configuration folder."""
 
 MAX_INITIAL_FILE_BYTES = 16 << 20
 
@@ -22,14 +22,14 @@ RECIPES = "recipes"
 
 
 def find_template(config_flag: str | None) -> Path:
-    """Return the folder of the named file, by default the bundled folder."""
+    """Return the folder that contains the named file, by default the bundled folder."""
     if not config_flag:
         return bundled_config()
     return config_folder(HubPaths.of_process(config_flag, None).find_config())
 
 
 def read_template(source: Path) -> ConfigTemplate:
-    """Return the files of an initial configuration. Raise `StartFailed` if one cannot be read."""
+    """Return the files of an initial configuration. Raise `StartFailed` if a file is unreadable."""
     try:
         left_out = bundled_config() / RECIPES
         files = sorted(path for path in source.rglob("*") if path.is_file() and path.parent != left_out)
@@ -46,7 +46,7 @@ def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(path.suffix == ".toml" for path in template):  # A complete configuration, even without automations
+        if any(path.suffix == ".toml" for path in template):  # the template is complete, even without automations
             (folder / "automations").mkdir(exist_ok=True)
         for path, (data, mode) in template.items():
             target = folder / path

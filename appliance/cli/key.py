@@ -1,4 +1,4 @@
-"""`lares key`: creates, lists, and revokes keys on the box, with or without a running hub."""
+"""`lares key`: creates, lists, and revokes API keys on this machine, with or without a running hub."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from appliance.store.lock import LOCK
 from appliance.store.stored_keys import Keys
 
 Act = Callable[[Keyring], Awaitable[Any]]
-"""The work without a running hub."""
+"""Does the work of a request directly, without a running hub."""
 
 KeyCommand = tuple[HubRequest, Act, Callable[[Any], None]]
 """The request to a running hub, the same work without a hub, and a function that prints the answer."""
@@ -58,7 +58,8 @@ def key(arguments: argparse.Namespace) -> int:
 
 
 def _read_auth(paths: HubPaths) -> Auth | LaresError:
-    """Return the master key from configuration or environment, or the error. Only the work without a hub needs it."""
+    """Return the master key from the configuration or environment, or the error. Only the work without a hub needs
+    the key."""
     try:
         file = paths.find_config()
         return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth

@@ -18,7 +18,7 @@ _LEVEL_COLOURS = {"error": "red", "critical": "red", "warning": "yellow", "debug
 
 
 def log(arguments: argparse.Namespace) -> int:
-    """Print the matching lines, oldest first. With `--follow`, continue until interrupted."""
+    """Print the matching lines, oldest first. With `--follow`, print new lines until interrupted."""
     filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
     reply = _ask_log(arguments, {**filters, "limit": arguments.lines})
     while True:

@@ -18,7 +18,7 @@ from appliance.log_limit import RepetitionLimit
 from appliance.settings import Logging
 
 _INVISIBLE = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
-"""Invisible characters that Python treats as printable: fillers, joiners, and selectors, except the emoji
+"""Invisible characters that Python treats as printable: fillers, joiners, and variation selectors except the emoji
 selector."""
 
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
@@ -50,7 +50,7 @@ def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
 
 
 class TextLines(logging.Formatter):
-    """`time level part: message key=value`, in local time."""
+    """Lines of the form `time level part: message key=value`, in local time."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = f"{self.formatTime(record, '%Y-%m-%d %H:%M:%S')}.{int(record.msecs):03d}"
@@ -58,16 +58,16 @@ class TextLines(logging.Formatter):
 
 
 class JournalLines(logging.Formatter):
-    """`<N>part: message key=value`; journald adds the time, and reads the priority from `<N>`."""
+    """Lines of the form `<N>part: message key=value`. journald adds the time, and reads the priority from `<N>`."""
 
     def format(self, record: logging.LogRecord) -> str:
         return f"<{_PRIORITIES.get(record.levelno, 6)}>{_entry(record)}"
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per line: `time` (UTC seconds), `level`, `part`, `message` and the entry's own fields.
+    """One JSON object per line: `time` (UTC seconds), `level`, `part`, `message`, and the entry's additional fields.
 
-    Another field with one of these names gets the suffix `_`. Otherwise, a script could imitate another part.
+    An additional field with a reserved name gets the suffix `_`, so that a script cannot imitate another part.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -80,7 +80,7 @@ class JsonLines(logging.Formatter):
         fields = {f"{key}_" if key in entry else key: value for key, value in fields_of(record).items()}
         try:
             line = orjson.dumps({**entry, **fields}, default=str).decode()
-        except TypeError:  # a name that is not UTF-8, which JSON can only escape
+        except TypeError:  # JSON must escape a name that is not valid UTF-8
             return json.dumps({**entry, **fields}, default=str)
         return line if is_harmless(line) else json.dumps({**entry, **fields}, default=str)
 
@@ -90,8 +90,7 @@ def _entry(record: logging.LogRecord) -> str:
 
 
 def one_line(text: str) -> str:
-    """Escape line breaks, control characters, and invisible characters. Otherwise, a text could imitate a log
-    line."""
+    """Escape line breaks, control characters, and invisible characters, so that a text cannot imitate a log line."""
     if is_harmless(text):
         return text
     return "".join(each if is_harmless(each) else each.encode("unicode_escape").decode() for each in text)
@@ -103,14 +102,14 @@ def is_harmless(text: str) -> bool:
 
 
 class _Escaped(logging.Formatter):
-    """Formats the log entries of a command. A traceback has several lines."""
+    """Formats a command's log entries. Tracebacks keep their line breaks."""
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(map(one_line, super().format(record).split("\n")))
 
 
 def make_streams_safe() -> None:
-    """Prepare standard output and error: they may be closed, or unable to encode a name."""
+    """Make standard output and error safe to write, even if they are closed or cannot encode a character."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Escaped())
     for name in ("stdout", "stderr"):

@@ -27,10 +27,10 @@ from appliance.simulated_clock import MAX_SIMULATED_HOURS
 from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005
-"""The maximum seconds that another thread, such as a late import, keeps the interpreter."""
+"""Maximum seconds for which another thread, such as a late import, keeps the interpreter."""
 
 PATHS = {"config", "data_dir", "file", "folder", "path", "keep", "events", "record", "replay"}
-"""The arguments that are paths. A path can contain any bytes."""
+"""Arguments with paths. A path may contain any bytes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path = "" if error.filename is None else f": {error.filename}"
         return _fail(f"permission denied{path}; use sudo", os.EX_NOPERM)
     except Exception as error:
-        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd() names no file in its error
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # the error of os.getcwd() has no file
             return _fail("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
         if isinstance(error, OSError) and error.filename is not None:
             return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)
@@ -68,7 +68,7 @@ def _command(parsed: argparse.Namespace) -> int:
     """Import only the module of the command, and run the command. The default command is `run`."""
     _check_texts(parsed)
     name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
-    if name == "run":  # before the hub starts, there is no work that a stop must end
+    if name == "run":  # before the hub starts, no work needs an orderly stop
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     with frozen_imports():
         module = importlib.import_module(f"appliance.cli.{name}")
@@ -78,7 +78,7 @@ def _command(parsed: argparse.Namespace) -> int:
 
 
 def _check_texts(parsed: argparse.Namespace) -> None:
-    """Raise `StartFailed` for an empty path, such as of an unset variable, and for invalid UTF-8."""
+    """Raise `StartFailed` for an empty path, as from an unset shell variable, and for invalid UTF-8."""
     for name, value in vars(parsed).items():
         for each in value if isinstance(value, list) else [value]:
             if name in PATHS and each == "":
@@ -88,7 +88,7 @@ def _check_texts(parsed: argparse.Namespace) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser with exit code 64 for a usage error."""
+    """A parser that exits with code 64 after a usage error."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -101,7 +101,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _RunRefused(Exception):
-    """The arguments are for another command."""
+    """The arguments are for a command other than `run`."""
 
 
 class _RunParser(_Parser):
@@ -112,7 +112,8 @@ class _RunParser(_Parser):
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the arguments. The complete parser takes longer, so it is built only for other commands than `run`."""
+    """Parse the arguments. Build the complete parser only for commands other than `run`, because it delays the
+    start."""
     parser = _RunParser(parents=[_common(None)], add_help=False)
     parser.set_defaults(version=False, licenses=False)
     _add_run(

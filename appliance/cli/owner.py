@@ -1,4 +1,4 @@
-"""Root commands become the owner of the home before they open its files."""
+"""Switches a command of root to the user that owns the home before the command opens the home's files."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ _IMPORTED_LATE = (
     *("concurrent.futures.thread", "ctypes", "difflib", "shutil"),
     *("argon2", "argon2.exceptions", "astral.sun", "croniter", "jinja2.ext"),
 )
-"""Modules for later imports. The owner of the home may be unable to read root's Python or unpacked files."""
+"""Modules that are imported before the change of the user, because the owner of the home may be unable to read root's
+Python or unpacked files."""
 
 
 def become_owner(*paths: Path) -> None:
-    """Become the owner of the paths, with all groups, if this process is root and another user owns them.
+    """If this process is root and another user owns the paths, switch to this user and its groups.
 
     Raise `StartFailed` for root if a path is a link.
     """
@@ -44,8 +45,8 @@ def become_owner(*paths: Path) -> None:
 
 
 def need_access(*paths: Path) -> None:
-    """Raise `StartFailed` if this user cannot read an existing path. Skip the check for root, because root becomes
-    the owner later."""
+    """Raise `StartFailed` if this user cannot read an existing path. Skip the check for root, because root switches
+    to the owner later."""
     for path in paths:
         needed = os.R_OK | os.X_OK if path.is_dir() else os.R_OK
         if os.geteuid() != ROOT and path.exists() and not os.access(path, needed):
@@ -53,26 +54,25 @@ def need_access(*paths: Path) -> None:
 
 
 def become_owner_of_both(config: Path, data_dir: Path) -> None:
-    """Become the owner of configuration and data, for work that changes both. Remain root if root owns the
-    configuration; in that case, change the data within `as_owner`.
-    """
+    """Switch to the owner of configuration and data, for work that changes both. If root owns the configuration,
+    remain root; the caller then changes the data within `as_owner`."""
     if find_owner(config) is not None or find_owner(data_dir) is None:
         become_owner(data_dir, config)
 
 
 @contextmanager
 def as_owner(*paths: Path) -> Iterator[None]:
-    """Become the owner of the paths within the context, for work that runs no code of the home."""
+    """Switch to the owner of the paths within the context. Do not run the home's Lua code there, because the process
+    can become root again."""
     with _as_user(find_owner(*paths)):
         yield
 
 
 @contextmanager
 def as_owner_of_all(source: Path) -> Iterator[None]:
-    """Become the owner of a source folder within the context. If root owns the folder, become the first other owner
-    inside it, because that user can replace a file during the read. Raise `StartFailed` if a group or all users can
-    write there.
-    """
+    """Switch to the owner of a source folder within the context. If root owns the folder, switch to the first other
+    owner inside the folder, because this user can replace a file during the read. Raise `StartFailed` if a group or
+    all users can write there."""
     owner = find_owner(source)
     if owner is None and os.geteuid() == ROOT:
         owner = _other_owner_in(source if source.is_dir() else source.parent, deep=source.is_dir())
@@ -126,14 +126,14 @@ def refuse_other_home(*paths: Path) -> None:
 
 
 def worker_ids(*paths: Path) -> tuple[int, ...]:
-    """Return user and groups for the home's Lua. Return an empty result if root owns the home."""
+    """Return the user and groups of Lua workers. Return an empty result if root owns the home."""
     owner = find_owner(*paths)
     return () if owner is None else (owner.st_uid, *_groups_of(owner))
 
 
 @contextmanager
 def open_named(path: Path) -> Iterator[IO[bytes]]:
-    """Open a regular file from the command line. Root follows no link. Raise `OSError`."""
+    """Open a regular file that the command line names. As root, do not follow links. Raises `OSError`."""
     with open(_open_named(path), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
@@ -141,13 +141,13 @@ def open_named(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _open_named(path: Path) -> int:
-    """Open the file for reading, without a wait for the other end of a pipe."""
+    """Open the file for reading. Do not wait for the other end of a named pipe."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     if os.geteuid() != ROOT:
         return os.open(path, flags)
-    os.close(_walk(path))  # the error for a link; a later replacement is rejected below
+    os.close(_walk(path))  # raises the error for a link; the checks below detect a later replacement
     folder = _walk(path.absolute().parent)
     try:
         opened = os.open(path.name, flags | os.O_NOFOLLOW, dir_fd=folder)
@@ -155,16 +155,16 @@ def _open_named(path: Path) -> int:
     finally:
         os.close(folder)
     is_shared = place.st_uid != found.st_uid or place.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if found.st_nlink > 1 and is_shared:  # every user with write access can have created this name
+    if found.st_nlink > 1 and is_shared:  # any user with write access to the folder may have created this link
         os.close(opened)
         raise OSError(errno.ELOOP, "the file has other hard links; name a copy of it", str(path))
     return opened
 
 
 def write_named(path: Path, data: bytes) -> None:
-    """Write a file from the command line with mode 0600. Root follows no link.
+    """Write a file that the command line names, with mode 0600. As root, do not follow links.
 
-    Raise `StartFailed` if it cannot be written, or if the path is not a regular file.
+    Raise `StartFailed` if the file cannot be written, or if the path is not a regular file.
     """
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(mode := path.lstat().st_mode) and not stat.S_ISDIR(mode):
@@ -178,7 +178,7 @@ def write_named(path: Path, data: bytes) -> None:
         raise StartFailed(f"cannot write {path}: {error.strerror}", os.EX_IOERR) from None
     here = os.open(".", _ON_THE_WAY)
     try:
-        os.fchdir(folder)  # not by /proc, which a chroot may lack
+        os.fchdir(folder)  # a path in /proc would not work in a chroot without /proc
         write_private(Path(path.name), data, path)
     finally:
         os.fchdir(here)
@@ -187,7 +187,7 @@ def write_named(path: Path, data: bytes) -> None:
 
 
 def _walk(path: Path) -> int:
-    """Open the path; follow only links that root owns. Raise `OSError`."""
+    """Open the path. Follow only links that root owns. Raises `OSError`."""
     parts, reached = [*reversed(path.absolute().parts[1:])], os.open("/", _ON_THE_WAY)
     try:
         for _ in range(MAX_STEPS):
@@ -214,11 +214,9 @@ def _walk(path: Path) -> int:
 
 
 def find_owner(*paths: Path) -> os.stat_result | None:
-    """Return the owner of the first path that root does not own, if this process is root. Otherwise, return None. If
-    root owns all paths, return the owner of the uppermost other folder above them: that user can replace everything
-    below it. Raise `StartFailed` if a path is a
-    link.
-    """
+    """If this process is root, return the owner of the first path that root does not own. If root owns all paths,
+    return the owner of the uppermost parent folder of another user, because this user can replace everything below.
+    Otherwise, return None. Raise `StartFailed` if a path is a link."""
     if os.geteuid() != ROOT:
         return None
     chains = [_chain_of(path) for path in paths]
@@ -262,8 +260,8 @@ def _name_of(uid: int) -> str:
 
 
 def _groups_of(owner: os.stat_result) -> list[int]:
-    """Return the user's groups as at a login, the main one first. For a user without a name, return the folder's
-    group, except root's."""
+    """Return the user's groups as at a login, the main group first. For a user without a name, return the folder's
+    group, except root's group."""
     try:
         user = pwd.getpwuid(owner.st_uid)
     except KeyError:
@@ -273,7 +271,7 @@ def _groups_of(owner: os.stat_result) -> list[int]:
 
 @contextmanager
 def give_new_files(folder: Path) -> Iterator[None]:
-    """Give new files of root the folder's group within the context, so that the hub can read them."""
+    """Within the context, create root's new files with the folder's group, so that the hub can read the files."""
     before = {folder, *folder.rglob("*")} if folder.exists() else set()
     try:
         yield
@@ -288,7 +286,7 @@ def give_new_files(folder: Path) -> Iterator[None]:
 def write_private(file: Path, data: bytes, name: Path | None = None) -> None:
     """Write the file with mode 0600, completely or not at all.
 
-    Raise `StartFailed` with this name, by default the file's, if it cannot be written.
+    Raise `StartFailed` if the file cannot be written. The message contains `name`, by default the file's name.
     """
     try:
         write_file(file, data)

@@ -75,7 +75,8 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return Path(by_systemd.split(":")[0]) if by_systemd else self._first(Path("data"))
 
     def _first(self, path: Path) -> Path:
-        """Return the path in the working directory, or next to the executable if it exists only there."""
+        """Return the path in the working directory. If the path exists only next to the executable, return that
+        path."""
         next_to_program = self.executable_dir / path
         here = self._from_here(path)
         return next_to_program if os.access(next_to_program, os.F_OK) and not os.access(here, os.F_OK) else here

@@ -41,13 +41,13 @@ from appliance.tables.plain_files import read_plain
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 STAGE = ".restore-part"
-"""The ending of the name of a folder that a restore has not put in place yet, or that it has replaced."""
+"""The suffix of a folder that a restore has prepared or replaced."""
 
 MARKER = ".restored"
-"""A file in a restored folder of configuration, until the document is in place, too."""
+"""A file in the restored configuration folder. The file exists until the document is also restored."""
 
 OWN = (CARD, MASTER_KEY)
-"""Keys of this box that a restore does not change."""
+"""Keys of this machine that a restore does not change."""
 
 
 def restore(arguments: argparse.Namespace) -> int:
@@ -78,7 +78,7 @@ def _restore(arguments: argparse.Namespace, found: Archive) -> int:
 def _restore_all(
     file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive
 ) -> tuple[list[Path], str]:
-    """Replace configuration, document, and, if the archive contains it, history.
+    """Replace the configuration, the document, and the history if the archive contains it.
 
     Return the paths of the replaced files, and a sentence about the history.
     """
@@ -103,9 +103,8 @@ def _restore_all(
 
 
 def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
-    """Return the new configuration files. The main file keeps its name on this box. If the archive has no main file,
-    keep the one of this box.
-    """
+    """Return the new configuration files. The main file keeps its name on this machine. If the archive has no main
+    file, keep this machine's main file."""
     config_folder(file)
     files, main = dict(found.files), PurePosixPath(file.name)
     restored = files.pop(PurePosixPath(found.main), None)
@@ -141,7 +140,7 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
 
 
 def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive, stamp: str) -> list[Path]:
-    """Replace configuration and document in one step. Return the paths of the replaced files."""
+    """Replace configuration and document together. Return the paths of the replaced files."""
     with _filesystem_errors():
         if files:
             return _replace_both(file.parent, files, data_dir, found.values, stamp)
@@ -161,7 +160,7 @@ def _free_stamp(*folders: Path) -> str:
 def _replace_both(
     folder: Path, files: dict[PurePosixPath, bytes], data_dir: Path, values: Mapping[str, Any], stamp: str
 ) -> list[Path]:
-    """Put the new folder in place, then the document. From the first step on, the new document and history are
+    """Replace the configuration folder, then the document. From the first step on, the new document and history are
     valid."""
     old, token = folder.with_name(f"{folder.name}.before-restore-{stamp}"), secrets.token_hex(16)
     kept = [old] if folder.exists() else []
@@ -172,7 +171,7 @@ def _replace_both(
         _swap(folder.with_name(folder.name + STAGE), folder, old)
         with as_owner(data_dir):
             kept += replace_by_pending(data_dir, stamp) or []
-    # Ctrl-C has the effect of a kill: the next start finishes a committed restore, and discards any other
+    # Ctrl-C acts like a kill: the next start finishes the restore if the folder was replaced, otherwise discards it
     except Exception:
         _swap_back(folder, old)
         with as_owner(data_dir):
@@ -182,7 +181,7 @@ def _replace_both(
 
 
 def _place_history(data_dir: Path, stamp: str) -> list[Path]:
-    """Put the history in place. Raise `StartFailed` if that fails; the rest is restored already."""
+    """Replace the history. Raise `StartFailed` after a failure; configuration and document are already restored."""
     try:
         return place_history(data_dir, stamp)
     except OSError as error:
@@ -195,9 +194,9 @@ def _place_history(data_dir: Path, stamp: str) -> list[Path]:
 
 
 def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hub_group: int) -> None:
-    """Write the new folder next to the current one, and sync it to the card."""
+    """Write the new folder next to the current folder, and sync it to storage."""
     stage = folder.with_name(folder.name + STAGE)
-    if stage.exists() and not (stage / MARKER).exists():  # an interrupted restore left the replaced files
+    if stage.exists() and not (stage / MARKER).exists():  # an interrupted restore left these old files
         stage.rename(folder.with_name(f"{folder.name}.before-restore-{stamp}-cut"))
     shutil.rmtree(stage, ignore_errors=True)
     try:
@@ -224,16 +223,14 @@ def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
         is_new_file = not there.exists() and not path.is_dir()
         mode = like.st_mode & (0o640 if is_new_file else 0o777)
         group = hub_group if is_new_file and like.st_mode & stat.S_IROTH else like.st_gid
-        with contextlib.suppress(PermissionError):  # only root can change the owner; otherwise it is already right
+        with contextlib.suppress(PermissionError):  # only root can change the owner; only root has to
             os.chown(path, like.st_uid, group)
         path.chmod(mode)
 
 
 def _swap(new: Path, folder: Path, old: Path) -> None:
-    """Rename the folder to `old`, put the new one in its place, and sync both names to the card. The folder always
-    exists, except on a file system that cannot exchange names. There, a power cut can leave only `old`.
-    Raise `OSError`.
-    """
+    """Rename `folder` to `old` and `new` to `folder`, and sync both names to storage. `folder` always exists, except
+    on a file system that cannot exchange names, where a power cut can leave only `old`. Raises `OSError`."""
     if folder.exists():
         if _exchange(new, folder):
             try:
@@ -253,7 +250,7 @@ def _swap(new: Path, folder: Path, old: Path) -> None:
 def _exchange(one: Path, other: Path) -> bool:
     """Exchange the names of two folders, and return whether that worked. Most file systems of Linux support it."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
-        import ctypes  # OpenWrt's Python may lack it
+        import ctypes  # OpenWrt's Python may lack ctypes
 
         rename = ctypes.CDLL(None, use_errno=True).renameat2
         return bool(rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0)
@@ -290,7 +287,8 @@ def _filesystem_errors() -> Iterator[None]:
 
 
 def stage_history(data_dir: Path, found: Archive) -> int:
-    """Write the archive's months next to those of the box, and sync them to the card. Return their number."""
+    """Write the archive's months next to the present months, and sync them to storage. Return the number of written
+    months."""
     stage, count = data_dir / HISTORY_STAGE, 0
     shutil.rmtree(stage, ignore_errors=True)
     try:

@@ -96,7 +96,7 @@ async def _serve(
     *,
     is_safe: bool,
 ) -> None:
-    """Serve until a stop, then end the process without a wait for threads. All data are stored by then."""
+    """Serve until a stop. Then end the process without waiting for threads, because all data is already stored."""
 
     def on_listening(hub: Hub, port: int) -> None:
         _announce_listening(settings, hub, port)
@@ -118,7 +118,7 @@ def _announce_listening(settings: config.Config, hub: Hub, port: int) -> None:
 
 
 STOP_LIMIT_SECS = 4.8
-"""The maximum seconds of a stop. The service managers kill the hub later, after ten seconds."""
+"""Maximum seconds for a stop. Service managers kill the hub only after ten seconds."""
 
 
 async def serve(
@@ -195,7 +195,7 @@ async def _reload_on(hangup: asyncio.Event, hub: Hub, notifier: Notifier) -> Non
         notifier.reloading()
         try:
             await hub.reload()
-        except Exception as error:  # the next SIGHUP must be answered, too
+        except Exception as error:  # the hub must also handle the next SIGHUP
             log.error("the reload failed: %s: %s", type(error).__name__, error, exc_info=error)
         finally:
             notifier.ready()
@@ -225,8 +225,8 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
 def limit_stop() -> None:
     """End the process after `STOP_LIMIT_SECS` if it still runs.
 
-    A thread that waits for a name server cannot be interrupted, and Python would wait for it. No acknowledged change
-    is lost, because it is already on the card.
+    A thread that waits for a name server cannot be interrupted, and Python would wait for the thread. No acknowledged
+    change is lost, because every acknowledged change is already stored.
     """
     timer = threading.Timer(STOP_LIMIT_SECS, _end_late)
     timer.daemon = True
@@ -254,15 +254,15 @@ class Notifier:
         self._interval_secs = _half_the_watchdog(environment)
 
     def ready(self) -> None:
-        """Notify that the hub is ready, at the start and after `reloading`."""
+        """Notify systemd that the hub is ready, at the start and after `reloading`."""
         self._send("READY=1")
 
     def reloading(self) -> None:
-        """Notify that a reload begins. Call `ready` at its end."""
+        """Notify systemd that a reload begins. Call `ready` at the end of the reload."""
         self._send(f"RELOADING=1\nMONOTONIC_USEC={int(self._clock.monotonic() * 1e6)}")
 
     def stopping(self) -> None:
-        """Notify that the hub is stopping. Do not call `ready` afterwards."""
+        """Notify systemd that the hub is stopping. Do not call `ready` afterwards."""
         self._send("STOPPING=1")
 
     async def feed_watchdog(self) -> None:

@@ -1,6 +1,7 @@
 """Builds the API from the configuration.
 
-The import of Sanic takes as long as all other imports of the hub, so the hub imports it while store and Lua start.
+The import of Sanic takes as long as all other imports together, so the hub imports this module while store and Lua
+start.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from appliance.hub import Hub
 
 
 def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, control: socket.socket | None) -> Server:
-    """Build the API server. `control` is the control socket, if it could be bound."""
+    """Build the API server. `control` is the control socket, or None if it could not be bound."""
     file, limits = Path(config.file), ApiLimits.of(config.api)
     simulations: list[Any] = []
 
     async def simulate(asked: SimulationRequest, stored: Mapping[str, Any]) -> SimulationResult:
-        if not simulations:  # imported at the first use, because few hubs simulate
+        if not simulations:  # import at the first use, because few hubs run simulations
             from appliance.cli.hub_simulation import HubSimulations
 
             simulations.append(HubSimulations(file))

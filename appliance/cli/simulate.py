@@ -1,4 +1,5 @@
-"""`lares simulate`: shows which automations will run in the next hours, and why other ones will not."""
+"""`lares simulate`: lists the automations that will run in the next hours, and the reasons why others will not
+run."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     clock = SimulatedClock(prepared.start)
     zone = None if arguments.json else settings.locale.timezone
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
-    with _errors_only("automations", "scenes", "scripts", "lua"):  # their warnings are printed
+    with _errors_only("automations", "scenes", "scripts", "lua"):  # the command prints their warnings itself
         asyncio.run(_simulate(settings, prepared, printer, clock, arguments, (file, data_dir), whole))
     return os.EX_OK
 

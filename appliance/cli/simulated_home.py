@@ -1,4 +1,5 @@
-"""The simulated home of `lares simulate`. Devices report commanded values at once, without a request to a vendor."""
+"""The simulated home for `lares simulate`. Devices report commanded values at once, and nothing is sent to a
+vendor."""
 
 from __future__ import annotations
 
@@ -31,22 +32,22 @@ EVERY_COMMAND = tuple(
 """The capabilities of a device that exists only in the simulation."""
 
 OnAction = Callable[[str, str, Mapping[str, Any]], None]
-"""A function of the source of an action (`automation:evening`), a sentence about it, and its JSON."""
+"""Receives an action's source (such as `automation:evening`), a sentence that describes the action, and the action as
+JSON."""
 
 
 class Turn:
-    """Runs one execution at a time, in the order of the requests, so that the result is deterministic. The worker
-    alone would run other Lua while the hub answers a call. While an execution runs, `is_taken` is true and simulated
-    time does not pass.
-    """
+    """A fair lock for executions: only one execution runs at a time, in the order of the requests, so that the
+    simulation is deterministic. Without this lock, the worker would run other Lua while the hub answers a call. While
+    an execution holds the lock, `is_taken` is true and simulated time does not pass."""
 
     def __init__(self) -> None:
         self.is_taken = False
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def ask(self, *, is_next: bool = False) -> asyncio.Future[None]:
-        """Queue the caller first or last, and return a future for its turn. After the turn, the caller must call
-        `pass_on`."""
+        """Add the caller to the front or the end of the queue. Return a future that completes once the caller holds
+        the lock. The caller must then release the lock by `pass_on`."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.insert(0 if is_next else len(self._waiting), turn)
         if not self.is_taken:
@@ -54,7 +55,7 @@ class Turn:
         return turn
 
     def pass_on(self) -> None:
-        """Start the next execution in the queue."""
+        """Release the lock to the next execution in the queue."""
         while self._waiting and (turn := self._waiting.popleft()):
             if not turn.done():
                 self.is_taken = True
@@ -63,8 +64,8 @@ class Turn:
         self.is_taken = False
 
     async def pause(self, work: Awaitable[T]) -> T:
-        """Await work of the running execution. Meanwhile, other executions run."""
-        asyncio.get_running_loop().call_soon(self.pass_on)  # a scene that the work runs comes first
+        """Await work without the lock, so that other executions run meanwhile."""
+        asyncio.get_running_loop().call_soon(self.pass_on)  # a scene that the work has started runs first
         try:
             return await work
         finally:
@@ -91,7 +92,7 @@ class SimulatedExecutor(Executor):
 
 
 class SimulatedDispatcher(Dispatcher):
-    """Dispatches nothing to adapters. Each valid command takes effect at once, and every operation succeeds."""
+    """Applies each valid command at once without an adapter. Every operation succeeds."""
 
     def __init__(
         self, registry: Registry, bus: Bus, clock: Clock, operations: Mapping[str, Collection[str] | None]
@@ -101,7 +102,7 @@ class SimulatedDispatcher(Dispatcher):
         self._operations = operations
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
-        """Apply each command to its device. Return the outcomes in the order of the devices."""
+        """Apply the command to each device. Return the outcomes in the order of the devices."""
         return [self._send_to(device, command, source) for device in devices]
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
@@ -129,7 +130,8 @@ class SimulatedDispatcher(Dispatcher):
 
 
 class SimulatedContext(Context):
-    """A `Context` that reports log lines, messages, and operations. While it waits, other executions run."""
+    """A `Context` that reports log lines, messages, and operations. Other executions run while this execution
+    waits."""
 
     on_action: OnAction
     turn: Turn
@@ -153,7 +155,8 @@ class SimulatedContext(Context):
 
 
 def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:
-    """Create devices that appear only in the events. Return each id with the first line of events about it."""
+    """Create devices that appear only in the events. Return each device's id with the number of the device's first
+    line."""
     made: dict[str, int] = {}
     for event in events:
         device_id = registry.id_of(event.device_id)
@@ -190,6 +193,6 @@ def apply_event(registry: Registry, event: FileEvent) -> None:
 
 
 def _in_unit(value: Value, before: Value) -> Value:
-    """Return the measurement, by default with the previous unit."""
+    """Return the measurement. A number without a unit gets the previous value's unit."""
     is_without = isinstance(value, dict) and value.get("unit") == ""
     return {**value, "unit": before["unit"]} if is_without and isinstance(before, dict) else value

@@ -58,7 +58,7 @@ from appliance.tables.checks import rounded
 from appliance.tasks import Tasks
 
 MAX_EQUAL_LINES = 5
-"""The maximum number of printed equal lines of one automation. A last line counts the omitted ones."""
+"""Maximum number of printed equal lines per automation. A final line states the number of omitted lines."""
 
 CHECK_READER_EVERY = 1000
 """After this number of omitted lines, the printer checks whether its reader still exists."""
@@ -79,8 +79,8 @@ class Preparation(Struct, frozen=True, kw_only=True):
 
 
 def prepare(stored: Mapping[str, bytes], locale: Locale, start: str | None, hours: float, events: str) -> Preparation:
-    """Prepare a simulation from `start`, or from the first event with a date, or from now. Raise `Invalid` for an
-    invalid `start`.
+    """Prepare a simulation that begins at `start`, otherwise at the first event with a date, otherwise now. Raise
+    `Invalid` for an invalid `start`.
 
     The state of automations and timers is valid only for a simulation from now.
     """
@@ -124,12 +124,12 @@ class SimulationPrinter(ExecutionHistory):
         self.latest = "an automation"
         self.gone: BrokenPipeError | None = None
         self.only: str | None = None
-        """The id of the only printed automation, or None for all automations."""
+        """The id of the automation whose lines are printed, or None for all automations."""
         self._repeated: dict[tuple[str, str], tuple[int, datetime]] = {}
         """The number of repetitions and the last time of each line."""
 
     def on_start(self, source: str) -> None:
-        """Print the begin of the Lua of `automation:<id>` or `scene:<id>`."""
+        """Print that the Lua of `automation:<id>` or `scene:<id>` begins."""
         if source.startswith("automation:"):
             self._print_fired(self._clock.now(), source)
         else:
@@ -172,11 +172,12 @@ class SimulationPrinter(ExecutionHistory):
 
     @property
     def counts_equal_lines(self) -> bool:
-        """Whether equal lines are only counted after the first one, and have no other effect."""
+        """Whether equal lines after the first are only counted and have no other effect."""
         return self._zone is not None and not self._runs_lua
 
     def repeat(self, source: str, times: int) -> None:
-        """Count further repetitions of the source's only line. The next time of the line becomes its last time."""
+        """Count `times` further repetitions of the source's only line. When the line occurs next, its time becomes
+        the last time."""
         for (of, what), (count, last) in self._repeated.items():
             if of == source:
                 self._repeated[of, what] = count + times, last
@@ -228,7 +229,8 @@ class DryExecutor(Executor):
 
 
 class Simulation(Struct, frozen=True, kw_only=True):
-    """Active automations in simulated time. `operations` are the operations by section, None for unknown ones."""
+    """Active automations in simulated time. `operations` contains the operations of each section, or None if they are
+    unknown."""
 
     definitions: Sequence[AutomationDefinition]
     rejected: Sequence[Fault]
@@ -243,8 +245,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
     operations: Mapping[str, Collection[str] | None]
 
     async def run(self, until: datetime, events: Sequence[FileEvent | FileHook]) -> dict[str, int]:
-        """Advance simulated time and apply the events. `created` are devices that appear only in the events, with
-        their first lines."""
+        """Advance simulated time and apply the events. `created` contains the devices that appear only in the events,
+        with their first lines."""
         mark_all_observed(self.registry)
         pretended = add_missing_devices(self.registry, (each for each in events if isinstance(each, FileEvent)))
         async with Tasks() as tasks:
@@ -258,14 +260,14 @@ class Simulation(Struct, frozen=True, kw_only=True):
         return pretended
 
     async def _collapse(self, active: ActiveTrigger, until: datetime) -> None:
-        """Combine equal times of an interval to one step, except the first ones and the last one."""
+        """Combine the equal times of an interval to one step, except the first times and the last time."""
         timer = active.due
         if not isinstance(timer, TimerHandle) or (every := timer.every) is None:
             return
         await self.clock.sleep(timer.due - self.clock.monotonic() + (MAX_EQUAL_LINES - 0.5) * every)
         secs_left = (until - self.clock.now()).total_seconds() + self.clock.monotonic() - timer.due
         if (more := math.ceil(secs_left / every) - 1) > 1:
-            timer.every = more * every  # from the next time to the last
+            timer.every = more * every  # the step from the next time to the last time
             await self.clock.sleep(every)
             timer.every = every
             self.printer.repeat(f"automation:{active.id}", more - 1)
@@ -326,7 +328,8 @@ async def open_simulation(
 async def _list_operations(
     settings: Config, file: Path, describe: DescribeKind
 ) -> Mapping[str, Collection[str] | None]:
-    """Return the operations of all sections, also of disabled ones. The value is None for unknown operations."""
+    """Return the operations of all sections, including disabled sections. The value is None for unknown
+    operations."""
     sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
     kinds = catalog_of_kinds(file, sections, describe, Bus())
     if sections:

@@ -1,4 +1,4 @@
-"""The single file of this process, if it runs from one."""
+"""The single file from which this process runs, if any."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def running_file() -> Path | None:
 
 
 NOTICE = "NOTICE"
-"""The part of the single file with the list and the texts of all licences."""
+"""The file inside the single file that contains the list and the texts of all licences."""
 
 
 def print_licences() -> int:

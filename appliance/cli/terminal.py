@@ -22,15 +22,13 @@ PROGRESS_EVERY_SECS = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "grey": 90}
 _FRAMES = "|/-\\"
 _COLOUR_MARK = f"<{os.urandom(8).hex()}>"
-"""A placeholder for the start of a colour code. `say` replaces it after it has escaped all other control
-characters."""
+"""A placeholder for the start of a colour code. `say` first escapes all control characters, then replaces the
+placeholder."""
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:
-    """Print each line on standard output or `to`. Escape control and invisible characters, except the colours of
-    `paint`. All commands print text with this function. Raise the same exceptions
-    as `write`.
-    """
+    """Print each line on standard output or `to`. Escape control and invisible characters, except colours from
+    `paint`. All commands print text by this function. Raises the exceptions of `write`."""
     if lines:
         write("\n".join(map(visible, lines)) + "\n", to)
 
@@ -76,15 +74,15 @@ def is_colourful(stream: TextIO) -> bool:
 
 
 def paint(text: str, colour: str) -> str:
-    """Colour the text. Return it unchanged if standard output shows no colours."""
+    """Colour the text. Return the text unchanged if standard output does not support colours."""
     if not is_colourful(sys.stdout):
         return text
     return f"{_COLOUR_MARK}{_COLOURS[colour]}m{text}{_COLOUR_MARK}0m"
 
 
 def fit(line: str) -> str:
-    """Cut the line to the terminal's width. Colour codes have no width. Return it unchanged if standard output is no
-    terminal."""
+    """Cut the line to the terminal's width, ignoring colour codes. Return the line unchanged if standard output is
+    not a terminal."""
     if not sys.stdout.isatty():
         return line
     import shutil
@@ -98,7 +96,7 @@ def fit(line: str) -> str:
 
 
 def local_time(stamp: str, zone: tzinfo | None = None) -> str:
-    """Convert an RFC 3339 time to the zone, by default the box's zone, without fractions of a second."""
+    """Convert an RFC 3339 time to the zone, by default the machine's zone, without fractions of a second."""
     return datetime.fromisoformat(stamp).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -106,12 +104,12 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def with_local_times(sentence: str, zone: tzinfo | None = None) -> str:
-    """Convert the RFC 3339 times of a sentence to the zone."""
+    """Convert the RFC 3339 times in a sentence to the zone."""
     return _TIME.sub(lambda found: local_time(found[0], zone), sentence)
 
 
 def span(seconds: float) -> str:
-    """Return a duration in its two largest units."""
+    """Format a duration in its two largest units."""
     units = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
     parts, rest = [], int(seconds)
     for size, unit in units:
@@ -122,13 +120,13 @@ def span(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Return a number of bytes in MB or kB."""
+    """Format a number of bytes in MB or kB."""
     return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
 
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show progress on standard error after a second of work, if it is a terminal."""
+    """After a second of work, show the progress on standard error if it is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

@@ -38,17 +38,17 @@ from appliance.tasks import Tasks
 
 MAX_RECORDING_BYTES = 32 << 20
 MAX_SHOWN_LINE_CHARS = 1000
-"""The maximum number of printed characters of a request or answer. A recording is complete."""
+"""Maximum number of printed characters of a request or answer. A recording contains all characters."""
 
 LISTEN_SECS = 3.0
-"""The time limit for a connection of a kind that listens, and for its first message."""
+"""Time limit in seconds for the connection of a listening kind, and for the first message."""
 
 
 def try_adapter(arguments: argparse.Namespace) -> int:
     """Poll once, and print requests, answers, and devices."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     if arguments.name is None and arguments.set and "=" not in arguments.set[-1]:
-        arguments.name = arguments.set.pop()  # the name follows the settings
+        arguments.name = arguments.set.pop()  # the last word after --set is the name
     if arguments.name is None:
         raise StartFailed("try-adapter takes the NAME of a kind in Lua, or of a section of one", os.EX_USAGE)
     logging.basicConfig(level=logging.INFO, format="log: %(message)s")
@@ -57,7 +57,7 @@ def try_adapter(arguments: argparse.Namespace) -> int:
     replay = None if arguments.replay is None else _read_recording(Path(arguments.replay))
     command = None if arguments.command_ is None else _read_command(*arguments.command_)
     if arguments.record is not None:
-        find_owner(Path(arguments.record))  # it refuses a link to root, before any request to a device
+        find_owner(Path(arguments.record))  # reject a link before the first request to a device
     with as_owner(data_dir, file):
         section = _section_of(arguments, file, replay)
     asyncio.run(_Attempt(section, arguments.record, command, replay).run(file, data_dir))
@@ -88,7 +88,7 @@ def _read_command(device_id: str, text: str) -> tuple[str, Command]:
 
 
 def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSection:
-    """Return the section with this name or, without one, a new section of this kind. Add the values of `--set`."""
+    """Return the section with this name, otherwise a new section of this kind. Add the values of `--set`."""
     name = arguments.name
     raw: dict[str, Any] = {"type": name}
     if replay is not None:
@@ -105,7 +105,7 @@ def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSe
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """Return the name and value of a setting. The value is TOML if it is valid TOML, otherwise a text."""
+    """Split a setting into name and value. Parse the value as TOML; if it is invalid TOML, use the text."""
     key, equals, value = text.partition("=")
     if not equals:
         raise StartFailed(f"--set takes key=value, not {text!r}", os.EX_USAGE)
@@ -116,7 +116,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 class _Attempt:
-    """An adapter of the section in a temporary home."""
+    """Runs the section's adapter in a temporary home."""
 
     def __init__(
         self, section: LuaSection, record: str | None, command: tuple[str, Command] | None, replay: Any
@@ -131,7 +131,8 @@ class _Attempt:
         self._home.bus.listen(_show_event, events.DeviceEvent)
 
     async def run(self, file: Path, data_dir: Path) -> None:
-        """Poll and command. Raise `StartFailed`, or `ConfigFailed` for errors of file and settings."""
+        """Poll, then send the command, if any. Raise `ConfigFailed` for errors in file or settings, otherwise
+        `StartFailed`."""
         settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_CPU_SECS}", str(file), {})
         async with open_pool(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
             catalog = catalog_of_kinds(file, [self._section], pool.describe, self._home.bus, pool)

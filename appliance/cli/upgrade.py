@@ -34,7 +34,7 @@ MAX_CHECKSUM_BYTES = 4096
 
 
 def upgrade(arguments: argparse.Namespace) -> int:
-    """Replace the file of this hub after a check of the new file. Keep the old file as the previous version."""
+    """Check the new file, then replace this hub's file. Keep the old file as the previous version."""
     if (arguments.file is None) != arguments.rollback:
         raise StartFailed("name the new file, or use --rollback", os.EX_USAGE)
     target = _find_target(arguments.file)
@@ -55,8 +55,8 @@ def upgrade(arguments: argparse.Namespace) -> int:
 
 
 def _lock(folder: Path) -> int:
-    """Lock the folder until this process ends, and return its descriptor. Raise `StartFailed` if another process
-    locks it."""
+    """Lock the folder until this process ends, and return the folder's descriptor. Raise `StartFailed` if another
+    process holds the lock."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -68,7 +68,7 @@ def _lock(folder: Path) -> int:
 
 
 def _find_target(file: str | None) -> Path:
-    """Return the file to replace: the running file, or the installed one if the new file itself runs."""
+    """Return the file to replace: the running file, or if the new file itself is running, the installed file."""
     running = running_file()
     if running is None:
         raise StartFailed(
@@ -83,7 +83,7 @@ def _find_target(file: str | None) -> Path:
 
 
 def _read_verified(file: Path) -> bytes:
-    """Return the content of the file. Raise `StartFailed` if it does not match the checksum next to it."""
+    """Return the file's content. Raise `StartFailed` if the content does not match the checksum file next to it."""
     checksum_file = file.with_name(f"{file.name}.sha256")
     try:
         with open_named(file) as stream:
@@ -129,9 +129,8 @@ def _write(new: Path, data: bytes) -> None:
 
 
 def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> NoReturn:
-    """Replace this process by the script, which reports the result and removes the unpacked files of this process.
-    The lock is on descriptor 9, the highest one that a shell can name.
-    """
+    """Replace this process by the script, which reports the result and removes this process's unpacked files. The
+    script inherits the lock as descriptor 9, the highest descriptor that every shell can address."""
     words, new = ["rollback"], _sibling_of(target, "new")
     if data is not None:
         _write(new, data)
@@ -143,7 +142,7 @@ def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> 
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
-    """Replace a file that has no service, by the data or by the previous version. Check the new content first."""
+    """Replace a file without a service by the data, or by the previous version. Check the new content first."""
     disk, new, previous = Disk(target.parent), _sibling_of(target, "new"), _sibling_of(target, "previous")
     if data is None and not previous.exists():
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
@@ -171,7 +170,8 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
 
 
 def _ask(new: Path, words: Sequence[str]) -> str:
-    """Run a command of the new file and return its output. Raise `StartFailed` with its message if it fails."""
+    """Run a command of the new file and return the output. If the command fails, raise `StartFailed` with the
+    command's message."""
     done = subprocess.run([sys.executable, new, *words], capture_output=True, text=True, check=False)
     if done.returncode:
         first, *more = (done.stdout + done.stderr).removeprefix("lares: ").splitlines() or ["it failed"]

@@ -1,4 +1,4 @@
-"""`lares why`: explains the state of an automation, scene, or device, and its latest decisions."""
+"""`lares why`: explains the state of an automation, scene, or device, and lists the latest decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks a new text of a file, and returns faults and warnings, for example about unknown names."""
+"""Checks a file's new text, and returns faults and warnings, for example about unknown names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class FileChecks:
         self._names = names
 
     async def check(self, place: FilePlace, text: bytes) -> CheckedText:
-        """Return the faults of the text, or warnings if there are no faults."""
+        """Return the text's faults. For a text without faults, return its warnings."""
         source = Source(name=place.path, text=text)
         checks = {
             "scene": self._check_scene,
@@ -127,6 +127,6 @@ class FileChecks:
 
 
 def _split(warning: str, file: str, name: str) -> Fault:
-    """Parse the text of a warning: `file:line: message`."""
+    """Parse a warning in the form `file:line: message`."""
     line, _, message = warning.removeprefix(f"{file}:").partition(": ")
     return Fault(name, int(line), message) if line.isdecimal() else Fault(name, 0, warning.removeprefix(f"{file}: "))

@@ -1,4 +1,4 @@
-"""The files of the home that clients can read and save: their paths, kinds, and places on the disk."""
+"""The home's files that clients can read and save, with paths, kinds, and locations on the disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class FilePlace(Struct, frozen=True, kw_only=True):
     """A file of the home.
 
-    `kind` is scene, automation, script, adapter, or config. `folder` contains the files of this kind.
+    `kind` is scene, automation, script, adapter, or config. `folder` is the folder for files of this kind.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class FilePlace(Struct, frozen=True, kw_only=True):
             for each in (
                 *reversed(self.inner_folders()),
                 self.file,
-            ):  # a link can hide a missing folder
+            ):  # a link to a missing folder
                 if stat.S_ISLNK(os.lstat(each).st_mode):
                     raise Invalid(f"{self.path} is a link; change its target on the box")
             return read_plain(self.file, MAX_FILE_BYTES)
@@ -58,7 +58,7 @@ class FilePlace(Struct, frozen=True, kw_only=True):
 
 
 class FilePlaces:
-    """Knows the configuration file (`config_path`), and the folder of each kind of Lua file."""
+    """Finds the place of a file by its path. `config_path` is the configuration file."""
 
     def __init__(self, config: Config) -> None:
         self._file = Path(config.file).absolute()
@@ -72,11 +72,11 @@ class FilePlaces:
         }
 
     def kind_path(self, kind: str) -> str:
-        """Return the path of the file of a kind in Lua, whether or not it exists."""
+        """Return the file path for a kind in Lua, even if the file does not exist."""
         return f"{self._folders['adapter']}/{kind}.lua"
 
     def get(self, path: str) -> FilePlace:
-        """Return the place of a file that can be saved. Raise `Invalid` for other paths."""
+        """Return the place of a file. Raise `Invalid` if clients may not save the path."""
         if path == self.config_path:
             return self._config_place()
         if len(path) > MAX_PATH_CHARS or _CONTROL.search(path) is not None:
@@ -97,7 +97,8 @@ class FilePlaces:
         raise Invalid(f"{path} is not a file in {folders}, or {self.config_path}")
 
     def list_all(self) -> list[FilePlace]:
-        """Return the places of all files that exist, even if their names are invalid, and of the configuration."""
+        """Return the places of the configuration and of all existing Lua files, including files with invalid
+        names."""
         places = [self._config_place()]
         for kind, name in self._folders.items():
             folder = self._root / name

@@ -43,7 +43,7 @@ log = logging.getLogger("files")
 
 
 class FileEntry(Struct, frozen=True, kw_only=True):
-    """A file in the list. `version` changes with the content."""
+    """A file in a list. `version` changes with the content."""
 
     path: str
     kind: str
@@ -69,11 +69,11 @@ class SavedFile(Struct, frozen=True, kw_only=True):
 
 
 class HomeFiles:
-    """The files of the home. Saves and deletions run one after another, and finish even if their caller is cancelled.
+    """The files of the home. Saves and deletions run one after another, and finish even if the caller is cancelled.
 
-    `run` runs work on the thread that writes to the card. `reload_valid` contains a function per kind of file that
-    reloads the valid files; files with faults keep their loaded definitions. `secret_settings` returns the secret
-    settings of kinds in Lua by section.
+    `run` executes work on the thread that writes to storage. `reload_valid` contains a function per kind of file.
+    This function reloads the valid files; the loaded definitions of files with faults do not change.
+    `secret_settings` returns the secret settings of kinds in Lua by section.
     """
 
     def __init__(
@@ -121,13 +121,13 @@ class HomeFiles:
         return FileText(path=place.path, text=self._shown(place, data), version=self._version_of(data))
 
     async def check(self, path: str, text: str) -> CheckedText:
-        """Return the faults and warnings of a new text of the file, without writing."""
+        """Return the faults and warnings for a new text of the file, without writing."""
         place = self.places.get(path)
         faults, full = await self._with_secrets(place, _encode(text))
         return await self.checks.check(place, full) if not faults else CheckedText(errors=tuple(faults))
 
     async def exists(self, path: str) -> bool:
-        """Return whether the path exists, also as a folder or a link."""
+        """Return whether the path exists as a file, a folder, or a link."""
         return await asyncio.to_thread(os.path.lexists, self.places.get(path).file)
 
     async def with_secrets(self, path: str, text: str) -> str:
@@ -135,16 +135,16 @@ class HomeFiles:
         return (await self._with_secrets(self.places.get(path), _encode(text)))[1].decode()
 
     async def save(self, path: str, text: str, version: str | None = None) -> SavedFile:
-        """Save the text if it has no faults, and reload its catalog.
+        """Save the text if it has no faults, and reload the file's catalog.
 
-        Raise `InvalidFile`, `FileChanged` if the file no longer has the `version`, or `StoreFailed`.
+        Raise `InvalidFile` for faults, `FileChanged` if the file no longer has the `version`, or `StoreFailed`.
         """
         place, data = self.places.get(path), _encode(text)
         return await self._tasks.finish(self._save(place, lambda _: data, version), f"save of {path}")
 
     async def change_config(self, change: Callable[[str], str], version: str | None = None) -> SavedFile:
-        """Apply the function to the text of the configuration, which contains the secrets, and save the result. Raise
-        the exceptions of `save`."""
+        """Apply `change` to the configuration's text, including its secrets, and save the result. Raises the
+        exceptions of `save`."""
         place = self.places.get(self.places.config_path)
 
         def apply(before: bytes | None) -> bytes:
@@ -153,13 +153,13 @@ class HomeFiles:
         return await self._tasks.finish(self._save(place, apply, version), f"change of {place.path}")
 
     async def read_config(self) -> tuple[str, str, str]:
-        """Return the configuration's text, its text without secrets, and its version."""
+        """Return the configuration's text with secrets, its text without secrets, and its version."""
         place = self.places.get(self.places.config_path)
         data = await asyncio.to_thread(place.read) or b""
         return _text_of(place, data), self._shown(place, data), self._version_of(data)
 
     async def delete(self, path: str) -> None:
-        """Delete the file. Keep its versions, and store its last text as a version. Raise `NotFound` or
+        """Delete the file. Keep its previous texts, and store its last text as a version. Raise `NotFound` or
         `StoreFailed`."""
         place = self.places.get(path)
         await self._tasks.finish(self._delete(place), f"deletion of {path}")
@@ -211,7 +211,8 @@ class HomeFiles:
             await self._reload(place)
 
     def _replace(self, place: FilePlace, full: bytes, before: bytes | None, version: str | None) -> None:
-        """Replace the file unless it changed during the check. Runs on the writing thread."""
+        """Replace the file unless it changed during the check. Call this method on the thread that writes to
+        storage."""
         present = place.read()
         if present != before:
             self._require_version(place, present, version)
@@ -236,8 +237,8 @@ class HomeFiles:
             raise FileChanged(place.path)
 
     async def _with_secrets(self, place: FilePlace, data: bytes) -> tuple[list[Fault], bytes]:
-        """Replace the marks in the text by the stored secrets. Return a fault for each mark without a secret, and the
-        text."""
+        """Replace the marks for hidden secrets by the stored secrets. Return the text, and a fault for each mark
+        without a stored secret."""
         if place.kind != "config":
             return [], data
         stored = await asyncio.to_thread(place.read)
@@ -283,7 +284,7 @@ class HomeFiles:
 
 
 def _at_next_start(place: FilePlace, data: bytes, key: str) -> Fault:
-    """Return the warning about a changed key of the configuration that a reload does not apply."""
+    """Return a warning for a changed configuration key that takes effect only at the next start."""
     line = line_at(tuple(key.split(".")), line_finder(data.decode(errors="replace")))
     return Fault(place.path, line, f"{key} takes effect when the hub starts again")
 

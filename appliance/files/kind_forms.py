@@ -1,5 +1,5 @@
-"""The settings of all kinds of adapters, for forms. The settings come from the code or the Lua file of a kind, and
-from the bundled configuration."""
+"""Lists the settings of all kinds of adapters, for forms. The settings come from a kind's code or Lua file, and from
+the bundled configuration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TYPES = {"integer": "integer", "number": "number", "boolean": "boolean", "array
 
 
 class KindSetting(Struct, frozen=True, kw_only=True):
-    """A setting of a section. `example` is a usual value. If `is_rare` is true, most sections omit the setting."""
+    """A setting of a section. `example` is a typical value. If `is_rare` is true, most sections omit the setting."""
 
     name: str
     type: str
@@ -59,14 +59,14 @@ class KindForm(Struct, frozen=True, kw_only=True):
 
 
 class Note(Struct, frozen=True):
-    """The description and the example value of a key in the bundled configuration."""
+    """The description and example value of a key, from the bundled configuration."""
 
     description: str
     example: Any
 
 
 async def list_kinds(catalog: KindCatalog) -> list[KindForm]:
-    """Return all kinds that a section can have at present, sorted by name."""
+    """Return all kinds that are available for sections, sorted by name."""
     definitions, faults = await catalog.read_all()
     forms = [_form_of_python(name) for name in KINDS]
     forms += [_form_of_lua(name, each) for name, each in definitions.items()]
@@ -135,7 +135,7 @@ def _type_of(field: Field[Any], schema: Mapping[str, Any]) -> str:
 
 @cache
 def read_manual() -> Mapping[str, Mapping[str, Note]]:
-    """Return the notes about the keys of each kind from the comments of the bundled configuration."""
+    """Return the notes about each kind's keys, from the comments in the bundled configuration."""
     known: dict[str, Fields] = {name: kind.settings.FIELDS for name, kind in KINDS.items()}
     found: dict[str, dict[str, Note]] = {name: {} for name in KINDS}
     section, words = "", list[str]()

@@ -1,4 +1,4 @@
-"""The fields of recipes, which a form can fill in: their comments, defaults, and checks.
+"""Parses the fields of recipes, which a form can fill in, and checks their values.
 
 A comment before a `local` declares its field: `--- @field sensor device motion|occupancy: the motion sensor`.
 """
@@ -29,13 +29,13 @@ _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\s+\S+)?\Z")
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 OF_HOME = ("device", "room", "group")
-"""Types of fields with things of the home. Defaults of such fields are only samples, so the form must ask for a
-value."""
+"""Types of fields that refer to devices, rooms, or groups. The defaults of such fields are only examples, so the form
+must ask for a value."""
 
 
 class RecipeField(Struct, frozen=True, kw_only=True):
-    """A field of a recipe. `of` contains the attributes of a device, the range of a number, or the words of a choice,
-    as written in the comment."""
+    """A field of a recipe. `of` contains a device's attributes, a number's range, or the words of a choice, as
+    written in the comment."""
 
     name: str
     type: str
@@ -52,7 +52,7 @@ class RecipeField(Struct, frozen=True, kw_only=True):
 
 
 class FieldFault(Invalid):
-    """A field of a recipe is invalid; `line` is its line."""
+    """A recipe's field is invalid. `line` is the field's line."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -95,12 +95,12 @@ def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
 
 
 def _is_comment(tokens: Sequence[LuaToken], line: int) -> bool:
-    """Return whether the line contains no token of Lua, because it is a comment."""
+    """Return whether the line is a comment, because it contains no Lua token."""
     return all(token.line != line for token in tokens)
 
 
 def _read_literal(tokens: Sequence[LuaToken], line: int, starts: Sequence[int]) -> tuple[Any, int, int]:
-    """Return the value after `local name =` on this line, and its position in the text."""
+    """Return the literal after `local name =` on this line, and the literal's position in the text."""
     index = next(n for n, token in enumerate(tokens) if token.line == line and token.word == "=") + 1
 
     def place(token: LuaToken) -> int:
@@ -196,4 +196,4 @@ _CHECKS: Mapping[str, Callable[[RecipeField, Any], Any]] = {
     "text": _check_text,
     "choice": _check_choice,
 }
-"""The check of a value by the type of its field."""
+"""Checks of values by field type."""

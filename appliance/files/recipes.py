@@ -58,8 +58,8 @@ def read_recipe(source: Source) -> Recipe:
 def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
     """Return the text of the recipe with these values and with a new id and name. Raise `Invalid` for a wrong value.
 
-    Names of timers and variables are equal to the recipe's id, or begin with it and a dot. The new id replaces the
-    old one in them.
+    The new id also replaces the recipe's id in names of timers and variables: names that equal the id, or begin with
+    the id and a dot.
     """
     names = [field.name for field in recipe.fields]
     if unknown := [each for each in values if each not in names]:
@@ -75,8 +75,8 @@ def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
 
 
 class Recipes:
-    """The bundled recipes, and the recipes of the home in `config/recipes/`, which replace bundled recipes of the
-    same name."""
+    """The bundled recipes, and the home's recipes in `config/recipes/`. A recipe of the home replaces a bundled
+    recipe with the same name."""
 
     def __init__(self, files: HomeFiles, config: Path, scenes: str, automations: str) -> None:
         self._files = files
@@ -141,7 +141,7 @@ def check_recipes(folder: Folder) -> tuple[dict[str, Recipe], list[Fault]]:
 
 
 def _fields_of_result(tokens: Sequence[LuaToken]) -> dict[str, str | None]:
-    """Return the fields of the returned Lua table. A value is None if it is not a plain text."""
+    """Return the fields of the file's returned Lua table. A value is None if it is not a literal text."""
     start = max((n for n, token in enumerate(tokens) if token.word == "return" and token.column == 0), default=0)
     found: dict[str, str | None] = {}
     depth = 0
@@ -155,7 +155,7 @@ def _fields_of_result(tokens: Sequence[LuaToken]) -> dict[str, str | None]:
 
 
 def _renamed(recipe: Recipe, id_: str, name: str) -> dict[tuple[int, int], str]:
-    """Return the positions of the recipe's id and name in texts and comments, and the new texts for them."""
+    """Return the positions of the recipe's id and name in texts and comments, each with its replacement."""
     starts = line_starts(recipe.text)
     found: dict[tuple[int, int], str] = {}
     before = ("", "")

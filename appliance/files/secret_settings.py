@@ -1,4 +1,4 @@
-"""Decides which keys of the configuration are secret."""
+"""Determines the secret keys of the configuration."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class SecretSettings:
         self._of_kinds = of_kinds
 
     def tester(self, *texts: bytes) -> IsSecret:
-        """Return a function that tests whether a path of keys is secret. The configuration texts show the kinds of
-        sections."""
+        """Return a function that tests whether a key's path is secret. The given texts of the configuration determine
+        the kinds of sections."""
         of_kinds = self._of_kinds()
         kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
         every = _SECRETS.union(*of_kinds.values())
@@ -55,7 +55,7 @@ class SecretSettings:
 
 
 def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the `type` of each adapter section that states a type on a line of its own."""
+    """Yield the name and the `type` of each adapter section whose type is on a separate line."""
     section = ""
     for line in text.splitlines():
         if (header := re.match(r"\s*\[+\s*adapters\s*\.\s*[\"']?(\w+)", line)) is not None:

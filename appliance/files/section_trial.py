@@ -1,5 +1,5 @@
-"""Tries an adapter section before it is saved. The trial runs in an empty home, with the device or with a recording
-of it."""
+"""Tries an adapter section before it is saved. The trial runs in an empty home, with the real device or with a
+recording."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from appliance.lua.worker_pool import WorkerPool
 from appliance.tasks import Tasks
 
 MAX_TRIAL_SECS = 10.0
-"""Seconds after which a trial without an answer has failed."""
+"""Seconds after which a trial without an answer fails."""
 
 SETTLE_SECS = 0.5
-"""Seconds after the first answer in which a section can report its devices."""
+"""Seconds after the first answer in which the trial collects devices."""
 
 MAX_LINES, MAX_LINE_CHARS, MAX_DEVICES = 400, 1000, 500
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """The result of a trial. `error` is None if the device answered. `lines` contains the requests and responses of a
-    kind in Lua, and `recording` can replay them. Neither `lines` nor `recording` contains secrets."""
+    """The result of a trial. `error` is None if the device answered. For a kind in Lua, `lines` contains the requests
+    and responses, and `recording` can replay them. Both contain no secrets."""
 
     error: str | None
     devices: tuple[Device, ...]
@@ -75,8 +75,8 @@ class SectionTrials:
         self._is_running = False
 
     async def run(self, name: str, settings: Any, *, kind: Source | None = None, replay: Any = None) -> Trial:
-        """Start the section and return the result. `kind` replaces the file of the kind, and `replay` replaces the
-        device.
+        """Start the section and return the result. The text `kind` replaces the kind's file, and `replay` replaces
+        the device.
 
         Raise `Busy` during another trial, `Invalid` for an invalid recording, or `ConfigFailed` with the faults of
         file and settings.
@@ -91,13 +91,13 @@ class SectionTrials:
             self._is_running = False
 
     async def _run(self, name: str, settings: Any, kind: Source | None, replay: Any) -> Trial:
-        # imported on first use: aiohttp takes 12 MB
+        # import at the first use, because aiohttp takes 12 MB
         from appliance.adapters.lua_kinds.adapter import LuaAdapter  # noqa: PLC0415
         from appliance.adapters.lua_kinds.kept_texts import KeptTexts  # noqa: PLC0415
         from appliance.adapters.lua_kinds.recorder import Recorder  # noqa: PLC0415
         from appliance.adapters.lua_kinds.web_request import Origins  # noqa: PLC0415
 
-        IS_MUTED.set(True)  # the log must not show lines of a section that the home does not have
+        IS_MUTED.set(True)  # the log must not contain lines of a section that only exists during the trial
         home = TrialHome(name, self._clock, self._secrets_of(name))
         if not isinstance(settings, LuaSection):
             await self._attempt(home, partial(kind_of(settings).build, settings), self._context(home, None))
@@ -122,7 +122,7 @@ class SectionTrials:
             return _result(home, redact, recorder.lines(), recording)
 
     async def _attempt(self, home: TrialHome, build: Build, context: AdapterContext) -> None:
-        """Run the adapter until it has reported its devices, has failed, or the time limit is reached."""
+        """Run the adapter until it has reported its devices or failed, or until the time limit."""
         async with AdapterRunner(build, context):
             with suppress(TimeoutError):
                 async with asyncio.timeout(MAX_TRIAL_SECS):

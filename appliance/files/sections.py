@@ -1,5 +1,4 @@
-"""Lists, changes, and removes the adapter sections of the configuration for forms, and tries a section before it is
-saved."""
+"""Lists, changes, tries, and removes adapter sections of the configuration, for forms."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ class Sections:
         self._file = files.places.config_path
 
     async def list_sections(self) -> tuple[str, list[Section]]:
-        """Return the version of the file and its sections by name. Raise `Invalid` if it is not TOML."""
+        """Return the file's version and its sections by name. Raise `Invalid` if the file is not TOML."""
         _, shown, version = await self._files.read_config()
         stated = await asyncio.to_thread(_adapters_in, shown)
         return version, [_section_of(name, raw) for name, raw in sorted(stated.items()) if isinstance(raw, dict)]
@@ -47,7 +46,7 @@ class Sections:
     async def save(
         self, name: str, kind: str, values: Mapping[str, Any], version: str | None, *, is_new: bool
     ) -> SavedFile:
-        """Change or add a section. None removes a key. Missing keys and hidden secrets stay unchanged.
+        """Change or add a section. None removes a key. Missing keys and hidden secrets do not change.
 
         Raise `FileExists` if a new section already exists, and the exceptions of `HomeFiles.save`.
         """
@@ -105,7 +104,7 @@ class Sections:
 
 
 def _adapters_in(text: str) -> dict[str, Any]:
-    """Return the adapter sections of a text. Raise `Invalid` if it is not TOML."""
+    """Return the adapter sections in a text. Raise `Invalid` if the text is not TOML."""
     try:
         stated = config.parse_toml(text, "the configuration").get("adapters", {})
     except ConfigFailed as failed:

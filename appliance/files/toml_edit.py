@@ -1,4 +1,4 @@
-"""Changes an adapter section in a TOML text, and keeps all other keys, lines, and comments in their order."""
+"""Changes an adapter section in a TOML text, without changes to other keys, lines, and comments."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 KeyPath = tuple[str, ...]
-"""The path of a value: the names of its sections and keys. For items of arrays, the path contains the position from 0
-on."""
+"""The path of a value: the names of its sections and keys. For an array's item, the path contains the position, from
+0 on."""
 
 MAX_DEPTH = 32
 
@@ -27,7 +27,7 @@ _HEADER = re.compile(r"\[\[?[ \t]*")
 
 
 class TomlPart(Struct, frozen=True):
-    """A value, a header, or a comment, with its path and its position in the text."""
+    """A value, a header, or a comment, with its path and position in the text."""
 
     path: KeyPath
     start: int

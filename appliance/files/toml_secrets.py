@@ -1,4 +1,4 @@
-"""Replaces the secrets in a TOML text by marks, and marks by secrets. All other parts of the text stay unchanged."""
+"""Replaces the secrets in a TOML text by marks, and marks by secrets. All other parts of the text do not change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HIDDEN = "***"
 IsSecret = Callable[[KeyPath], bool]
 
 ANY_SECTION = ""
-"""The section in the path of a key in a comment, because the comment can apply to any section."""
+"""Replaces the section's name in the path of a commented key, because the comment may apply to any section."""
 
 _NAME = r"[A-Za-z0-9_-]+"
 _LINE = re.compile(rf"[ \t]*({_NAME})[ \t]*=[ \t]*([^\r\n]*)")
@@ -28,7 +28,8 @@ _CLOSERS = {'"""': '"""', "'''": "'''", "[": "]", "{": "}"}
 
 
 class _Secret(Struct, frozen=True):
-    """A secret of a text. `number` counts the comments with the same path from 1 on; 0 means an active value."""
+    """A secret in a text. For a comment, `number` counts the comments with the same path from 1 on. For an active
+    value, `number` is 0."""
 
     path: KeyPath
     start: int
@@ -48,7 +49,7 @@ def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tup
     unknown mark.
 
     A mark represents the secret of the same section and key, active or in a comment. An unknown mark in a comment
-    stays unchanged.
+    does not change.
     """
     known = {(each.path, each.number): stored[each.start : each.end] for each in _secrets_in(stored, is_secret)}
     faults = []
@@ -65,13 +66,13 @@ def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tup
 
 
 def _find(known: Mapping[tuple[KeyPath, int], str], value: _Secret) -> str | None:
-    """Return the stored secret of a mark. If the line became a comment, or a comment became active, return the secret
-    of its previous form."""
+    """Return the stored secret for a mark. If a person has commented out or activated the line, find the secret in
+    the line's previous form."""
     return next((known[value.path, n] for n in (value.number, 0, 1) if (value.path, n) in known), None)
 
 
 def _secrets_in(text: str, is_secret: IsSecret) -> list[_Secret]:
-    """Return the outermost secret values in order."""
+    """Return the outermost secret values in the order of the text."""
     scanner = TomlScanner(text)
     try:
         values, comments = [*scanner.values()], scanner.comments
@@ -98,7 +99,7 @@ class _Comments:
         self._closer = ""
 
     def find(self, comments: list[TomlPart]) -> Iterator[_Secret]:
-        """Yield the secrets in order."""
+        """Yield the secrets in the order of the text."""
         before = TomlPart((), 0, -1)
         for comment in comments:
             if comment.path != before.path or self._text[before.end : comment.start].strip():
@@ -123,7 +124,7 @@ class _Comments:
             yield self._count(start + stated.start(2), start + stated.end(2))
 
     def _inside(self, at: int, start: int, line: str) -> Iterator[_Secret]:
-        """Yield the rest of the value in the line that begins at `start`."""
+        """Yield the remaining lines of a commented value, beginning with the line at `start`."""
         end = line.rfind(self._closer, at - start)
         content = line[at - start : None if end < 0 else end].strip()
         self._closer = self._closer if end < 0 else ""
@@ -137,7 +138,7 @@ class _Comments:
 
 
 def _parts_by_line(text: str) -> tuple[list[TomlPart], list[TomlPart]]:
-    """Return the values and comments that single lines of an invalid TOML text contain."""
+    """For an invalid TOML text, return the values and comments in lines that are valid alone."""
     section: KeyPath = ()
     values, comments, start = [], [], 0
     for line in text.splitlines(keepends=True):

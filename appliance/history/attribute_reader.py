@@ -1,4 +1,4 @@
-"""Reads the past values of an attribute from memory and card: raw, per minute, per hour, or per day."""
+"""Reads an attribute's past values from memory and card: every value, or one value per minute, hour, or day."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from appliance.history.series import HOUR_MS, ValueParts, split_number
 HOURS_A_DAY = 24
 
 MAX_PARTS = 3
-"""Maximum number of lines for the parts of one hour. A write splits an hour, and a restart splits it again."""
+"""Maximum number of lines for the parts of one hour, because a write and a restart can each split an hour."""
 
 PartHour = tuple[ValueParts, Hour]
-"""An hour of numbers, or a part of an hour, and the parts of the values next to the number."""
+"""An `Hour`, with the other parts of its values, such as the unit."""
 
 UNBOUNDED = 1 << 30
 """A limit that is never reached."""
 
 
 class AttributeValues(Struct, frozen=True, kw_only=True):
-    """Entries, newest first, and the resolution of the coarsest entry. The resolution is an hour if memory does not
-    contain the whole period."""
+    """Entries, newest first, and the resolution of the coarsest entry. The resolution is at least an hour if memory
+    does not contain the whole period."""
 
     resolution: Resolution
     entries: list[AttributeEntry]
@@ -68,7 +68,7 @@ class AttributeReader:
     async def _list_raw(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
     ) -> AttributeValues:
-        """Return all values in memory, and older values from the card."""
+        """Return every value in memory, and older values from the card."""
         recent = self._devices.list_values(device_id, attribute, period, resolution)
         since = self._devices.known_since(device_id, attribute)
         is_covered = since is not None and period.start is not None and since <= period.start
@@ -84,7 +84,7 @@ class AttributeReader:
         return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
 
     async def _read_card(self, device_id: str, attribute: str, period: Period, hours: int = 1) -> CardValues:
-        """Return enough values from the card for one entry per group of hours. An hour can have several parts."""
+        """Return enough values from the card for one entry per group of hours."""
         if self._card is None:
             return CardValues(hours=[], changes=[])
         enough = MAX_PARTS * hours * period.max_entries
@@ -108,18 +108,18 @@ class AttributeReader:
         return CardValues(hours=[(each.parts, hour) for each in numbers for hour in each.take(now)], changes=changes)
 
     def _day_of(self, secs: float) -> int:
-        """Return the start of the day that contains the moment, in seconds since 1970."""
+        """Return the start of the moment's day, in seconds since 1970."""
         local = datetime.fromtimestamp(secs, self._zone)
         return int(local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp())
 
     def _hour_of(self, secs: float) -> int:
-        """Return the number of the hour that contains the moment."""
+        """Return the number of the moment's hour since 1970."""
         return int((secs * 1000 - self._grid_ms) // HOUR_MS)
 
 
 def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> list[PartHour]:
-    """Omit the part of an hour whose values are also in memory. This is the last part of the hour in which the values
-    in memory begin."""
+    """Omit the hour's part whose values are also in memory: the last part of the hour in which the values in memory
+    begin."""
     for index in reversed(range(len(hours))):
         hour, first = hours[index][1], since.timestamp()
         end = hour.start + HOUR_MS // 1000
@@ -132,7 +132,7 @@ def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> li
 def _in_spans(
     known: CardValues, start_of_hours: Callable[[float], int], start_of_changes: Callable[[float], int]
 ) -> list[AttributeEntry]:
-    """Return one entry per hour or day: a summary of numbers, or the last change of other values."""
+    """Return one entry per hour or day. The entry summarises numbers, or contains the last change of other values."""
     entries: list[AttributeEntry] = []
     ordered = sorted(known.hours, key=lambda each: each[1].start)
     for parts, found in groupby(ordered, lambda each: each[0]):

@@ -38,17 +38,17 @@ from appliance.store.month_files import MonthFiles
 from appliance.version import MADE_AT
 
 MIN_WRITE_PAUSE_SECS = 5 * 3600.0
-"""Minimum pause between two writes of one run, except for the write at a stop. This pause matters only if the clock
-is set often."""
+"""Minimum pause between two writes in one run, except before the write at a stop. This pause has an effect only if
+the clock is set often."""
 
 RETRY_SECS = 3600.0
 """Seconds after a failed write until the next attempt."""
 
 MAX_NAMED = 20
-"""Maximum number of thinned attributes in the figures."""
+"""Maximum number of thinned attributes that the figures list."""
 
 MAX_BAD_LINES = 10_000
-"""Maximum number of remembered damaged lines, so that each is counted once."""
+"""Maximum number of stored damaged lines. Storing the lines allows each line to be counted only once."""
 
 T = TypeVar("T")
 
@@ -58,9 +58,9 @@ log = logging.getLogger("history")
 class CardHistory:
     """Collects history while the context is open, and writes it to the card. Leaving the context writes the rest.
 
-    `write_on` runs work on the store's thread; `grid_ms` is the offset of hours in the home's time zone. While the
-    clock is not trusted, nothing is written. Entries with times before the build of this version are dropped, because
-    they come from a wrong clock. Concurrent reads are allowed.
+    `write_on` runs work on the store's thread. `grid_ms` is the offset of full hours in the home's time zone. While
+    the clock is not trusted, nothing is written. Entries with times before this version's build are dropped, because
+    the clock was wrong. Concurrent reads are allowed.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class CardHistory:
         await self.write()
 
     async def beat(self) -> None:
-        """Write if a new quarter of the day (UTC) has begun, or if it is time to retry a failed write."""
+        """Write if a new quarter of the day (UTC) has begun, or if a failed write is due for a retry."""
         period, pause = self._now() // PERIOD_MS, self._clock.monotonic() - self._tried_at
         is_due = period != self._period and pause >= MIN_WRITE_PAUSE_SECS
         if self._is_trusted() and (is_due or (self._failure is not None and pause >= RETRY_SECS)):
@@ -107,7 +107,7 @@ class CardHistory:
             await self.write()
 
     async def write(self) -> None:
-        """Write the collected data. Keep data that the card rejects for the next write. Never raise."""
+        """Write the collected data. If a write fails, keep its data for the next write. Never raise."""
         if not self._is_trusted():
             return
         async with self._lock:
@@ -127,9 +127,8 @@ class CardHistory:
             self._note(written, now)
 
     async def read_attribute(self, key: AttributeKey, period: Period, enough: int) -> CardValues:
-        """Return the hours and changes of the attribute in the period, including data that is not on the card yet.
-        The parts of an hour are adjacent and in order of time. Reading ends at the month that completes `enough`
-        values."""
+        """Return the attribute's hours and changes in the period, including data that is not on the card yet. The
+        parts of an hour are adjacent and sorted by time. Stop after the month that completes `enough` values."""
         now = self._now()
         async with self._lock:  # during a write, entries are neither in the collector nor on the card
             fresh_hours, fresh_changes = self.collector.peek_hours(key, now), self.collector.peek_changes(key)
@@ -151,14 +150,14 @@ class CardHistory:
         )
 
     async def older_commands(self, known: list[dict[str, Any]], period: Period, device_id: str | None) -> list[Any]:
-        """Return the commands of the period that are not in memory, newest first, in the form of the audit."""
+        """Return the period's commands that are not in memory, newest first, in the format of `CommandAudit`."""
         times = [to_millis(datetime.fromisoformat(each["recorded_at"])) for each in known]
         return await self._read_older(command_beginning(device_id), period, times, decode_command)
 
     async def older_executions(
         self, known: list[ExecutionEntry], period: Period, kind: str, id_: str
     ) -> list[ExecutionEntry]:
-        """Return the executions of the period that are not in memory, newest first."""
+        """Return the period's executions that are not in memory, newest first."""
         times = [to_millis(each.executed_at) for each in known]
         return await self._read_older(execution_beginning(kind, id_), period, times, decode_execution)
 
@@ -169,8 +168,8 @@ class CardHistory:
         known: Sequence[int],
         decode: Callable[[Mapping[str, Any]], T],
     ) -> list[T]:
-        """Return entries whose lines begin with these bytes, except entries with known times, up to the limit of the
-        period."""
+        """Return entries whose lines begin with `beginning`, except entries with `known` times, up to the period's
+        limit."""
         if len(known) >= period.max_entries:
             return []
         async with self._lock:
@@ -206,7 +205,7 @@ class CardHistory:
         }
 
     async def _find(self, period: Period, beginning: bytes, enough: int) -> list[Mapping[str, Any]]:
-        """Return the lines of the period that begin with these bytes. Omit unreadable months."""
+        """Return the period's lines that begin with these bytes. Omit unreadable months."""
         try:
             return await asyncio.to_thread(self._find_now, period, beginning, enough)
         except OSError as error:
@@ -229,7 +228,7 @@ class CardHistory:
         return found
 
     def _timed(self, parts: dict[str, Collected]) -> dict[str, Collected]:
-        """Omit the months before the build of this version, because they come from a wrong clock."""
+        """Omit months before this version's build, because the clock was wrong."""
         kept = {month: part for month, part in parts.items() if month >= month_at(MADE_AT)}
         self._untimed += len(parts) - len(kept)
         return kept
@@ -278,7 +277,7 @@ class CardHistory:
 
 
 class CardValues(Struct, frozen=True, kw_only=True):
-    """The values of an attribute on the card and in the collector: hourly summaries of numbers, and changes of other
+    """An attribute's values on the card and in the collector: hourly summaries of numbers, and changes of other
     values."""
 
     hours: list[tuple[ValueParts, Hour]]

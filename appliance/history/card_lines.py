@@ -36,10 +36,10 @@ from appliance.home.events import CommandEnded
 from appliance.home.json_shapes import STATED_COMMAND
 
 WRITTEN = b'{"k":"written",'
-"""The beginning of the line that ends a write."""
+"""Beginning of the line at the end of a write."""
 
 COMMANDS = b'{"k":"command",'
-"""The beginning of the lines of commands."""
+"""Beginning of the lines for commands."""
 
 MAX_CARD_TEXT_CHARS = 200
 """Maximum number of characters of a text value, a message, or an error on the card."""
@@ -48,31 +48,31 @@ MAX_CARD_VALUE_BYTES = 1024
 """Maximum size of a value as JSON. Larger values are not stored on the card."""
 
 ValueChange = tuple[int, Any]
-"""A time in milliseconds since 1970, and the value from that time on."""
+"""A time in milliseconds since 1970, and the value since that time."""
 
 Faulty = (KeyError, IndexError, TypeError, ValueError, OverflowError)
 """Exceptions that decoding raises for an invalid line."""
 
 
 def attribute_beginning(device_id: str, attribute: str) -> bytes:
-    """Return the beginning of the lines of this attribute."""
+    """Return the beginning of the lines for this attribute."""
     return b'{"d":%b,"a":%b,' % (orjson.dumps(device_id), orjson.dumps(attribute))
 
 
 def command_beginning(device_id: str | None) -> bytes:
-    """Return the beginning of the lines of commands to this device, or to all devices."""
+    """Return the beginning of the lines for commands to this device, or to all devices."""
     return COMMANDS if device_id is None else b'%b"d":%b,' % (COMMANDS, orjson.dumps(device_id))
 
 
 def execution_beginning(kind: str, id_: str) -> bytes:
-    """Return the beginning of the lines of executions of this scene or automation."""
+    """Return the beginning of the lines for executions of this scene or automation."""
     return b'{"k":"execution","of":%b,"id":%b,' % (orjson.dumps(kind), orjson.dumps(id_))
 
 
 def encode_hours(
     device_id: str, attribute: str, parts: ValueParts, hours: Iterable[Hour]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield one line per month of these hours, with the month."""
+    """Yield each month of these hours with the month's line."""
     for month, found in groupby(hours, lambda hour: month_of(hour.start)):
         rows, first = [], None
         for hour in found:
@@ -85,7 +85,7 @@ def encode_hours(
 
 
 def encode_changes(device_id: str, attribute: str, changes: Iterable[ValueChange]) -> Iterator[tuple[str, bytes]]:
-    """Yield one line per month of these changes, with the month."""
+    """Yield each month of these changes with the month's line."""
     for month, found in groupby(changes, lambda change: month_of(change[0] / 1000)):
         pairs = list(found)
         first = pairs[0][0]
@@ -94,7 +94,7 @@ def encode_changes(device_id: str, attribute: str, changes: Iterable[ValueChange
 
 
 def encode_command(event: CommandEnded, at: int) -> bytes:
-    """Return the line of a command."""
+    """Return the line for a command."""
     line = {
         "t": at,
         "s": event.source,
@@ -107,7 +107,7 @@ def encode_command(event: CommandEnded, at: int) -> bytes:
 
 
 def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
-    """Return the line of an execution of a scene or automation."""
+    """Return the line for an execution of a scene or automation."""
     line = {"t": at, "o": entry.status, "ms": entry.duration_ms, "e": _cut(entry.error)}
     if (because := (entry.trigger_payload or {}).get("type")) is not None:
         line["b"] = _cut(str(because))
@@ -122,8 +122,8 @@ def encode_written(at: int, used: int, days: int) -> bytes:
 
 
 def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:
-    """Return the hours of a line, with the parts of the values next to the number. Return an empty list for other
-    lines. Raises `Faulty`."""
+    """Return the hours in a line, with the other parts of the values, such as the unit. Return an empty list for a
+    line without hours. Raises `Faulty`."""
     if "h" not in line:
         return []
     parts, first = line["u"], line["t"]
@@ -144,12 +144,12 @@ def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:
 
 
 def decode_changes(line: Mapping[str, Any]) -> list[ValueChange]:
-    """Return the changes of a line, or an empty list for other lines. Raises `Faulty`."""
+    """Return the changes in a line, or an empty list for a line without changes. Raises `Faulty`."""
     return [(line["t"] + after, value) for after, value in line.get("c", ())]
 
 
 def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the command in the form of the audit. Raises `Faulty`."""
+    """Return the command in the format of `CommandAudit`. Raises `Faulty`."""
     return {
         "recorded_at": timestamp(datetime.fromtimestamp(line["t"] / 1000, UTC)),
         "source": line["s"],
@@ -162,8 +162,7 @@ def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
-    """Return the execution with the type of its event and its first warning, but without results and trace. Raises
-    `Faulty`."""
+    """Return the execution with its event type and first warning, but without results and trace. Raises `Faulty`."""
     return ExecutionEntry(
         subject=line["id"],
         executed_at=datetime.fromtimestamp(line["t"] / 1000, UTC),
@@ -177,7 +176,7 @@ def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
 
 
 def fit_for_card(value: Any) -> Any:
-    """Return the value to store. Shorten a long text; replace other large values by None."""
+    """Return the value to store. Shorten a long text, and replace any other large value by None."""
     if isinstance(value, str):
         return _cut(value)
     if isinstance(value, bool):
@@ -189,13 +188,13 @@ def fit_for_card(value: Any) -> Any:
 
 
 def month_of(secs: float) -> str:
-    """Return the month of a moment, in seconds since 1970, in UTC: `2026-11`."""
+    """Return the UTC month of a time in seconds since 1970: `2026-11`."""
     return month_at(datetime.fromtimestamp(secs, UTC))
 
 
 def month_at(moment: datetime) -> str:
-    """Return the month of a moment in UTC. A conversion to seconds would round the last moment of the year 9999 into
-    the next year."""
+    """Return the UTC month of a moment. `month_of` would round the last moment of the year 9999 into the next
+    year."""
     return moment.isoformat()[:7]  # strftime writes the year 999 with three digits
 
 

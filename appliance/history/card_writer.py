@@ -1,4 +1,4 @@
-"""Writes history to the card within the day's budget, and removes months that are too old."""
+"""Writes history to the card within the daily budget, and removes expired months."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from appliance.store.month_files import MonthFiles
 
 
 class _Ledger(Struct, kw_only=True):
-    """A summary of the earlier writes: the day (UTC) of the last write, the bytes of that day, and the number of days
-    with writes."""
+    """A summary of earlier writes: the day (UTC) of the last write, the bytes written on this day, and the number of
+    days with writes."""
 
     day: int = -1
     used: int = 0
@@ -22,10 +22,10 @@ class _Ledger(Struct, kw_only=True):
 
 
 class CardWriter:
-    """Appends history to the monthly files, at most `max_day_bytes` per day (UTC), and keeps at most `keep_days` of
-    it. Writes run on the store's thread.
+    """Appends history to the monthly files, at most `max_day_bytes` per day (UTC), and keeps at most `keep_days`
+    days. Writes run on the store's thread.
 
-    `sizes` contains the last known sizes of the months' files. All threads can read `sizes`.
+    `sizes` contains the last known sizes of the monthly files. Any thread may read `sizes`.
     """
 
     def __init__(self, months: MonthFiles, keep_days: int, max_day_bytes: int) -> None:
@@ -36,12 +36,12 @@ class CardWriter:
         self.sizes: Mapping[str, int] = {}
 
     def read_sizes(self) -> dict[str, int]:
-        """Update `sizes` and return it. All threads can call this method. Raise `OSError`."""
+        """Update and return `sizes`. Any thread may call this method. Raises `OSError`."""
         self.sizes = sizes = self._months.list_months()
         return sizes
 
     def day_bytes(self, now: int) -> int:
-        """Return the known number of bytes written on the day of `now`, a time in milliseconds since 1970."""
+        """Return the number of bytes known to be written on the day of `now`, a time in milliseconds since 1970."""
         ledger = self._ledger
         return ledger.used if ledger is not None and ledger.day == now // DAY_MS else 0
 
@@ -62,7 +62,7 @@ class CardWriter:
                 self._ledger = ledger
                 remaining.pop(0)
             self._remove_old(ledger)
-        except Exception as error:  # such as MemoryError: collected data must not be lost
+        except Exception as error:  # even after a MemoryError, collected data must not be lost
             written.error = error
         written.left = [part for _, part in remaining]
         return written
@@ -76,14 +76,14 @@ class CardWriter:
         return _Ledger(day=today if any(day == today for day, _, _ in found) else -1, used=used, days=days)
 
     def _find_end(self, month: str) -> Mapping[str, int] | None:
-        """Return the end mark of the month's last write, or None."""
+        """Return the month's last line of type `WRITTEN`, or None."""
         end = self._months.find_last(month, WRITTEN)
         is_whole = end is not None and all(type(end.get(name)) is int for name in ("t", "used", "days"))
         return end if is_whole else None
 
     def _remove_old(self, ledger: _Ledger) -> None:
-        """Remove the months whose last write is older than `keep_days`. Only days with writes are counted, so that a
-        wrong clock never makes a month expire."""
+        """Remove the months whose last write is older than `keep_days`. Count only days with writes, so that a wrong
+        clock never removes a month."""
         old = []
         for month in self.read_sizes():
             end = self._find_end(month)

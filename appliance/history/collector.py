@@ -1,4 +1,5 @@
-"""Collects hourly numbers, changes, commands, and executions from the bus until they are written to the card."""
+"""Collects hours of numbers, changes, commands, and executions from the bus, until the history is written to the
+card."""
 
 from __future__ import annotations
 
@@ -26,27 +27,27 @@ from appliance.home.registry import AWAY
 from appliance.memory import Packed
 
 MAX_ATTRIBUTES = 8192
-"""Maximum number of attributes on the card. Attributes beyond the limit are only in memory."""
+"""Maximum number of attributes on the card. The history of further attributes is only in memory."""
 
 MAX_UNTRACKED = 1000
 
 MAX_CHANGES = 2000
-"""Maximum number of changes per attribute that wait for the card. Beyond this limit, only one change per minute is
+"""Maximum number of changes per attribute that wait for the card. Above this limit, only one change per minute is
 kept, then one per hour."""
 
 MAX_PACKED_BYTES = 1 << 20
-"""Bytes of the packed data of removed devices that wait for the card; beyond this, the oldest are lost."""
+"""Maximum bytes of removed devices' packed data that waits for the card. The oldest data is dropped first."""
 
 MAX_ENTRIES_WAITING, MAX_ENTRY_BYTES_WAITING = 4000, 1 << 20
-"""Maximum number of commands and executions that wait for the card, and maximum bytes of their lines. The oldest ones
-are dropped first."""
+"""Maximum number of commands and executions that wait for the card, and maximum bytes of their lines. The oldest
+entries are dropped first."""
 
 AttributeKey = tuple[str, str]
-"""The ids of a device and of its attribute."""
+"""A device id and an attribute name."""
 
 
 class Importance(IntEnum):
-    """The importance of an entry. If a day's budget is too small, entries with lower values are removed first."""
+    """The importance of an entry. If the daily budget is too small, entries of low importance are dropped first."""
 
     SKIPPED = 0
     EXECUTION = 1
@@ -54,7 +55,7 @@ class Importance(IntEnum):
 
 
 class CardEntry(Struct, frozen=True):
-    """The line of a command or an execution, and its time in milliseconds since 1970."""
+    """The line for a command or an execution, and its time in milliseconds since 1970."""
 
     at: int
     importance: Importance
@@ -62,7 +63,7 @@ class CardEntry(Struct, frozen=True):
 
 
 class CollectedHours(Struct, frozen=True, kw_only=True):
-    """The hours of an attribute, and the number of readings in them."""
+    """An attribute's hours, and the number of readings in these hours."""
 
     key: AttributeKey
     parts: ValueParts
@@ -71,7 +72,7 @@ class CollectedHours(Struct, frozen=True, kw_only=True):
 
 
 class Collected(Struct, kw_only=True):
-    """Data from the collector that is ready to be written."""
+    """Data that the collector has handed over for a write."""
 
     hours: list[CollectedHours] = field(default_factory=list)
     changes: dict[AttributeKey, list[ValueChange]] = field(default_factory=dict)
@@ -98,7 +99,7 @@ class Collected(Struct, kw_only=True):
 
 
 class Collector:
-    """Listens to the bus until `close`. Call all methods on the event loop; no method blocks.
+    """Collects history from the bus until `close`. Call all methods on the event loop; no method blocks.
 
     `grid_ms` is the offset of full hours in the home's time zone; in some zones it is 30 minutes. `lost` is the
     number of hours, changes, and entries that were dropped because of the limits. `untracked` contains up to
@@ -160,7 +161,7 @@ class Collector:
         return taken
 
     def put_back(self, taken: Collected, at: int) -> None:
-        """Put back data that could not be written. `at` is the present time."""
+        """Return data that could not be written to the collector. `at` is the present time."""
         for device_id, _ in (*(each.key for each in taken.hours), *taken.changes):
             self._unpack(device_id)
         for each in taken.hours:
@@ -179,20 +180,20 @@ class Collector:
         self._bound_entries()
 
     def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[ValueParts, Hour]]:
-        """Return the attribute's hours that are still in the collector, including the unfinished hour."""
+        """Return the attribute's hours that are in the collector, including the unfinished hour."""
         self._unpack(key[0])
         known = self._numbers.get(key[0], {}).get(key[1])
         numbers = [*(each for ended, each in self._ended if ended == key), *([] if known is None else [known])]
         return [(each.parts, hour) for each in numbers for hour in each.peek(at)]
 
     def peek_changes(self, key: AttributeKey) -> list[ValueChange]:
-        """Return the changes of the attribute that are still in the collector, in order of time."""
+        """Return the attribute's changes that are in the collector, sorted by time."""
         self._unpack(key[0])
         series = self._changes.get(key[0], {}).get(key[1])
         return [] if series is None else _changes_of(series)
 
     def pack(self, device_id: str) -> None:
-        """Pack the data of a removed device, until they are needed again."""
+        """Pack the data of a removed device to save memory. The data is unpacked when it is needed."""
         numbers, changes = self._numbers.pop(device_id, {}), self._changes.pop(device_id, {})
         if numbers or changes:
             self._count -= len(numbers)
@@ -217,7 +218,7 @@ class Collector:
             self._changes[device_id] = {name: Series().unpack(each) for name, each in changes}
 
     def figures(self) -> dict[str, int]:
-        """Return the numbers of waiting and lost data."""
+        """Return the numbers of waiting and lost entries."""
         lost = self.lost + sum(each.lost for _, each in self._list_numbers())
         changes = sum(len(series) for attributes in self._changes.values() for series in attributes.values())
         waiting = changes + len(self._entries) + len(self._packed)
@@ -251,7 +252,7 @@ class Collector:
                 numbers.pause(at)
 
     def _report(self, device_id: str, name: str, at: int, value: Any, before: Any) -> bool:
-        """Record a number and return True. Return False for other values."""
+        """Record a number and return True. For any other value, return False."""
         split = split_number(value)
         if split is None:
             return False
@@ -269,7 +270,7 @@ class Collector:
             numbers.pause(at)
 
     def _find_numbers(self, key: AttributeKey, parts: ValueParts) -> NumberHours | None:
-        """Return the hours of the attribute, or new hours for another unit. Return None beyond the limit of
+        """Return the attribute's `NumberHours`. For a changed unit, create new ones. Return None beyond the limit of
         attributes."""
         device = self._numbers.setdefault(key[0], {})
         numbers = device.get(key[1])

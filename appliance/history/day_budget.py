@@ -1,4 +1,4 @@
-"""Fits collected history into the rest of a day's budget. Attributes that change often are thinned out first."""
+"""Fits collected history into the remaining daily budget. Frequently changing attributes are thinned out first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINE_END_BYTES = 19
 """Bytes that the checksum and the newline add to a line."""
 
 PERIODS_PER_DAY = 4
-"""Writes per day. Each write can use its part of the budget, and the unused parts of earlier writes."""
+"""Writes per day. Each write can use its share of the budget, and the unused shares of earlier writes."""
 
 DAY_MS = 24 * HOUR_MS
 
@@ -23,10 +23,11 @@ PERIOD_MS = DAY_MS // PERIODS_PER_DAY
 
 
 class Written(Struct, kw_only=True):
-    """The result of a write. `left` contains the months that could not be written; `error` is the reason.
+    """The result of a write. `left` contains the months that could not be written, and `error` the reason.
 
-    If the budget was too small, attributes in `coarse` have one entry for all hours, or one change per hour.
-    Attributes in `left_out` are omitted. `entries_left_out` is the number of omitted commands and executions.
+    If the budget was too small, attributes in `coarse` were written with one entry for all hours, or with one change
+    per hour. Attributes in `left_out` were not written. `entries_left_out` is the number of commands and executions
+    that were not written.
     """
 
     bytes: int = 0
@@ -38,7 +39,7 @@ class Written(Struct, kw_only=True):
 
 
 class _Candidate(Struct, kw_only=True):
-    """The lines of an attribute, complete and thinned out."""
+    """An attribute's complete lines and thinned-out lines."""
 
     key: AttributeKey
     frequency: int
@@ -54,7 +55,7 @@ def allowance(budget_bytes: int, used_bytes: int, at_ms: int) -> int:
 
 
 def fit(collected: Collected, max_bytes: int, written: Written) -> list[bytes]:
-    """Return the lines of one month that fit into `max_bytes`. Record omitted data in `written`."""
+    """Return a month's lines that fit into `max_bytes`. Record omitted data in `written`."""
     candidates = [*map(_of_hours, collected.hours), *(_of_changes(*each) for each in collected.changes.items())]
     candidates.sort(key=lambda each: each.frequency, reverse=True)
     entries = sorted(collected.entries, key=lambda entry: (entry.importance, entry.at))

@@ -1,4 +1,4 @@
-"""The past values of all attributes of all devices, with their times, within a budget of bytes."""
+"""The past values of all attributes with their times, in memory within a budget of bytes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from appliance.home.model import Device
 from appliance.memory import Packed
 
 _ROOM = ""
-"""The name of the series of the device's rooms. No attribute has this name."""
+"""The series name for a device's past rooms. No attribute has this name."""
 
 
 class Resolution(IntEnum):
-    """Milliseconds per entry; 0 means all entries."""
+    """Milliseconds per entry. 0 means that all entries are returned."""
 
     RAW = 0
     MINUTE = MINUTE_MS
@@ -33,11 +33,10 @@ class Resolution(IntEnum):
 
 
 class AttributeEntry(Struct, frozen=True, kw_only=True):
-    """The value of an attribute from `observed_at` on.
+    """An attribute's value since `observed_at`.
 
     If the entry summarises an hour or a day, `value` is the mean of the numbers, `low` and `high` are the lowest and
-    highest numbers, and `gain` is the amount that a meter counted. All these numbers have the same unit as the
-    attribute.
+    highest numbers, and `gain` is the amount that a meter counted. All these numbers have the attribute's unit.
     """
 
     observed_at: datetime
@@ -48,14 +47,14 @@ class AttributeEntry(Struct, frozen=True, kw_only=True):
 
 
 class DeviceEntry(Struct, frozen=True, kw_only=True):
-    """The state of a device from `observed_at` on."""
+    """A device's state since `observed_at`."""
 
     observed_at: datetime
     device: Device
 
 
 class _KeptSeries(Series):
-    """The series of an attribute. `counted` is its size in the budget."""
+    """An attribute's series. `counted` is the size that the budget has counted for the series."""
 
     __slots__ = ("counted", "device_id", "name")
 
@@ -67,17 +66,17 @@ class _KeptSeries(Series):
 
 
 class DeviceHistory:
-    """Listens to the bus, and keeps the values of devices in at most `max_bytes`.
+    """Collects the values of devices from the bus, in at most `max_bytes`.
 
-    If the budget is exhausted, the oldest packed history is dropped. If nothing is packed, one of the largest series
-    is thinned out. A device that reports often then loses detail, and other devices keep their values.
+    When the budget is exhausted, the oldest packed history is dropped. If nothing is packed, one of the largest
+    series is thinned out, so that only devices with frequent reports lose detail.
     """
 
     def __init__(self, bus: Bus, clock: Clock, max_bytes: int) -> None:
         self._clock = clock
         self._max_bytes = max_bytes
         self._devices: dict[str, dict[str, _KeptSeries]] = {}
-        # series by size class, the least recently changed first
+        # series by size class, least recently changed first
         self._by_size: dict[int, dict[_KeptSeries, None]] = {}
         self._bytes = 0
         self._packed = Packed()
@@ -105,7 +104,7 @@ class DeviceHistory:
     def list_states(
         self, device: Device, period: Period, resolution: Resolution = Resolution.RAW
     ) -> list[DeviceEntry]:
-        """Return the device's states in the period, newest first. Each change of an attribute has one state."""
+        """Return the device's states in the period, newest first. Each change of an attribute is a separate state."""
         known = self._find(device.id)
         times: set[int] = set()
         for name, series in known.items():
@@ -115,14 +114,14 @@ class DeviceHistory:
         return [_entry_at(device, known, at) for at in nlargest(period.max_entries, by_step.values())]
 
     def pack(self, device_id: str) -> None:
-        """Pack the history of a removed device, until it is needed again."""
+        """Pack the history of a removed device to save memory. The history is unpacked when it is needed."""
         if known := self._devices.pop(device_id, None):
             for series in known.values():
                 self._discount(series)
             self._packed.add((device_id, [(name, series.pack()) for name, series in known.items()]))
 
     def figures(self) -> dict[str, int]:
-        """Return the bytes in the budget, and the numbers of series and entries that are not packed."""
+        """Return the used bytes of the budget, and the numbers of unpacked series and entries."""
         kept = [series for known in self._devices.values() for series in known.values()]
         entries = sum(map(len, kept))
         kept_bytes = self._bytes + self._packed.size
@@ -170,8 +169,8 @@ class DeviceHistory:
                 self._shrink()
 
     def _shrink(self) -> None:
-        """Thin the most recently changed series among the largest. If it has one entry, drop the least recently
-        changed series instead."""
+        """Thin out the most recently changed of the largest series. If this series has only one entry, drop the least
+        recently changed series instead."""
         largest = self._by_size[max(self._by_size)]
         series = next(reversed(largest))
         if len(series) > 1:
@@ -187,7 +186,7 @@ class DeviceHistory:
             del self._devices[series.device_id]
 
     def _count(self, series: _KeptSeries) -> None:
-        """Update the size of the series in the budget, and mark it as the most recently changed."""
+        """Update the series' size in the budget, and mark the series as most recently changed."""
         if series.counted:
             self._discount(series)
         series.counted = series.size
@@ -208,13 +207,14 @@ def _size_class(size: int) -> int:
 
 
 def _latest(series: Series, period: Period, resolution: Resolution) -> Iterator[int]:
-    """Return the newest times of the series in the period, up to the limit of the period."""
+    """Return the newest times of the series in the period, up to the period's limit."""
     indices = series.list_indices(*period.bounds_ms(), resolution)
     return (series.time_at(index) for index, _ in zip(indices, range(period.max_entries), strict=False))
 
 
 def _entry_at(device: Device, known: Mapping[str, Series], at: int) -> DeviceEntry:
-    """Return the device at that time without unknown attributes. If the room is unknown, keep the present room."""
+    """Return the device's state at that time, without unknown attributes. If the past room is unknown, use the
+    present room."""
     indices = {name: series.last_until(at) for name, series in known.items()}
     shown = {name: known[name].value_at(index) for name, index in indices.items() if index is not None}
     room_id = shown.pop(_ROOM, device.room_id)

@@ -19,7 +19,7 @@ MAX_EXECUTIONS_PER_SUBJECT = 1000
 """Maximum number of entries per scene or automation."""
 
 MAX_EXECUTION_HISTORY_BYTES = 8 << 20
-"""Maximum bytes of the executions of all scenes, or of all automations."""
+"""Maximum total bytes of all scenes' executions, and separately of all automations' executions."""
 
 
 class ExecutionStatus(StrEnum):
@@ -36,8 +36,8 @@ class ExecutionStatus(StrEnum):
 class ExecutionEntry(Struct, frozen=True, kw_only=True):
     """An execution of a scene or automation. `results` contains the results of its commands in call order.
 
-    `trigger_payload` is the event of an automation. `trace` contains its steps, and `warnings` contains sentences
-    about failed calls. `counted_secs` is the duration without waits, for the limit of an execution.
+    `trigger_payload` is an automation's event. `trace` contains the steps, and `warnings` contains sentences about
+    failed calls. `counted_secs` is the duration without waits, to which the execution's limit applies.
     """
 
     subject: str

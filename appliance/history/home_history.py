@@ -1,4 +1,4 @@
-"""The parts of the history of a home, and their shares of memory."""
+"""Combines the parts of a home's history, and divides the memory between them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,17 @@ from appliance.store.month_files import MonthFiles
 from appliance.tables.addresses import server_of
 
 AUDIT_SHARE = 8
-"""The audit of commands gets an eighth of the memory; the values of devices get the rest."""
+"""The share of memory for past commands: an eighth. Device values get the rest."""
 
 
 class HomeHistory:
-    """The history of values, commands with their sources, and executions. `HomeHistory` listens to the bus from its
-    creation on.
+    """The history of values, commands with their sources, and executions. Listens to the bus from its creation on.
 
-    `devices` and `commands` are in memory. `card` survives a restart; it is None if `history.keep_days` is 0.
+    `devices` and `commands` are in memory. `card` survives a restart, and is None if `history.keep_days` is 0.
     `writer` sends values to a server, or is None. `attributes` reads from memory and card. `write_on` runs work on
-    the store's thread. `lines_to` returns the function that sends lines to an address with a token. `list_commands`
-    and `list_executions` read from memory and card, newest first. Entries of the present run precede older entries,
-    even if the clock was wrong.
+    the store's thread. `lines_to` returns a function that sends lines to an address with a token. `list_commands` and
+    `list_executions` read from memory and card, newest first. Entries of the present run precede older entries, even
+    if the clock was wrong.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class HomeHistory:
         await self._stack.aclose()
 
     async def pack(self) -> bool:
-        """Pack the history of removed devices; return whether there were any."""
+        """Pack the history of removed devices. Return whether any devices were removed."""
         has_removed = bool(self._removed)
         await in_steps(self._clock, self._packing())
         return has_removed
@@ -100,12 +99,12 @@ class HomeHistory:
         self._removed.add(event.device_id)
 
     async def beat(self) -> None:
-        """Write data to the card if it is time. Call this every few minutes. Never raise."""
+        """Write data to the card if a write is due. Call this method every few minutes. Never raise."""
         if self.card is not None:
             await self.card.beat()
 
     def new_executions(self, kind: str) -> ExecutionHistory:
-        """Create the history of executions of a kind, `scene` or `automation`. Call this once per kind."""
+        """Create the execution history of a kind, `scene` or `automation`. Call this method once per kind."""
         note = None if self.card is None else partial(self.card.collector.note_execution, kind)
         self._executions[kind] = ExecutionHistory(on_add=note)
         return self._executions[kind]
@@ -116,6 +115,6 @@ class HomeHistory:
         return known if self.card is None else known + await self.card.older_commands(known, period, device_id)
 
     async def list_executions(self, kind: str, id_: str, period: Period) -> list[ExecutionEntry]:
-        """Return the executions of one scene or automation in the period. `kind` is `scene` or `automation`."""
+        """Return the period's executions of a scene or automation. `kind` is `scene` or `automation`."""
         known = self._executions[kind].list_runs(id_, period)
         return known if self.card is None else known + await self.card.older_executions(known, period, kind, id_)

@@ -1,4 +1,4 @@
-"""Summarises an attribute's numbers per hour: the time-weighted mean, and the lowest and highest number."""
+"""Summarises an attribute's numbers by hour: the time-weighted mean, and the lowest and highest number."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from msgspec.structs import astuple, replace
 from appliance.history.series import HOUR_MS, ValueParts
 
 METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
-"""Units of meters that count up. The use of such a meter in an hour is the difference, not the mean."""
+"""Units of meters that count up. For such a meter, an hour contains the increase in addition to the numbers."""
 
 RESET_BELOW = 0.9
-"""A meter was reset if its value falls below this fraction of its previous value. A smaller decrease is a correction.
-"""
+"""A meter was reset if its value falls below this fraction of the previous value. A smaller decrease is a
+correction."""
 
 MAX_CLOSED_HOURS = 48
 """Maximum number of hours per attribute that wait for the card. The oldest hours are dropped first."""
 
 
 class Hour(Struct, frozen=True, kw_only=True):
-    """An hour, or a part of an hour, with numbers of an attribute.
+    """An attribute's numbers in an hour, or in a part of an hour.
 
     `start` is the beginning of the hour in seconds since 1970. `secs` is the number of seconds with known numbers.
     `value` is the time-weighted mean. For a meter, `value` is the last number, and `gain` is the counted amount.
@@ -37,12 +37,12 @@ class Hour(Struct, frozen=True, kw_only=True):
 
 
 def join_number(parts: ValueParts, number: float) -> Any:
-    """Return the value that consists of the number and the other parts."""
+    """Return the value that consists of the number and the other parts, such as the unit."""
     return number if parts is None else {"value": number, **parts}
 
 
 def is_meter(parts: ValueParts) -> bool:
-    """Return whether the values belong to a meter that counts up."""
+    """Return whether values with these parts come from a meter that counts up."""
     return parts is not None and ("period" in parts or parts.get("unit") in METER_UNITS)
 
 
@@ -61,7 +61,7 @@ def merge(hours: Iterable[Hour]) -> list[Hour]:
 
 
 def join_all(start: int, hours: Iterable[Hour]) -> Hour:
-    """Join hours into one hour that begins at `start`. The hours must be in order of time, and must not be empty."""
+    """Join hours into one `Hour` that begins at `start`. `hours` must be sorted by time and not empty."""
     hours = tuple(hours)
     last, secs = hours[-1], sum(each.secs for each in hours)
     gains = [each.gain for each in hours if each.gain is not None]
@@ -77,11 +77,11 @@ def join_all(start: int, hours: Iterable[Hour]) -> Hour:
 
 
 class NumberHours(Struct):
-    """Groups the numbers of one attribute into hours. Times are in milliseconds since 1970. `grid_ms` is the offset
-    of full hours in the home's time zone. A time before the previous time means that the clock was set back.
+    """Groups an attribute's numbers into hours. Times are in milliseconds since 1970. `grid_ms` is the offset of full
+    hours in the home's time zone. A time before the previous time means that the clock was set back.
 
-    `reports` is the number of numbers since the last `take`. `lost` is the number of hours that were dropped before a
-    `take`. If `is_holding` is true, the last number is still current.
+    `reports` counts the numbers since the last `take`. `lost` counts the hours that were dropped before a `take`. If
+    `is_holding` is true, the last number is still current.
     """
 
     parts: ValueParts
@@ -115,7 +115,7 @@ class NumberHours(Struct):
         return self._since
 
     def report(self, at: int, number: float, before: float | None = None) -> None:
-        """Record the number of the attribute from now on. `before` is the previous number, or None."""
+        """Record a new number of the attribute. `before` is the previous number, or None."""
         self._pass_time(at)
         if self._known_ms:
             self._note(self._last)
@@ -160,7 +160,7 @@ class NumberHours(Struct):
 
     @classmethod
     def unpack(cls, packed: tuple[Any, ...]) -> NumberHours:
-        """Return the hours that `pack` converted to these values."""
+        """Restore the hours from the result of `pack`."""
         found, names = cls(*packed), Hour.__struct_fields__
         found._closed = tuple(
             Hour(**dict(zip(names, cast("tuple[Any, ...]", each), strict=True))) for each in found._closed
@@ -225,5 +225,5 @@ class NumberHours(Struct):
 
 
 def _rounded(number: float, digits: int = 6) -> float:
-    """Round the number to these significant digits. Further digits are noise, and cost bytes on the card."""
+    """Round the number to this number of significant digits. Further digits are noise, and cost bytes on the card."""
     return float(f"{number:.{digits}g}")

@@ -27,19 +27,19 @@ from appliance.home.events import DeviceStateChanged, Event
 from appliance.tasks import Tasks, end_within
 
 MAX_FIELD_CHARS = 1024
-"""Characters of a text."""
+"""Maximum number of characters of a text value."""
 
 SWITCHES = {
     **dict.fromkeys(("on", "open", "detected", "occupied", "unlocked", "online", "playing"), 1),
     **dict.fromkeys(("off", "closed", "clear", "unoccupied", "locked", "offline", "unavailable", "stopped"), 0),
 }
-"""The numbers of words with two states."""
+"""The numbers for words of attributes with two states."""
 
 _CONTROL = re.compile(r"[\0-\x1f\x7f]")
 
 
 def encode_line(device_id: str, room_id: str | None, attribute: str, value: Any, at_micros: int) -> bytes | None:
-    """Return the line of the value with newline, or None if the value has no line."""
+    """Return the line for the value, with newline. Return None if line protocol cannot represent the value."""
     fields = ",".join(_fields(value))
     if not fields:
         return None
@@ -69,7 +69,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _number(value: float) -> str:
-    """Return the number as a decimal without the suffix `i`, because a field with floats accepts no integers."""
+    """Format the number without the integer suffix `i`, because a field with floats accepts no integers."""
     return repr(int(value) if isinstance(value, bool) else value)
 
 
@@ -79,25 +79,25 @@ def _quote(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a name or the value of a tag with escaped characters. The result never ends with a backslash, which
-    would escape the next character."""
+    """Escape a name or a tag's value. The result never ends with a backslash, which would escape the next
+    character."""
     plain = _CONTROL.sub(" ", text)
     plain = f"{plain[:-1]}_" if plain.endswith("\\") else plain
     return re.sub(r"([, =])", r"\\\1", plain)
 
 
 SEND_AFTER_SECS = 10.0
-"""Maximum seconds between a value and its request, which contains all values until then."""
+"""Maximum seconds between a value and the request that sends it with all other waiting values."""
 
 REQUEST_TIMEOUT_SECS = 30.0
 
 MAX_BACK_OFF_SECS = 60.0
 
 MAX_REQUEST_BYTES = 512 * 1024
-"""Maximum bytes of lines per request. A single larger batch is sent alone."""
+"""Maximum bytes of lines per request. A larger batch is sent alone."""
 
 BATCH_BYTES = 32 * 1024
-"""Bytes of lines that are compressed together. A larger batch would block the loop."""
+"""Bytes of lines that are compressed together. A larger batch would block the event loop."""
 
 MAX_QUEUE_BYTES = 8 << 20
 """Maximum bytes of waiting compressed lines: half a day of 200 devices that report every ten seconds."""
@@ -121,8 +121,8 @@ class _Batch(Struct, frozen=True):
 
 
 class LineQueue:
-    """Compressed waiting lines in at most `max_bytes`, oldest first. The oldest lines are dropped first. `dropped` is
-    the number of dropped lines, and `lines` the number of waiting lines."""
+    """A queue of compressed lines in at most `max_bytes`. If the queue is full, the oldest lines are dropped.
+    `dropped` is the number of dropped lines, and `lines` the number of waiting lines."""
 
     def __init__(self, max_bytes: int = MAX_QUEUE_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -140,7 +140,7 @@ class LineQueue:
             self._pack()
 
     def take(self, max_bytes: int) -> list[_Batch]:
-        """Remove and return the oldest batches up to this number of bytes, but at least one batch."""
+        """Remove and return the oldest batches, up to this number of bytes but at least one batch."""
         self._pack()
         taken: list[_Batch] = []
         while self._batches and (not taken or sum(each.size for each in taken) + self._batches[0].size <= max_bytes):
@@ -174,10 +174,10 @@ class LineQueue:
 
 
 class LineWriter:
-    """Sends each value of a device while the context is open. `where` is the name of the server in messages.
+    """Sends each value of a device while the context is open. `where` is the server's name in messages.
 
-    Lines that the server rejects (400, 422) are dropped. After other failures, the writer retries after pauses of up
-    to a minute. While the clock is not trusted, no values are sent.
+    Lines that the server rejects (400, 422) are dropped. After any other failure, the writer retries after pauses of
+    up to a minute. While the clock is not trusted, no values are sent.
     """
 
     def __init__(self, post: PostLines, where: str, bus: Bus, clock: Clock, is_trusted: Callable[[], bool]) -> None:
@@ -263,7 +263,7 @@ class LineWriter:
                     return
 
     async def _send(self, batches: list[_Batch]) -> bool:
-        """Return whether the batches are finished, because the server has accepted or rejected them."""
+        """Send the batches. Return whether the server has accepted or rejected them."""
         self._requests += 1
         count = sum(each.lines for each in batches)
         try:

@@ -1,4 +1,4 @@
-"""The period and limit of a request for history."""
+"""The period and the limit of entries in a history request."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from appliance.clock import EPOCH, to_millis
 from appliance.version import MADE_AT
 
 DEFAULT_LIMIT = 200
-"""The default limit of returned entries."""
+"""The default number of returned entries."""
 
 MILLISECOND = timedelta(milliseconds=1)
 
 FIRST_DATED_MS = to_millis(MADE_AT.replace(day=1))
-"""The earliest valid time. Entries with earlier times come from a wrong clock, and are never written to the card."""
+"""The earliest valid time. Entries with earlier times are never written to the card, because the clock was wrong."""
 
 
 class Period(Struct, frozen=True, kw_only=True):
-    """The entries from `start` to `end` inclusive, at most `limit`. None means no bound."""
+    """Selects the entries from `start` to `end` inclusive, at most `limit`. None means no bound."""
 
     start: datetime | None = None
     end: datetime | None = None

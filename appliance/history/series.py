@@ -1,4 +1,4 @@
-"""The values of an attribute over time, stored in columns of numbers, so that an entry needs only 18 bytes."""
+"""An attribute's values over time, stored in arrays of numbers, so that an entry needs only 18 bytes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ MAX_ENTRIES = 8192
 """
 
 SERIES_BYTES = 480
-"""Memory of a series in bytes in addition to its entries: objects, table entries, and a short first form."""
+"""Memory overhead of a series in bytes, for objects, table entries, and a short first form."""
 
 ENTRY_BYTES = 18
-"""Memory of an entry in bytes: its time, its number, and a share of the reserve for later entries."""
+"""Memory of an entry in bytes: the time, the number, and a share of the space that is reserved for later entries."""
 
 FORM_BYTES = 150
-"""Memory of a value form in bytes in addition to its text."""
+"""Memory overhead of a value form in bytes, without its text."""
 
 MAX_LISTED_FORMS = 8
-"""Maximum number of forms of a series that are searched without a table."""
+"""Maximum number of forms that a series searches without an index."""
 
 MAX_SHARED_CHARS = 40
-"""Maximum length of a word or unit whose form all series share."""
+"""Maximum length of a word or unit that all series store once in a shared form."""
 
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
@@ -37,17 +37,17 @@ _MAX_EXACT = 1 << 53
 
 
 ValueParts = Mapping[str, Any] | None
-"""The parts of a value next to its number, such as the unit. None means that the value is a number."""
+"""The parts of a value other than its number, such as the unit. None means that the value is only a number."""
 
 _FORM_TYPES: Mapping[str, type[Any]] = {"int": int, "float": float, "str": str}
 
 _Form = tuple[type[Any], str]
-"""The form of a value. For a value with a number, it is the number's type and the other parts as JSON. For other
-values, it is `str` and the value as JSON."""
+"""The form of a value. For a value with a number, the form contains the number's type, and the other parts as JSON.
+For other values, the form contains `str` and the value as JSON."""
 
 
 class Series:
-    """Entries in order of time. Times are in milliseconds since 1970. The value None means that the attribute was
+    """Entries sorted by time. Times are in milliseconds since 1970. The value None means that the attribute was
     absent.
 
     One array contains times and numbers alternately. If the entries have different forms, a second array contains the
@@ -76,7 +76,7 @@ class Series:
         return SERIES_BYTES + ENTRY_BYTES * (len(self._columns) // 2) + self._forms_bytes
 
     def append(self, at: int, value: Any) -> None:
-        """Add an entry. If the clock was set back, entries with later times get the time of the new entry."""
+        """Add an entry. If the clock was set back, earlier entries with later times get the new entry's time."""
         columns = self._columns
         later = len(columns) - 2
         while later >= 0 and columns[later] > at:
@@ -99,13 +99,13 @@ class Series:
         return index if index < len(self) else None
 
     def last_until(self, at: int) -> int | None:
-        """Return the index of the entry that is valid at this time, or None."""
+        """Return the index of the last entry at this time or earlier, or None."""
         index = bisect_right(self.times, at) - 1
         return None if index < 0 else index
 
     def list_indices(self, first_ms: int, last_ms: int, step_ms: int) -> Iterator[int]:
-        """Yield the entries between the two times inclusive, newest first. Yield only the last entry of each step of
-        time."""
+        """Yield the indices of entries between the two times inclusive, newest first. Yield only the last entry of
+        each `step_ms`."""
         bucket, times = None, self.times
         for index in range(bisect_right(times, last_ms) - 1, bisect_left(times, first_ms) - 1, -1):
             if step_ms == 0 or bucket != times[index] // step_ms:
@@ -113,8 +113,8 @@ class Series:
             bucket = times[index] // step_ms if step_ms else None
 
     def thin(self, target: int) -> None:
-        """Keep at most this number of entries: all of the newest, one per minute of older ones, and one per hour of
-        the oldest."""
+        """Keep at most this number of entries: all of the newest entries, one per minute of older entries, and one
+        per hour of the oldest entries."""
         recent, times = target // 12, self.times
         edge = len(times) - max(recent, 1)
         by_minute = _last_of_each(times, range(edge), MINUTE_MS)
@@ -125,13 +125,13 @@ class Series:
         self._keep([*oldest, *by_minute[split:], *range(edge, len(times))])
 
     def pack(self) -> tuple[Any, ...]:
-        """Return the entries as plain values."""
+        """Return the entries as values that can be marshalled."""
         forms = [(form.__name__, parts) for form, parts in self._forms]
         forms_of = None if self._forms_of is None else self._forms_of.tobytes()
         return self._columns.tobytes(), forms, forms_of, self._forms_bytes
 
     def unpack(self, packed: tuple[Any, ...]) -> Self:
-        """Replace the entries by those that `pack` returned."""
+        """Replace the entries by the result of `pack`."""
         columns, forms, forms_of, self._forms_bytes = packed
         self._columns = array("d", columns)
         self._forms = [(_FORM_TYPES[form], parts) for form, parts in forms]
@@ -150,7 +150,7 @@ class Series:
         return self._forms[0 if self._forms_of is None else self._forms_of[index]]
 
     def _add_form(self, form: _Form) -> None:
-        """Record the form of the next entry."""
+        """Store the form of the entry that is added next."""
         forms, forms_of = self._forms, self._forms_of
         if forms_of is None:
             if len(forms) == 1 and forms[0] == form:
@@ -168,7 +168,7 @@ class Series:
             forms_of.append(index)
 
     def _find_form(self, form: _Form) -> int:
-        """Return the index of the form, or the next index for a new form."""
+        """Return the form's index, or the next free index for a new form."""
         forms = self._forms
         if len(forms) <= MAX_LISTED_FORMS:
             return forms.index(form) if form in forms else len(forms)
@@ -178,7 +178,7 @@ class Series:
 
 
 def _last_of_each(times: array[float], indices: Iterable[int], step_ms: int) -> list[int]:
-    """Return the last index of each step of time."""
+    """Return the last index in each period of `step_ms`."""
     return [*{times[index] // step_ms: index for index in indices}.values()]
 
 

@@ -1,4 +1,4 @@
-"""Finds the last part of a month's file, so that a read of recent values skips the rest."""
+"""Finds the offset of recent values in a month's file, so that reading skips the rest."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from appliance.store.month_files import MonthFiles
 
 
 class WritingIndex:
-    """The end offsets of all writes in the months' files. A read of the last hours starts at such an offset.
+    """The end offsets of all writes in the monthly files. Reading recent hours starts at such an offset, because a
+    write contains no values later than its end line.
 
-    Only one thread may use the index at a time. A write contains no values later than its end mark.
+    Only one thread at a time may use the index.
     """
 
     def __init__(self, months: MonthFiles) -> None:
@@ -18,11 +19,11 @@ class WritingIndex:
         self._seen: dict[str, int] = {}
 
     def start_for(self, month: str, size: int, first_ms: int) -> int:
-        """Return an offset in the month's file. All values from the time `first_ms` on are after the offset. `size`
-        is the size of the file. May raise `OSError`."""
+        """Return an offset in the month's file that precedes all values since `first_ms`. `size` is the file's size.
+        May raise `OSError`."""
         if first_ms < 0 or month_of(first_ms / 1000) < month:
             return 0
-        if size < self._seen.get(month, 0):  # another file
+        if size < self._seen.get(month, 0):  # a smaller size means that the file was replaced
             self.forget()
         if size > self._seen.get(month, 0):
             found = self._months.find(month, WRITTEN, self._seen.get(month, 0))
@@ -33,5 +34,5 @@ class WritingIndex:
         return max((offset for at, offset in self._ends.get(month, ()) if at < first_ms), default=0)
 
     def forget(self) -> None:
-        """Read the files from the beginning next time, because a failed append may have been removed."""
+        """Forget the offsets, because a failed append may have been removed from the files."""
         self._ends, self._seen = {}, {}

@@ -1,1 +1,1 @@
-"""Reads and checks tables from outside: the configuration, definitions in Lua, and JSON objects."""
+"""Reads and checks external tables: the configuration, definitions in Lua, and JSON objects."""

@@ -17,7 +17,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _IN_BRACKETS = re.compile(r"[^\[\]]+|\[[^\[\]]*:[^\[\]]*\](:[0-9]*)?")
-"""Host and port. Only an IPv6 address can have brackets."""
+"""Matches host and port. Only an IPv6 address can have brackets."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class Address(Struct, frozen=True, kw_only=True):
 
 
 def is_numeric(host: str) -> bool:
-    """Return whether the host is an IP address instead of a name."""
+    """Return whether the host is an IP address, not a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -45,7 +45,7 @@ def is_numeric(host: str) -> bool:
 
 
 def address(value: Any) -> Address:
-    """Return a check: The address as `address:port`, with brackets around IPv6 addresses."""
+    """Return a check: Parse an address in the form `address:port`, with brackets around IPv6 addresses."""
     match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]+)):([0-9]{1,5})", string(value))
     try:
         if match is None or int(match[3]) > 65535:
@@ -58,7 +58,7 @@ def address(value: Any) -> Address:
 
 
 def base_url(value: Any) -> str:
-    """Return a check for the address of an HTTP service."""
+    """Check the base address of an HTTP service."""
     text = string(value).rstrip("/")
     _refuse_user(text)
     try:
@@ -73,15 +73,14 @@ def base_url(value: Any) -> str:
 
 
 def _refuse_user(url: str) -> None:
-    """Raise `Invalid` if the address contains a user. The error does not repeat the address, because it can contain a
+    """Raise `Invalid` if the URL contains a user. The error does not contain the URL, because the URL may contain a
     password."""
     if re.match(r"[^/]*//[^/]*@", url):
         raise Invalid("must not contain a user or password; set them with their own keys")
 
 
 def write_url(value: Any) -> str:
-    """Return a check for the full address of a server for line protocol. The precision in the address must be
-    nanoseconds."""
+    """Check the full URL of a server for line protocol. A precision in the URL must be nanoseconds."""
     text = string(value)
     _refuse_user(text)
     try:
@@ -98,13 +97,13 @@ def write_url(value: Any) -> str:
 
 
 def server_of(url: str) -> str:
-    """Return the address without path and query, which can contain secrets."""
+    """Return the URL without path and query, which can contain secrets."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def host(value: Any) -> str:
-    """Return a check for an IP address or a well-formed host name. The name is not resolved."""
+    """Check an IP address or a well-formed host name, without resolving the name."""
     text = string(value)
     try:
         return str(ipaddress.ip_address(text))
@@ -115,7 +114,7 @@ def host(value: Any) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether DNS allows the name, and no system interprets it as an IP address in other digits (`0x7f.1`,
+    """Return whether DNS allows the name, and no system treats it as an unusual form of an IP address (`0x7f.1`,
     `①②⑦.0.0.1`)."""
     try:
         name = text.encode("idna").decode().rstrip(".")
@@ -126,7 +125,7 @@ def _is_name(text: str) -> bool:
 
 
 def network(value: Any) -> Network:
-    """Return a check for an IP address or a network in CIDR notation."""
+    """Check an IP address or a network in CIDR notation."""
     try:
         return ipaddress.ip_network(string(value), strict=False)
     except ValueError:
@@ -134,7 +133,7 @@ def network(value: Any) -> Network:
 
 
 def origin(value: Any) -> str:
-    """Return a check for an origin in exactly the form that browsers send."""
+    """Check a web origin, in exactly the form that browsers send."""
     text = string(value)
     try:
         parts = urlsplit(text)

@@ -1,5 +1,5 @@
-"""A check returns a value from outside in its expected type, or raises `Invalid`. The message continues after the
-name of the value: `must be a string, not 7`."""
+"""Checks for external values. A check returns the value in the expected type, or raises `Invalid`. The message
+continues a sentence that begins with the value's name: `must be a string, not 7`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from appliance.tables.json_schema import NUMBER, TEXT, Check, array_of, between
 from appliance.tables.json_schema import one_of as words_of
 
 MAX_NEAREST_CHARS = 100
-"""Maximum length of a word for comparison. The time of a comparison grows with the square of the length."""
+"""Maximum length of a word in the search for similar words, because the time of a comparison grows with the square of
+the length."""
 
 MAX_SHOWN_CHARS = 60
-"""Maximum number of characters of a value in a sentence."""
+"""Maximum number of characters of a value in a message."""
 
 
 class Words(Struct, frozen=True):
-    """The names of the types of values in a language."""
+    """The names of value types in a language, such as JSON or Lua."""
 
     table: str
     array: str
@@ -36,7 +37,8 @@ TOML = Words("a section", "an array", "nothing")
 
 
 class Mismatch(Invalid):
-    """A value has the wrong type. `str()` uses the words of JSON, and `in_words` the words of another language."""
+    """A value has the wrong type. `str()` uses the type names of JSON, and `in_words` the type names of another
+    language."""
 
     def __init__(self, expected: str, value: Any, hint: str = "") -> None:
         self._expected, self._value, self._hint = expected, value, hint
@@ -49,11 +51,11 @@ class Mismatch(Invalid):
 
 
 SHOWN_DIGITS = 12
-"""Significant digits of a number for people. Further digits come from binary fractions."""
+"""Significant digits of a displayed number. Further digits are noise of binary fractions."""
 
 
 def rounded(value: Any) -> Any:
-    """Round the fractions in the JSON value for people: 0.30000000000000004 becomes 0.3."""
+    """Round the fractions in a JSON value for display: 0.30000000000000004 becomes 0.3."""
     if isinstance(value, float) and math.isfinite(value):
         return float(f"{value:.{SHOWN_DIGITS}g}")
     if isinstance(value, Mapping):
@@ -62,7 +64,7 @@ def rounded(value: Any) -> Any:
 
 
 def format_value(value: Any, words: Words = JSON) -> str:
-    """Return the value for a sentence: on one line, and with at most `MAX_SHOWN_CHARS` characters."""
+    """Format the value for a message, on one line with at most `MAX_SHOWN_CHARS` characters."""
     if value is None:
         return words.nothing
     if isinstance(value, bool):
@@ -81,14 +83,14 @@ _HEX_DIGITS = re.compile(r"[0-9a-fA-F]{6,}")
 
 
 def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the most similar word with at least this similarity, or None. 1 means equal.
+    """Return the most similar word, or None if no word has at least this similarity. 1 means equal.
 
     Words with different hexadecimal digits are never similar, because devices whose ids differ in a digit are
     unrelated.
     """
     if len(word) > MAX_NEAREST_CHARS:
         return None
-    import difflib  # imported here because only faults need it
+    import difflib  # import at the first use, because only faults need this module
 
     given = _digits_in(word)
     candidates = [each for each in words if _digits_in(each) <= given]
@@ -96,7 +98,7 @@ def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | Non
 
 
 def _digits_in(word: str) -> set[str]:
-    """Return the sequences of hexadecimal digits in the word, as in serial numbers and addresses."""
+    """Return the sequences of hexadecimal digits in the word. Serial numbers and addresses contain such sequences."""
     return {run for run in _HEX_DIGITS.findall(word) if not run.isalpha()}
 
 
@@ -127,7 +129,7 @@ def number(value: Any) -> int | float:
 
 
 def integer(value: Any, low: int | None = None, high: int | None = None) -> int:
-    """Return an integer within the bounds inclusive. `50.0` becomes `50`."""
+    """Check an integer from `low` to `high`. `50.0` becomes `50`."""
     is_whole = is_number(value) and (isinstance(value, int) or (value.is_integer() and is_number(int(value))))
     if not is_whole or (low is not None and value < low) or (high is not None and value > high):
         raise Mismatch("an integer" if low is None else f"an integer from {low} to {high}", value)
@@ -168,7 +170,7 @@ def matching(pattern: str, expected: str) -> Callable[[Any], str]:
 
 
 def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a check for an array. All items of the array must pass the given check."""
+    """Return a check for an array whose items all pass the given check."""
 
     def check(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
@@ -179,8 +181,8 @@ def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], str]:
-    """Return a check for one of these strings. The error suggests the string that `meant` contains for the given
-    word, or the most similar string."""
+    """Return a check for one of these strings. The error suggests a string: the entry in `meant` for the given word,
+    otherwise the most similar string."""
 
     def check(value: Any) -> str:
         if isinstance(value, str) and value in words:
@@ -192,7 +194,7 @@ def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Call
 
 
 class Function(Struct, frozen=True):
-    """A function in the description of a Lua file. `line` is its first line."""
+    """A Lua function in a file's description. `line` is the function's first line."""
 
     line: int
 

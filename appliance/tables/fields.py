@@ -1,5 +1,5 @@
-"""Reads the fields of a table from outside, and collects all faults. The table can be a section of the configuration,
-a definition in Lua, or a JSON object."""
+"""Reads the fields of an external table, and collects all faults. The table can be a section of the configuration, a
+definition in Lua, or a JSON object."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Callable[[Any], Any])
 
 MAX_UNKNOWN = 20
-"""Maximum number of unknown names per table with their own faults. One fault reports the number of other unknown
+"""Maximum number of unknown names per table with separate faults. A further fault reports the number of other unknown
 names."""
 
 Path = tuple[str | int, ...]
-"""The path of a value: names of fields, and positions in lists from 1 on."""
+"""The path of a value: field names, and positions in lists from 1 on."""
 
 
 class Field(Struct, Generic[C], frozen=True):
-    """A field of a table: the check of its value, and its default. A missing required field without a default is a
-    fault. `repr` hides secret fields. A field with an `example` is a list of tables; its check is the subclass of
-    `Settings` for each table. A field with `is_section` is a section of a file; its check is the subclass for the
-    section."""
+    """A field of a table, with the check and the default of its value. A missing required field without a default is
+    a fault. `repr` hides secret fields. A field with an `example` is a list of tables; its check is the `Settings`
+    subclass for each table. A field with `is_section` is a section of a file; its check is the `Settings` subclass
+    for the section."""
 
     check: C
     default: Any = None
@@ -47,7 +47,7 @@ Fields = Mapping[str, Field[Any]]
 
 
 class Redacted(Struct, frozen=True):
-    """A value whose `repr` hides the fields in `HIDDEN`, so that they never appear in log lines and tracebacks."""
+    """A value whose `repr` hides the fields in `HIDDEN`, so that secrets never appear in log lines and tracebacks."""
 
     HIDDEN: ClassVar[tuple[str, ...]] = ()
 
@@ -62,7 +62,7 @@ def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = Tr
 
 
 def rows(of: type[Settings], example: str) -> Any:
-    """Return a field of `Settings` for a list of tables. If it is missing, the list is empty. Errors contain
+    """Return a field of `Settings` for a list of tables. A missing list is empty. Error messages contain
     `example`."""
     return Field(of, (), example=example)
 
@@ -73,9 +73,9 @@ def section(of: type[Settings]) -> Any:
 
 
 class SettingsMeta(StructMeta):
-    """Creates Structs from classes with `key(…)` fields. `FIELDS` contains these fields, including inherited ones.
+    """Creates Structs from classes with `key(…)` fields. `FIELDS` contains these fields, including inherited fields.
 
-    In the class, a name that is a Python keyword ends in `_`; in `FIELDS`, it does not.
+    If a name is a Python keyword, the class appends `_`, but `FIELDS` contains the original name.
     """
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
@@ -91,7 +91,7 @@ class SettingsMeta(StructMeta):
 
 
 class Settings(Redacted, metaclass=SettingsMeta, frozen=True, kw_only=True):
-    """The content of a table as a frozen value. Subclasses declare a `key(…)` for each possible name."""
+    """The content of a table as a frozen value. Subclasses declare a `key(…)` for each possible field."""
 
     FIELDS: ClassVar[Fields]
 
@@ -100,7 +100,7 @@ S = TypeVar("S", bound=Settings)
 
 
 class Problem(Struct, frozen=True):
-    """The fault of the value at a path. `str()` begins with the path if it is not empty."""
+    """A fault of the value at a path. `str()` begins with the path, if any."""
 
     path: Path
     message: str

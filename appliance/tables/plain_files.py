@@ -1,4 +1,4 @@
-"""Reads files that a person or another user may have replaced by anything."""
+"""Reads files safely, even if another user has replaced the file by a pipe, a folder, or a device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_SECRET_BYTES = 64 << 10
 def read_plain(path: Path, max_bytes: int | None = None) -> bytes:
     """Return the content of a regular file. Never wait for the other end of a named pipe.
 
-    Raise `OSError` with a sentence if the file is unreadable, not a regular file, or larger than allowed.
+    Raise `OSError` with a sentence if the file is unreadable, not regular, or larger than `max_bytes`.
     """
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as stream:
         found = os.fstat(stream.fileno())

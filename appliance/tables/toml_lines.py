@@ -16,13 +16,13 @@ _ASSIGNMENT = re.compile(rf"({DOTTED_KEY})\s*=")
 
 
 def split_key(dotted: str) -> tuple[str, ...]:
-    """Return the parts of a dotted key without their quotes."""
+    """Split a dotted key into its parts, without quotes."""
     return tuple(word.strip("\"'") for word in re.findall(_WORD, dotted))
 
 
 def line_finder(text: str) -> Callable[[Path], int]:
-    """Return a function that finds the line of a section or key, from 1 on. The function returns 0 if only a full
-    parser could find the line."""
+    """Return a function that finds the line of a section or key. Lines begin at 1. The function returns 0 if only a
+    full parser could find the line."""
     lines: dict[Path, int] = {}
     section: Path = ()
     counts: dict[Path, int] = {}
@@ -39,7 +39,7 @@ def line_finder(text: str) -> Callable[[Path], int]:
 
 
 def _in_arrays(path: Path, counts: dict[Path, int], *, is_item: bool) -> Path:
-    """Return the path of a header, including the position of its table in each array of tables."""
+    """Return a header's path, including the table's position in each array of tables."""
     found: Path = ()
     for at, word in enumerate(path, 1):
         found = (*found, word)

@@ -13,7 +13,7 @@ _HEADER = re.compile(rf"\s*(\[\[?)\s*({DOTTED_KEY})\s*\]\]?\s*(?:#.*)?\Z")
 _ASSIGNMENT = re.compile(rf"\s*({DOTTED_KEY})\s*=\s*(.*?)\s*\Z")
 _NUMBER = r"[+-]?[0-9]+"
 _SECRET = re.compile(r"password|secret|token|key")
-"""Names of keys whose values messages must not show."""
+"""Matches the names of keys whose values must not appear in messages."""
 
 _PLAIN = re.compile(r"[^\"'\[{][^#]*")
 _BOOLEANS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
@@ -21,7 +21,7 @@ _NOTHING = frozenset({"", "null", "none", "nil", "~"})
 
 
 def explain(text: str, message: str, number: int) -> str:
-    """Return the fault in line `number` and a remedy. `message` is the parser's message."""
+    """Return a description of the fault in line `number` with a remedy. `message` is the parser's message."""
     lines = text.split("\n")
     line = lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
     if (quote := next((each for each in line.partition("#")[0] if each in _CURLY_QUOTES), None)) is not None:
@@ -33,7 +33,7 @@ def explain(text: str, message: str, number: int) -> str:
 
 
 def _stated_twice(lines: list[str], number: int, line: str) -> str:
-    """Return the fault for a duplicate section or key, with the line of the first one."""
+    """Return the fault for a duplicate section or key, with the line of its first occurrence."""
     section, first = _section_before(lines, number), _HEADER.match(line)
     if first is not None:
         path = split_key(first[2])
@@ -140,4 +140,4 @@ _HINTS: dict[str, _Hint] = {
     "Unclosed inline table": lambda *_: "the table is not closed; write it on one line, with } at its end",
     "Unescaped '": lambda *_: "write a backslash twice, or the text in single quotes",
 }
-"""The remedies by the beginning of the parser's message."""
+"""Remedies by the beginning of the parser's message."""

@@ -1,5 +1,5 @@
-// Sections of adapters: forms made from the settings of each kind. A section can be tried before it is saved; the hub
-// checks each change before writing it, and starts, replaces, or stops the section at once.
+// Forms for adapter sections, generated from the settings of each kind. A section can be tried before it is saved.
+// The hub checks each change before it writes the change, and starts, replaces, or stops the adapter at once.
 
 import { erase, get, post, put as replace, segment } from "./api.js";
 import { fileAddress } from "./editor.js";
@@ -23,7 +23,7 @@ const save = (target, name, body) => act(target, "save", async () => {
 	return true;
 });
 
-// Add the section of a found device: `[adapters.NAME]` and its keys.
+// Add a section for a discovered device: `[adapters.NAME]` and its keys.
 export function AddFound({ section }) {
 	const [isDone, setDone] = useState(false);
 	const [header, ...lines] = section.trim().split("\n");
@@ -45,7 +45,7 @@ export function AdapterTools({ name }) {
 		iconButton("remove", t("delete.what", { name }), remove), errorLine(target)];
 }
 
-// The sections of the configuration, also disabled ones, and the kinds.
+// The configuration's sections, including disabled sections, and the kinds.
 const useSections = () => useLoaded(async () => {
 	const [{ kinds }, { sections, version }] = await Promise.all([get("kinds"), get("files/sections")]);
 	return { kinds: kinds.filter(({ fault }) => !fault).sort(byTitle), sections, version };
@@ -72,8 +72,8 @@ export function AddPage() {
 	];
 }
 
-// The result of the last addition. It is below the form, which may be longer than the screen and is reset for the `next`
-// adapter.
+// The result of the last addition, below the form. The form may be longer than the screen, and is reset for the
+// `next` adapter.
 function Added({ adapter: { name, status }, next }) {
 	const place = useRef();
 	useEffect(() => void place.current?.scrollIntoView({ block: "center" }), [next]);
@@ -81,7 +81,7 @@ function Added({ adapter: { name, status }, next }) {
 		a({ href: "#/settings/devices" }, t("settings.devices")));
 }
 
-// Return a name that no enabled section has; a disabled section with the name of the kind is reused.
+// Return a name that no enabled section uses. A disabled section with the kind's name is reused.
 function freeName(kind, sections) {
 	const taken = new Set(sections.filter(({ name, is_enabled: isEnabled }) => isEnabled || name !== kind).map(({ name }) => name));
 	let name = kind;
@@ -109,7 +109,7 @@ const shownAs = ({ type, is_secret: isSecret }, value) => {
 	return type === "list" && Array.isArray(value) ? value.join(", ") : String(value);
 };
 
-// Return the typed value: undefined if it is unchanged, null to remove it.
+// Return the typed value. Return undefined for an unchanged value, and null to remove the value.
 function valueOf(setting, text, stored) {
 	const { type, is_secret: isSecret, example, default: preset, description } = setting;
 	const typed = text.trim();

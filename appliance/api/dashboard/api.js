@@ -1,4 +1,4 @@
-// Requests to the hub, and their key.
+// Requests to the hub, with the page's key.
 
 import { stored } from "./kept.js";
 import { t } from "./words.js";
@@ -20,14 +20,16 @@ class ApiError extends Error {
 	}
 }
 
-// Return the sentence for an error: in the page's language if the code is known, followed by the hub's own English one.
+// Return the sentence for an error, in the page's language if the code is known, followed by the hub's English
+// sentence.
 export function sentenceOf(status, { code = "", error = t("error.status", { status }) }) {
 	return t(`error.${code.replace(/^\w+_not_found$/, "not_found")}`, { sentence: error }, error);
 }
 
-// Take a key (`#token=`, or `?token=`) and `api` out of the page's address at once. The page uses only its own hub: for
-// any other `api`, return an error (the key of a text, and its values). A key in a link replaces a stored one after the
-// hub has accepted it; then call `onKey` with null, otherwise with a sentence.
+// Remove a key (`#token=`, or `?token=`) and `api` from the page's address at once. The page only uses the hub that
+// serves it; for any other `api`, return an error (the key of a text, and its values). A key in a link replaces the
+// stored key once the hub has accepted it. Then call `onKey` with null; if the hub rejects the key, call `onKey` with
+// a sentence.
 export function readAddress(onKey) {
 	const address = new URL(location.href);
 	const [key, api] = ["token", "api"].map((name) => address.searchParams.get(name));
@@ -63,14 +65,15 @@ export const whenUnauthorized = (listener) => (onUnauthorized = listener);
 
 export const addressOf = (path) => new URL(path, base);
 
-// Open the event stream with this heartbeat. The token is a sub-protocol, so that no address contains it.
+// Open the event stream with this heartbeat interval. The token is sent as a sub-protocol, so that the address does
+// not contain the token.
 export function openEvents(seconds) {
 	const address = addressOf(`events?heartbeat_secs=${seconds}`);
 	address.protocol = address.protocol.replace("http", "ws");
 	return new WebSocket(address, ["lares.events", `bearer.${encodeURIComponent(token())}`]);
 }
 
-// Treat an incomplete answer as a hub that does not answer.
+// Treat an incomplete answer like a missing answer.
 const orUnreachable = (answer) => answer.catch(() => {
 	throw new ApiError(0);
 });
@@ -92,7 +95,7 @@ async function send(method, path, body, waits = 0) {
 	throw new ApiError(response.status, await response.json().catch(() => null));
 }
 
-// Return the JSON of the answer, or null if it is empty. The message of an ApiError is a sentence for a person.
+// Return the answer's JSON, or null for an empty answer. The message of an ApiError is a sentence for users.
 async function ask(...request) {
 	const response = await send(...request);
 	return response.status === 204 ? null : orUnreachable(response.json());

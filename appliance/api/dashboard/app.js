@@ -1,5 +1,5 @@
-// The page: the view and the sheet for the address, and everything around them. The home and its modules come first; all
-// other views follow.
+// The page: shows the view and the sheet for the address, and the navigation. The home view and its modules load
+// first.
 
 import { keepToken } from "./api.js";
 import { connect, takeAddress } from "./connection.js";
@@ -53,12 +53,12 @@ function readRoute() {
 		if (SHEETS.includes(view)) return { ...below(), sheet: found };
 		if (view !== "home" && (Object.hasOwn(LATE, view) || Object.hasOwn(views, view))) return found;
 	} catch {
-		// the view does not know the address either
+		// the view does not handle the address either
 	}
 	return { view: "home", id: "", sheet: null, isUnknown: ![undefined, "", "home"].includes(view) || Boolean(id) };
 }
 
-// The view below a sheet. It is stored in the entry of the browser's history, so that Back returns to it.
+// The view below a sheet. The browser's history entry stores this view, so that Back returns to it.
 function below() {
 	if (!history.state?.below) history.replaceState({ below: { view: shown.view ?? "home", id: shown.id }, isOver: shown.view !== null }, "");
 	return history.state.below;
@@ -71,7 +71,7 @@ function closeSheet() {
 
 const load = async (view) => (views[view] ??= await LATE[view]());
 
-// Show the view of the address. The previous view stays until the new one is loaded.
+// Show the view for the address. The previous view remains visible until the new view is loaded.
 async function show() {
 	const { view, sheet, isUnknown } = readRoute();
 	if (isUnknown) {
@@ -89,7 +89,7 @@ async function show() {
 	drawSoon();
 }
 
-// A view. While the hub is unreachable, the view can be read but not changed.
+// A view, which is read-only while the hub is unreachable.
 function View({ view, id }) {
 	const ref = useRef();
 	const isFirst = useRef(true);
@@ -134,7 +134,7 @@ function keyRequest(reason) {
 	return use(Dialog, { key: reason, label: t("key.ask"), content: [h2(t("key.ask")), p(t(`key.${reason}`)), use(Field, field)] });
 }
 
-// The page before its first answer, as `index.html` shows it before the scripts.
+// Placeholders until the first answer arrives. They are the same as in `index.html`.
 const skeleton = () => div({ class: "skeleton", "aria-hidden": "true" }, p("Lares"), [0, 1, 2, 3, 4, 5].map((key) => i({ key })));
 
 function App() {
@@ -153,7 +153,7 @@ function App() {
 
 let isDue = false;
 
-// Draw all changes once, in the next frame.
+// Draw all changes together in the next animation frame.
 function drawSoon() {
 	if (isDue) return;
 	isDue = true;

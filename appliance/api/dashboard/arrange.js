@@ -1,4 +1,4 @@
-// Rooms and groups, and the devices in each.
+// Editing of rooms and groups, and of the devices in them.
 
 import { erase, post, segment } from "./api.js";
 import { tags, use, useState } from "./dom.js";
@@ -21,7 +21,7 @@ export function Arrange() {
 	];
 }
 
-// Return a new id: the name in small letters, digits, and underscores, with a number if it is taken.
+// Return a new id: the name in lower-case letters, digits, and underscores, with a number if the id already exists.
 export function idFor(name, taken) {
 	const letters = name.normalize("NFKD").toLowerCase().replace(/ß/g, "ss").replace(/[\u0300-\u036f]/g, "");
 	const stem = letters.replace(/[^a-z0-9]+/g, "_").replace(/^_|_$/g, "").slice(0, MAX_ID) || "place";
@@ -37,7 +37,7 @@ function newOne(kind) {
 	return [use(Field, { label: t(`arrange.new_${kind}`), action: t("create"), maxlength: "1000", onSend }), errorLine(`new ${kind}`)];
 }
 
-// A room or group, which can be renamed, or deleted after a confirmation.
+// A room or group with its buttons to rename it, or to delete it after a confirmation.
 function named(kind, { id, name }) {
 	const target = `${kind}/${id}`;
 	const onSave = (wanted) => wanted && act(target, "name", async () => put(kind, await post(kind, { id, name: wanted })));
@@ -60,7 +60,7 @@ export const renameDevice = (id, name) => act(id, "name", async () => {
 	return true;
 });
 
-// The form for a device's short id; it is also offered after a new name.
+// The form for a device's short id. The form also opens after a device is renamed.
 export function Alias({ device, isOffered, onDone }) {
 	const { id, alias } = device;
 	const target = `alias ${id}`;
@@ -75,7 +75,7 @@ export function Alias({ device, isOffered, onDone }) {
 		errorLine(target));
 }
 
-// The room, name, and short id of each device. Several chosen devices can be moved or added to a group at once.
+// The room, name, and short id of each device. Selected devices can be moved, or added to a group, together.
 function Places({ devices }) {
 	const [chosen, setChosen] = useState([]);
 	const flip = (id) => setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id]);

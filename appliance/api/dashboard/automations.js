@@ -17,7 +17,7 @@ import { dayTime, t, time } from "./words.js";
 
 const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 
-// No event reports that an automation ran, failed, or was switched by another page.
+// Refresh the list, because no event reports that an automation ran, failed, or was switched by another page.
 async function refresh() {
 	const before = new Map(state.automations);
 	const found = await inTurn(() => get("automations?include=times"));
@@ -26,7 +26,7 @@ async function refresh() {
 
 const needsAttention = ({ last_error: failed }) => Boolean(failed);
 
-// Sort automations: errors first, then running ones, then by name.
+// Sort automations: errors first, then running automations, then by name.
 const byUrgency = (one, other) => Number(needsAttention(other)) - Number(needsAttention(one)) || Number(other.running > 0) - Number(one.running > 0)
 	|| one.name.localeCompare(other.name);
 
@@ -113,7 +113,7 @@ function AutomationPage({ id, onRun }) {
 	];
 }
 
-// The link to the file that has the automation.
+// The link to the automation's file.
 function Source({ id }) {
 	const { data } = useLoaded(() => get("files"), []);
 	const file = data?.files.find(({ path }) => path === `config/automations/${id}.lua`);
@@ -128,7 +128,7 @@ function nextOf({ status }, answer) {
 const sentences = (texts) => ul({ class: "runs", dir: "auto", lang: HUB_LANGUAGE }, texts?.map((sentence, at) =>
 	li({ key: at }, sentence.replace(INSTANT, time))));
 
-// Triggers and conditions in words, followed by the notes of the hub.
+// Triggers and conditions in words, followed by the hub's notes.
 const statedAs = ({ triggers, conditions, notes }) => [
 	p({ class: "label" }, t("trigger.title")),
 	ul({ class: "runs", dir: "auto", "aria-label": t("trigger.title") }, triggers.map((each, at) => li({ key: at }, inWordsNow(each)))),
@@ -153,7 +153,8 @@ function Timers() {
 
 const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
-// The control that sets a variable. A value keeps its type; a new variable takes its type from the typed text.
+// The control that sets a variable. An existing variable keeps its type; a new variable's type follows from the typed
+// text.
 function variable(name, value, isNew, set) {
 	const label = t("variable.value", { name });
 	if (typeof value === "boolean") return toggle({ label, isOn: value, onSwitch: (isOn) => set(() => isOn) });

@@ -1,5 +1,6 @@
-// The connection: an overview first, then every frame. It reconnects after an outage and after a sleep. It starts with
-// this script, so that the home loads while the other scripts do.
+// The connection to the hub: fetches an overview, then receives event frames. The connection is restored after an
+// outage or a sleep. Loading this script opens the connection, so that the home's data and the other scripts load in
+// parallel.
 
 import { get, openEvents, readAddress, token, whenUnauthorized } from "./api.js";
 import { stored } from "./kept.js";
@@ -31,7 +32,7 @@ let isHeard = false; // the stream has brought a frame
 let isFetched = false; // the overview has come since the stream was opened
 let hiddenAt = Infinity;
 
-// Take a key out of the page's address; note the reason if the hub rejects it.
+// Remove a key from the page's address and use it. If the hub rejects the key, store the reason.
 export function takeAddress() {
 	state.notice = readAddress((refusal) => {
 		state.notice = refusal;
@@ -40,7 +41,7 @@ export function takeAddress() {
 	});
 }
 
-// Connect again at once, also with another key.
+// Connect again at once, for example with a new key.
 export function connect() {
 	disconnect();
 	if (!token()) return requestKey();
@@ -55,7 +56,7 @@ export function connect() {
 	socket.onclose = () => load().then(onLost); // the answer says whether it is the key, the stream or the hub
 }
 
-// Fetch the overview; callers share a request in progress.
+// Fetch the overview. Concurrent callers share one request.
 export function load() {
 	clearTimeout(reloadTimer);
 	reloadTimer = null;
@@ -80,7 +81,8 @@ async function fetchOverview() {
 	showOnline();
 }
 
-// The hub is reachable if both the overview and the stream arrive, because a proxy may forward only one of them.
+// Show the hub as reachable only if both the overview and the stream arrive, because a proxy may forward only one of
+// them.
 function showOnline() {
 	if (isHeard && isFetched) {
 		retryMs = MIN_RETRY_MS;
@@ -128,7 +130,7 @@ function requestKey() {
 	changed();
 }
 
-// Fetch the overview once after a sleep; if the stream broke meanwhile, reopen it first.
+// Fetch the overview once after a sleep. If the stream broke during the sleep, reopen it first.
 function wake() {
 	hiddenAt = Infinity;
 	retryMs = MIN_RETRY_MS;
@@ -137,8 +139,8 @@ function wake() {
 	else connect();
 }
 
-// A lost network closes no socket, and neither does a proxy without the hub. So the stream counts as closed if heartbeats
-// are missing.
+// Treat the stream as closed if heartbeats are missing, because neither a lost network nor a proxy without the hub
+// closes the socket.
 function checkSilence() {
 	const patienceMs = isHeard ? SILENCE_MS : OPENING_MS;
 	if (socket && !document.hidden && Date.now() - lastHeard > patienceMs) onLost();

@@ -1,4 +1,4 @@
-// Controls for a device, a room, or a group, drawn from its `commands` alone.
+// Controls for a device, a room, or a group. The controls depend only on its `commands`.
 
 import { get, post, segment } from "./api.js";
 import { tags, use, useRef, useState } from "./dom.js";
@@ -15,14 +15,14 @@ const WITH_CODE = ["lock", "alarm_control_panel"];
 const MAX_SEGMENTS = 4; // options side by side; more are a list
 const KEY_REPEAT_MS = 250; // one command for a row of key presses
 
-// The target of commands, and the key of their progress and errors.
+// The target for commands to the device, which is also the key for progress and errors.
 export const toDevice = (device) =>
 	({ target: device.id, path: `devices/${segment(device.id)}`, name: nameOf(device), isDevice: true });
 export const toMany = (kind, { id, name }, devices) => ({ target: `${kind}/${id}`, path: `${kind}/${segment(id)}`, name, devices });
 
 const queued = new Map();
 
-// Send a command, after a question if one is necessary.
+// Send a command. Ask for a confirmation first if necessary.
 export async function send(to, capability, action, value, wish = value ?? action) {
 	const letsIn = ASK_FIRST.includes(action) && GUARDED.includes(capability.split(".").pop());
 	if ((letsIn && !to.simulate) || (to.isGuarded && action === "off")) {
@@ -33,7 +33,7 @@ export async function send(to, capability, action, value, wish = value ?? action
 	if (ids?.length !== 0) await inOrderOf(to, { capability, action, value }, ids, wish);
 }
 
-// Return whether a device is unchanged since the question about it.
+// Return whether a device is unchanged since the confirmation dialog opened.
 function asItWas({ target, isDevice }, capability) {
 	const shown = () => state.isOnline && (!isDevice || (state.devices.has(target) && !isAway(state.devices.get(target))
 		&& JSON.stringify(state.devices.get(target).attributes[capability])));
@@ -41,8 +41,8 @@ function asItWas({ target, isDevice }, capability) {
 	return () => shown() === before;
 }
 
-// While a command of the same capability is in progress, the latest command is shown and sent after it. The action `stop`
-// is sent at once.
+// While a command of the same capability is in progress, show the latest command as pending, and send it afterwards.
+// Send the action `stop` at once.
 async function inOrderOf(to, command, ids, wish) {
 	const { capability, action } = command;
 	const key = `${to.target}|${capability}`;
@@ -59,7 +59,8 @@ async function inOrderOf(to, command, ids, wish) {
 	if (next) await inOrderOf(...next);
 }
 
-// If a lock or alarm panel requires a code, ask for the code and send the command again. Any other error names the device.
+// If a lock or alarm panel requires a code, ask for the code and send the command again. For other errors, show a
+// sentence with the device's name.
 async function withCode(to, command, error) {
 	const device = state.devices.get(to.target);
 	const asksCode = error.status === 400 && device && WITH_CODE.includes(classOf(device)) && /\bcode\b/.test(error.message);
@@ -69,7 +70,7 @@ async function withCode(to, command, error) {
 	return undefined;
 }
 
-// Return the devices for a command to a room or group: its lights, and the others after a confirmation.
+// Return the devices for a command to a room or group: its lights, and after a confirmation also its other devices.
 async function choose({ devices }, capability, action) {
 	const able = devices.filter((each) => each.commands?.some((one) => one.capability === capability && one.actions.includes(action)));
 	const others = able.filter((each) => each.kind !== "Light");
@@ -82,7 +83,7 @@ async function choose({ devices }, capability, action) {
 const one = (id, command) => post(`devices/${segment(id)}/command`, command)
 	.then(({ status }) => ({ device_id: id, status }), ({ message }) => ({ device_id: id, status: "error", message }));
 
-// Resolve when the page has the state after the command.
+// Send the command. Resolve once the page has received the resulting state.
 async function deliver({ target, path, isDevice, simulate }, command, ids) {
 	const before = state.devices.get(target);
 	if (!isDevice) {
@@ -121,7 +122,8 @@ function kindOf(command, look) {
 	return hasButtons ? (drawn) => span({ class: "shutter" }, buttons({ ...drawn, value: undefined }), setting?.(drawn)) : setting;
 }
 
-// Return the function that draws how a value is set. A device with orders shows a value that differs from the order.
+// Return the function that draws the control for a value. A device with a pending order shows its present value
+// separately.
 function settingOf({ schema: { type, values = [] } }, look) {
 	if (!values.length || type === "boolean") return BY_TYPE[type];
 	if (values.some((value) => value in SYMBOLS)) return orders;
@@ -132,7 +134,7 @@ const FIRST = ["power", "lock", "brightness", "color_temperature", ...Object.key
 
 const drawable = new WeakMap();
 
-// Return the commands to draw: only one control for the colour, even if the device accepts several forms.
+// Return the commands to draw. Include only one colour command, even if the device accepts several colour formats.
 export function commandsOf(device) {
 	if (!drawable.has(device)) drawable.set(device, findDrawable(device));
 	return drawable.get(device);
@@ -147,7 +149,7 @@ function findDrawable(device) {
 	return drawn.sort((one, other) => rank(one) - rank(other));
 }
 
-// One control. With `isBare`, the control has no label, for the corner of a card.
+// A control. With `isBare`, the control has no label and fits into a card's corner.
 export function control(to, command, attributes, { isBare = false } = {}) {
 	const { capability } = command;
 	const device = state.devices.get(to.target);
@@ -174,7 +176,7 @@ function booleanSwitch({ value, send, ...more }) {
 	return toggle({ ...more, isOn: value === true, onSwitch: (isOn) => send("set", isOn) });
 }
 
-// A slider that follows the finger, sends on release, and then returns to the value of the device.
+// A slider. It sends the value on release, and then shows the device's value again.
 function Slider({ label, value, wish, min = 0, max = 100, step = 1, look, isDisabled, text, onChoose }) {
 	const [held, setHeld] = useState(null);
 	const hand = useRef({ timer: 0, isKey: false }).current;
@@ -273,7 +275,7 @@ function choice({ schema: { values }, value = "", isPending, isDisabled, label, 
 		options.map((each) => option({ key: each, value: each }, word(each))));
 }
 
-// Buttons in a row after the present value. A button shows a symbol if its action has a symbol.
+// Buttons in a row after the present value. A button shows its action's symbol, if any.
 function inRow({ command, attributes, value, isPending, isDisabled, label, device, isBare }, names, call, isPressed) {
 	const shown = value !== undefined && typeof value !== "number" && !isPressed && !isBare;
 	return span({ class: isPressed ? "buttons segments" : "buttons", role: "group", "aria-label": label, "aria-busy": busy(isPending) },
@@ -291,21 +293,21 @@ const buttons = (drawn) => inRow(drawn, actionsOf(drawn.command), (action) => dr
 const orders = (drawn) => (drawn.schema.values.includes(drawn.value) ? segments(drawn)
 	: inRow(drawn, drawn.schema.values, (order) => drawn.send("set", order)));
 
-// Options side by side; the present one is pressed. An alarm panel shows its state before them.
+// A row of options, in which the present option is pressed. An alarm panel shows its state before the options.
 function segments(drawn) {
 	const { schema: { values }, value, send } = drawn;
 	if (value !== undefined && !values.includes(value)) return inRow(drawn, values, (option) => send("set", option));
 	return inRow(drawn, values, (option) => option === value || send("set", option), (option) => option === value);
 }
 
-// A lock shows only the actions that are possible now.
+// The actions of a lock that are possible now.
 function lockButtons(drawn) {
 	const { command: { actions }, value, send } = drawn;
 	const done = { locked: "lock", unlocked: "unlock" }[value];
 	return inRow(drawn, actions.filter((action) => action !== done && action !== "get"), (action) => send(action));
 }
 
-// A measured value as a number, in its unit.
+// A number field for a measured value, with the unit.
 function quantityField({ value, isDisabled, label, send }) {
 	const onSend = (text) => send("set", { ...value, value: Number(text) });
 	return use(Field, { label, action: t("set"), initial: value.value, type: "number", step: "any", disabled: isDisabled, onSend });

@@ -1,5 +1,5 @@
-// The pages of a device and of a room. A device: its name and facts, its controls, its history, its automations, and the
-// last commands.
+// The pages of a device and of a room. A device's page shows facts, controls, history, automations, and the last
+// commands.
 
 import { get, post, segment } from "./api.js";
 import { Alias, renameDevice } from "./arrange.js";
@@ -91,7 +91,7 @@ function asLua(value) {
 	return `{ ${Object.entries(value).map(([name, each]) => `${name} = ${asLua(each)}`).join(", ")} }`;
 }
 
-// The commands of the device as a Lua file writes them, with a value that it accepts.
+// The device's commands as Lua code, each with an accepted value.
 function LuaCommands({ device }) {
 	const { id, alias, attributes, commands = [] } = device;
 	const lines = commands.flatMap(({ capability, actions, schema }) => actions.filter((action) => action !== "get").map((action) => {
@@ -109,7 +109,8 @@ function rangeOf({ values = [], min, max, unit }, action) {
 	return text && small({ class: "range" }, text);
 }
 
-// Reload data when the device changes: at once, then once per period, and after the last change.
+// Reload data when the device changes: after the first change, then at most once per period, and after the last
+// change.
 function useChanges({ updated_at: at }) {
 	const [rested, setRested] = useState(at);
 	useEffect(() => {
@@ -122,7 +123,7 @@ function useChanges({ updated_at: at }) {
 const MAX_HAPPENED = 12;
 const MAX_STATES = 200; // that are searched for changes
 
-// The last changes except measurements, and the events since the page was opened; events are not stored.
+// The last changes without measurements, and the events since the page was opened, because events are not stored.
 function Happened({ device }) {
 	const { id } = device;
 	const { data } = useLoaded(() => get(`devices/${segment(id)}/history?limit=${MAX_STATES}`), useChanges(device));
@@ -161,7 +162,7 @@ function sourceOf(source) {
 const commandText = ({ command, status, message }, device) =>
 	`${orderOf(command, device)}${status === "ok" ? "" : ` – ${message ?? word(status)}`}`;
 
-// The page of a room: its devices, and their measurements of a day.
+// A room's page, with the room's devices and a day of measurements.
 export function RoomPage({ id }) {
 	const room = state.rooms.get(id);
 	if (!room) return [h1({ tabindex: "-1" }, t("room.gone")), p(id)];

@@ -1,6 +1,7 @@
 // Draws the page from a description: `tags.p({ class: "x" }, "text")` describes an element, `use(Part, props)` a
-// component, an array several of them. `draw` changes only the differences. Text becomes text nodes and attributes,
-// never markup. If a component fails, `instead(error)` replaces it and the rest stays.
+// component, and an array a sequence of both. `draw` changes only the differences. Text becomes text nodes and
+// attributes, never markup. If a component fails, `instead(error)` replaces the component, and the rest of the page
+// remains.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -19,7 +20,7 @@ function describe(type, kids) {
 /** @type {(type: any, props?: any) => any} */
 export const use = (type, props = NONE) => ({ type, key: props.key, props, kids: [] });
 
-// Redraw the component only if a property or something inside it has changed.
+// Redraw the component only after a change of a property or of a state inside the component.
 export const memo = (type) => Object.assign((props) => type(props), { isMemo: true });
 
 let redraw;
@@ -46,14 +47,14 @@ export function draw(description, place, again, instead) {
 
 const CONTROL = "a[href], button:not(:disabled)"; // a field would open the keyboard of a phone
 
-// The ancestors of an element, from the inside, each with the position in it.
+// The ancestors of an element, innermost first, each with the position of its child on the path.
 function wayTo(node) {
 	const way = [];
 	for (let at = node; at?.parentElement; at = at.parentElement) way.push([at.parentElement, [...at.parentElement.children].indexOf(at)]);
 	return way;
 }
 
-// Return the control that is now at this position, the one before it, or the heading of the view.
+// Return the control that is now at this position, otherwise the previous control, otherwise the view's heading.
 function nearest(way) {
 	const [around, at] = way.find(([each]) => each.isConnected) ?? [document.body, 0];
 	const near = [around.children[at], around.children[at - 1]].filter(Boolean);
@@ -77,7 +78,7 @@ export function useState(initial) {
 
 export const useRef = (current = null) => useState({ current })[0];
 
-// Run `work` after drawing, and again if a reason differs; it can return a function that ends it.
+// Run `work` after drawing, and again after a change of a reason. `work` can return a clean-up function.
 export function useEffect(work, reasons) {
 	const cell = (owner.cells[slot++] ??= {});
 	if (cell.reasons?.every((each, at) => Object.is(each, reasons[at]))) return;
@@ -159,7 +160,7 @@ function set(node, name, value, isNew) {
 	else node.setAttribute(name, value === true ? "" : value);
 }
 
-// Set the initial text of a field, and update it until a person types.
+// Set a field's initial text, and update the text until a person types.
 function begin(node, text, isNew) {
 	if (isNew || node.value === node.defaultValue) node.value = text;
 	node.defaultValue = text;

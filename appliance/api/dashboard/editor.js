@@ -1,5 +1,5 @@
-// The editor of one file of the home: errors in the margin, saving, a run with its trace, a simulation of the next day, and
-// earlier versions. The browser never runs the file.
+// The editor for one file: shows errors in the margin, saves the file, runs it with a trace, simulates the next day,
+// and shows earlier versions. The browser never runs the file.
 
 import { erase, get, post, put as replace, saveFile, segment } from "./api.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
@@ -22,7 +22,7 @@ addEventListener("beforeunload", (event) => drafts.size && event.preventDefault(
 
 export const listDrafts = () => [...drafts.keys()];
 
-// A new file, before it is saved for the first time.
+// Open a new file, which is not saved yet.
 export function begin(path, text) {
 	drafts.set(path, text);
 	location.hash = fileAddress(path).slice(1);
@@ -195,7 +195,7 @@ function Simulation({ path, text }) {
 		found && !found.is_complete && p({ class: "hint" }, t("editor.cut", { time: dayTime(found.until) }))));
 }
 
-// A line of a simulation: a run, the reason why none begins, or a step of it.
+// A line of a simulation: a run, a step of a run, or the reason why a run does not begin.
 const simulated = ({ at, fired, error, command, ...more }, key) => {
 	if (command) return li({ key, class: "trace" }, commandOf(command));
 	if (fired === undefined) return li({ key, class: "trace", lang: HUB_LANGUAGE }, JSON.stringify({ ...more, automation: undefined }));
@@ -204,7 +204,7 @@ const simulated = ({ at, fired, error, command, ...more }, key) => {
 
 // --- a kind of adapter ----------------------------------------------------------------------------------------
 
-// The settings of lines `key = value`, each value in JSON, otherwise a text.
+// Parse lines `key = value`. A value is JSON, or otherwise a text.
 function settingsIn(text) {
 	return Object.fromEntries(text.split("\n").map((line) => /^\s*(\w+)\s*=\s*(.*?)\s*$/.exec(line)).filter(Boolean).map(([, key, value]) => {
 		try {
@@ -215,7 +215,7 @@ function settingsIn(text) {
 	}));
 }
 
-// Poll once with the unsaved text, from the device or from a recording.
+// Poll the device, or a recording, once with the unsaved text.
 function Test({ path, text }) {
 	const kind = adapterOf(path);
 	const [settings, setSettings] = useState("");

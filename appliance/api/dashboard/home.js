@@ -1,4 +1,4 @@
-// The home: a summary in one line, scenes, favourites, running executions, and rooms with their devices.
+// The home view: a summary line, scenes, favourites, running executions, and rooms with their devices.
 
 import { get, post, segment } from "./api.js";
 import { commandsOf, control, send, toMany } from "./controls.js";
@@ -71,14 +71,14 @@ function whole(hidden) {
 const COLUMN_REM = 20;
 const GAP_REM = 1.5;
 
-// Estimate the height of a section, in rows of tiles.
+// Estimate a section's height in rows of tiles.
 function heightOf(id, devices) {
 	if (isIn("folded", id)) return 1;
 	const able = devices.filter((each) => each.members || hasTile(each)).length;
 	return 1 + Math.ceil(able / 2) + (able < devices.length ? 0.5 : 0);
 }
 
-// Arrange the sections in as many columns as fit; each section goes to the shortest column.
+// Arrange the sections in as many columns as fit. Each section goes to the shortest column.
 export function columnsOf(sections, columnRem = COLUMN_REM) {
 	const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
 	const width = (document.querySelector("main")?.clientWidth ?? document.documentElement.clientWidth) / rem;
@@ -137,7 +137,7 @@ function Search() {
 	];
 }
 
-// The form that a search compares: `kuche` finds the Küche, and `lazienka` the Łazienka.
+// Normalise a text for a search: `kuche` finds Küche, and `lazienka` finds Łazienka.
 const sought = (text) => text.normalize("NFKD").replace(/[\u0300-\u036f]/g, "").toLowerCase().replaceAll("ł", "l").replaceAll("ß", "ss");
 
 function found(wanted) {
@@ -169,7 +169,8 @@ export function Scenes() {
 		all.map(({ id }) => [errorLine(`scene ${id}`), outcomes(`scene ${id}`)]));
 }
 
-// The running executions of this automation, or of all scenes and automations; nothing if there are none.
+// The running executions of this automation, or of all scenes and automations. Show nothing without running
+// executions.
 export function Running({ of }) {
 	const { data, reload } = useRefreshed(() => inTurn(() => get("executions")), `${state.eventCount} ${state.pending.size}`);
 	const found = data?.executions.filter((each) => !of || (each.kind === "automation" && each.of === of)) ?? [];
@@ -181,8 +182,8 @@ export function Running({ of }) {
 		errorLine(id)))));
 }
 
-// A room: its name as a link to its page, its switch, a button to fold it, and its devices. While the home is edited,
-// buttons move the room among the others.
+// A room: a link to its page, a switch, a button to fold it, and its devices. While the home is edited, buttons move
+// the room up or down.
 function Room({ room: { id, name }, devices, order }) {
 	const at = order.indexOf(id);
 	const move = (by) => () => reorder("rooms", order.with(at, order[at + by]).with(at + by, id));
@@ -205,8 +206,8 @@ export function roomSwitch(room, devices) {
 
 export const roomResults = (id) => [errorLine(`rooms/${id}`), outcomes(`rooms/${id}`)];
 
-// Return the commands that at least one of the devices accepts, and the common state of the devices. If there are lights,
-// only lights determine the state, because the switch acts only on lights.
+// Return the commands that at least one device accepts, and the common state of the devices. If the devices include
+// lights, only the lights determine the state, because the switch acts only on lights.
 export const together = (devices) => [...new Map(devices.flatMap(commandsOf).reverse().map((each) => [each.capability, each])).values()].reverse();
 
 export function shared(devices) {

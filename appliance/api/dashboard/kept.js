@@ -1,4 +1,4 @@
-// Read or set a value that the browser stores; null if it stores nothing.
+// Read or set a value in the browser's storage. Return null if the browser stores no data.
 export function stored(name, value) {
 	try {
 		if (value === null) localStorage.removeItem(name);

@@ -1,4 +1,4 @@
-// The appearance of a device: its symbol and tone, its state in one line, its readings, and the action of a tap.
+// The appearance of a device: a symbol with a tone, the state in one line, readings, and the action for a tap.
 
 import { commandsOf, send, toDevice } from "./controls.js";
 import { attributesOf, classOf, isAway, labelOf, nameOf, numberOf, show, word } from "./values.js";
@@ -40,13 +40,13 @@ const LOOKS = {
 	media_player: (shown) => ({ tone: (isOn(shown) || shown.media_playback === "playing") && "play" }),
 };
 
-// The symbols of sensors, by the first attribute in this list that the sensor has.
+// Symbols of sensors. The first attribute in this list that the sensor has determines the symbol.
 const SENSED = {
 	smoke: "siren", water_leak: "leak", contact: "door", motion: "person", occupancy: "person", presence: "person",
 	temperature: "sensor", humidity: "humidifier", co2: "fan", power_consumption: "plug", battery: "battery",
 };
 
-// The symbol of a device, and its tone if it is in use or needs attention.
+// The symbol of a device, and a tone if the device is in use or needs attention.
 export function lookOf(device) {
 	const { attributes } = device;
 	const name = "lock" in attributes ? "lock" : "target_temperature" in attributes ? "climate" : classOf(device).replace(/^mediaplayer$|^tv$/, "media_player");
@@ -134,7 +134,7 @@ const sayState = (device, name) => {
 	return `${nameOf(device)}: ${show(name, value, device).toLowerCase()}`;
 };
 
-// The readings of a sensor in a few words, and their tone.
+// A sensor's readings in a few words, with a tone.
 export function readingOf(device) {
 	const { attributes } = device;
 	if (isAway(device)) return { text: `${nameOf(device)}: ${word(attributes.state).toLowerCase()}`, tone: "away" };
@@ -149,7 +149,7 @@ export function readingOf(device) {
 
 const LOUD = ["siren", "lawn_mower", "alarm_control_panel"]; // not by chance
 
-// The command that a tap on a tile sends, or null; `isOn` if it is a switch.
+// The command that a tap on a tile sends, or null. With `isOn` if the command is a switch.
 export function obviousOf(device) {
 	const { attributes } = device;
 	const commands = commandsOf(device);
@@ -170,6 +170,6 @@ export function obviousOf(device) {
 	return commands.length === 1 ? (order(taking("press"), "press") ?? null) : null;
 }
 
-// Do the action of a tap. With `isGuarded`, ask before a plug is switched off.
+// Execute the action for a tap. With `isGuarded`, ask before a plug is switched off.
 export const tap = (device, { capability, action }, isGuarded = false) =>
 	send({ ...toDevice(device), isGuarded: isGuarded && device.kind === "Switch" }, capability, action);

@@ -1,4 +1,4 @@
-// Devices that are paired by a code: pair, share with another app, identify, and unpair them.
+// Pairs devices by a code, shares them with other apps, identifies them, and unpairs them.
 
 import { get, post, segment } from "./api.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
@@ -17,7 +17,7 @@ const canScan = () => "BarcodeDetector" in globalThis && Boolean(navigator.media
 const namesOf = (ids) => ids.map((id) => nameOf(state.devices.get(id) ?? { id })).join(", ");
 const operation = (adapter, name, payload) => post(`adapters/${segment(adapter)}/operations/${name}`, payload);
 
-// For a bridge or device that returns a key when its button is pressed: show the line for its section.
+// For a bridge or device with a pairing button: show the returned key as a line for the adapter's section.
 export function KeyPairing({ adapter }) {
 	const [given, setGiven] = useState(undefined);
 	const target = `pairing ${adapter}`;
@@ -29,7 +29,7 @@ export function KeyPairing({ adapter }) {
 			toCopy(adapter, typeof given === "string" ? given : JSON.stringify(given))]);
 }
 
-// The devices that are paired by a code, each in its own block.
+// The devices that are paired by a code, one block per device.
 export function CodePairing({ adapter }) {
 	const [isScanning, setScanning] = useState(false);
 	const [paired, setPaired] = useState(null);
@@ -53,7 +53,7 @@ export function CodePairing({ adapter }) {
 		isScanning && use(Scanner, { onCode, onClose: () => setScanning(false) }));
 }
 
-// Show the camera until it reads a pairing code.
+// Show the camera's picture until a pairing code is recognised.
 function Scanner({ onCode, onClose }) {
 	const ref = useRef();
 	const [problem, setProblem] = useState(null);
@@ -122,7 +122,7 @@ function code({ code: digits, qr, secs }, onClose) {
 	] });
 }
 
-// A text as a QR code, for the camera of a phone.
+// A text as a QR code for a phone's camera.
 export function qrCode(text, label) {
 	/** @type {any} */
 	const code = generate(/** @type {never} */ (text));

@@ -1,5 +1,5 @@
-// History: the values of a device over an hour to a year, meters by day and by month, and the last day of a room. Fetched
-// on demand.
+// History charts: the values of a device over an hour to a year, meters by day and by month, and the last day of a
+// room. The data is fetched on demand.
 
 import { get, segment } from "./api.js";
 import { pointsOf, trace } from "./pictures.js";
@@ -12,8 +12,8 @@ import { clock, date, month, shortDate, shortDay, shortMonth, t, time } from "./
 const { button, dd, details, div, dl, dt, figcaption, figure, li, p, path, small, span, strong, summary, svg, ul } = tags;
 
 const DAY_MS = 86_400_000;
-// The length of each period, and its resolution. Storage has hours; a year has days, because the hours of a year are too
-// many.
+// The length and the resolution of each period. Storage contains hourly values; a year is shown in days, because
+// hours would be too many.
 const PERIODS = {
 	hour: [DAY_MS / 24, "raw"],
 	day: [DAY_MS, "raw"],
@@ -29,7 +29,7 @@ const WIDTH = 640;
 const HEIGHT = 200;
 const SERIES_HEIGHT = 160;
 
-// Load the values since `from`, newest first; by minute if one answer cannot have all of them.
+// Load the values since `from`, newest first. Load one value per minute if one answer cannot contain all values.
 async function loadPast(device, attribute, from, resolution) {
 	const path = `devices/${segment(device.id)}/history/${segment(attribute)}`;
 	const ask = (of, more = {}) =>
@@ -42,8 +42,8 @@ async function loadPast(device, attribute, from, resolution) {
 	return { ...found, entries: [...entries.slice(0, -1), ...older.entries] };
 }
 
-// Return a function that puts values since the first drawing before the loaded ones, and drops all before `from` except
-// the last.
+// Return a function that adds values since the first drawing to the loaded values, and drops values before `from`
+// except the last of these.
 function useLive() {
 	const live = useRef(new Map()).current;
 	return (device, attribute, entries, from) => {
@@ -91,7 +91,7 @@ export function History({ device }) {
 		chosen.length > 1 ? use(Together, { ...shown, attributes: chosen }) : use(Picture, { ...shown, attribute: chosen[0] })));
 }
 
-// One attribute: bars for a meter, otherwise a line.
+// The chart for one attribute: bars for a meter, otherwise a line.
 function Picture({ device, attribute, period, isBare = false }) {
 	const until = Date.now();
 	const [length, fine] = PERIODS[period];
@@ -121,17 +121,17 @@ function Picture({ device, attribute, period, isBare = false }) {
 
 const LONGEST_MS = { hour: 2.5 * DAY_MS / 24, day: 2.5 * DAY_MS }; // after that a value is no longer known
 
-// Return the spans of unreachability from the entries of the state, newest first.
+// Return the periods in which the device was unreachable. `entries` are the entries of the state, newest first.
 function awayOf(entries) {
 	const all = [...entries].reverse();
 	return all.map(({ observed_at: at, value }, index) => ["offline", "unavailable"].includes(value)
 		&& [Date.parse(at), Date.parse(all[index + 1]?.observed_at ?? new Date())]).filter(Boolean);
 }
 
-// Format a value, with its lowest and highest in a period.
+// Format a value with the lowest and highest value of its period.
 const ofTime = ({ value, min, max }, told) => (min === undefined ? told(value) : `${told(value)} (${told(min)} – ${told(max)})`);
 
-// Sums by day or by month.
+// Sum up the consumption by day or by month.
 function barsOf(entries, isByMonth) {
 	const bars = new Map();
 	for (const { observed_at: at, increase } of [...entries].reverse()) {
@@ -168,7 +168,7 @@ function Bars({ bars, from, until, label, told }) {
 		div({ class: "axis" }, span(bars[0].name), span(bars.at(-1).name)));
 }
 
-// A picture with its highest and lowest value at the left and times below.
+// A chart with the highest and lowest value on the left, and times below.
 const plot = (edges, ticks, picture) => div({ class: "plot" },
 	div({ class: edges.length === 1 ? "edges level" : "edges" }, edges), picture,
 	div({ class: "axis times" }, ticks.map(({ share, text }) => span({ key: share, style: { left: `${share}%` } }, text))));
@@ -177,7 +177,7 @@ const HOUR_MS = DAY_MS / 24;
 const STEPS = [HOUR_MS / 4, HOUR_MS, 6 * HOUR_MS, DAY_MS, 7 * DAY_MS, 61 * DAY_MS];
 const MAX_TICKS = 7;
 
-// Return round times between two others, with their position in percent.
+// Return round times between `from` and `until`, with their positions in percent.
 function ticksOf(from, until) {
 	const step = STEPS.find((each) => (until - from) / each <= MAX_TICKS) ?? STEPS.at(-1);
 	const midnight = new Date(from).setHours(0, 0, 0, 0);
@@ -205,7 +205,7 @@ const gridOf = (height, ticks) => {
 	return path({ class: "grid", d: [...lines, ...ticks.map(({ share }) => `M${(share * WIDTH) / 100} 0V${height}`)].join("") });
 };
 
-// A line that keeps each value until the next, with a band from lowest to highest around means.
+// A stepped line of values. Around means, a band shows the range from the lowest to the highest value.
 function Chart({ entries, from, until, label, told, step, gaps }) {
 	const [chosen, setChosen] = useState(null);
 	const points = pointsOf(entries);
@@ -232,7 +232,7 @@ function Chart({ entries, from, until, label, told, step, gaps }) {
 		band && ul({ class: "legend" }, li({ class: "mean" }, t("chart.mean")), li({ class: "span" }, t("chart.span"))));
 }
 
-// Return the outline of the area from the lowest to the highest values, or null without such values.
+// Return the outline of the band between the lowest and highest values. Return null without such values.
 function bandOf(points, x, y) {
 	if (points.every(({ min }) => min === undefined)) return null;
 	const there = points.map(({ at, high }, index) => `${index ? "H" : "M"}${x(at)}${index ? "V" : " "}${y(high)}`);
@@ -240,7 +240,8 @@ function bandOf(points, x, y) {
 	return `${there.join("")}H${WIDTH}${back.join("")}Z`;
 }
 
-// Return the loaded `series` (`{device, attribute, entries}`), `isWhole` if all are loaded, and a sentence if one failed.
+// Return the loaded `series` (`{device, attribute, entries}`), `isWhole` once all series are loaded, and a sentence
+// if loading failed.
 function useSeries(wanted, from, resolution) {
 	const [series, setSeries] = useState([]);
 	const withLive = useLive();
@@ -255,7 +256,7 @@ function useSeries(wanted, from, resolution) {
 
 const without = ({ isWhole, error }) => p({ class: "empty picture" }, error ?? (isWhole && t("device.no_history")));
 
-// Several attributes of a device in one picture, each on its own scale.
+// Several attributes of a device in one chart, each with a separate scale.
 function Together({ device, attributes, period }) {
 	const until = Date.now();
 	const [length, fine] = PERIODS[period];
@@ -272,7 +273,7 @@ function Together({ device, attributes, period }) {
 	return use(SeriesChart, { label: lines.map(({ name }) => name).join(", "), lines, from, until, hasOwnScales: true });
 }
 
-// The last day of the main attribute of a device: its level, its first number, or its power.
+// A chart of the last day for the device's main attribute: the level, the first number, or the power.
 export function Today({ device }) {
 	const [name] = attributesOf(device).filter(([each]) => !["battery", "color_mode"].includes(each))
 		.sort(([one], [other]) => rankOf(one) - rankOf(other))[0] ?? [];
@@ -282,7 +283,7 @@ export function Today({ device }) {
 const rankOf = (name) => ["brightness", "temperature", "power_consumption", "power", "lock", "cover_position", "contact", "motion",
 	"occupancy"].indexOf(name) >>> 0;
 
-// A room's readings over a day: one picture per attribute, with one line per device.
+// Charts of a room's readings over a day: one chart per attribute, with one line per device.
 export function Day({ measured }) {
 	const until = Date.now();
 	const from = until - DAY_MS;
@@ -296,8 +297,8 @@ export function Day({ measured }) {
 	})))) : without(loaded));
 }
 
-// Several series in one picture, over the same time and scale. `lines` have a name, entries, newest first, and `text`,
-// which formats a value. If the scales are separate, each series fills the picture.
+// Several series in one chart, over the same time and scale. Each of the `lines` has a name, entries (newest first),
+// and `text`, which formats a value. With separate scales, each series fills the chart's height.
 function SeriesChart({ label, lines, from, until, hasOwnScales = false }) {
 	const drawn = lines.map(({ name, entries, text }) => ({ name, text, points: pointsOf(entries), now: entries[0].value }));
 	const all = drawn.flatMap(({ points, text }) => points.map((point) => ({ ...point, text })));

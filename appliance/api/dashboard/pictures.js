@@ -1,4 +1,4 @@
-// Pictures: the newest still of a camera, and values over time as a line.
+// Camera pictures, and values over time as a line.
 
 import { download, segment } from "./api.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
@@ -14,8 +14,8 @@ const CAMERAS = ["camera", "image"];
 
 export const isPicture = (value) => TYPES.test(value);
 
-// A picture is fetched with the key while it is visible, and again every few seconds. Draw one for each attribute with a
-// picture; a camera without pictures shows a sentence.
+// Draw the picture of each picture attribute. A visible picture is fetched again every few seconds, with the page's
+// key. For a camera without pictures, show a sentence.
 export function stills(device) {
 	const shown = Object.keys(device.attributes).filter((name) => isPicture(device.attributes[name]));
 	const attributes = shown.length || !CAMERAS.includes(classOf(device)) ? shown : [null];
@@ -63,8 +63,8 @@ function Still({ device, attribute }) {
 
 // --- lines -----------------------------------------------------------------------------------------
 
-// Turn entries, newest first, into points, oldest first. Words become levels in order of appearance. An hour or a day has
-// a lowest and a highest value.
+// Convert entries (newest first) to points (oldest first). Words become levels in the order of their first
+// appearance. A point for an hour or a day has a lowest and a highest value.
 export function pointsOf(entries) {
 	const words = [];
 	const level = (value) => {
@@ -82,8 +82,8 @@ export function pointsOf(entries) {
 
 const boundsOf = (points) => ({ low: Math.min(...points.map(({ low }) => low)), high: Math.max(...points.map(({ high }) => high)) });
 
-// A line in a box of this size that keeps each value until the next, for `step` ms at most, and is broken within `gaps`; the
-// area below it; and the place of a moment and of a level.
+// Return a stepped line in a box of this size, the area below the line, and functions for the position of a time and
+// of a level. The line keeps each value for at most `step` ms, and is interrupted within `gaps`.
 /** @type {(points: any[], from: number, until: number, width: number, height: number, bounds?: any, more?: any) => any} */
 export function trace(points, from, until, width, height, { low, high } = boundsOf(points), { step = Infinity, gaps = [] } = {}) {
 	const x = (at) => ((width * (Math.max(at, from) - from)) / (until - from || 1)).toFixed(1);
@@ -101,7 +101,7 @@ export function trace(points, from, until, width, height, { low, high } = bounds
 	return { line, area: area && `${area}V${height}Z`, x, y, low, high };
 }
 
-// Return the parts of a span outside of all gaps.
+// Return the parts of a period outside of all gaps.
 function without([start, end], gaps) {
 	const parts = [];
 	for (const [from, until] of gaps) {

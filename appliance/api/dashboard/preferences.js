@@ -1,5 +1,5 @@
-// Favourites, order, and hidden devices: stored on the hub under the key of this page, or in the browser if the key is
-// read-only.
+// Favourites, order, and hidden devices. They are stored on the hub for this page's key, or in the browser if the key
+// is read-only.
 
 import { get, put as replace } from "./api.js";
 import { stored } from "./kept.js";
@@ -57,7 +57,8 @@ function save() {
 	unsaved = [];
 }
 
-// Another page with the same key may have changed the preferences meanwhile; a closing page has no time to fetch them.
+// Fetch and merge the preferences before saving, because another page with the same key may have changed them. A
+// closing page has no time to fetch them.
 async function replaceChanged() {
 	const kept = document.hidden ? state.preferences : await get("preferences");
 	const edits = unsaved;
@@ -72,7 +73,8 @@ async function replaceChanged() {
 // Save changes before the page closes.
 document.addEventListener("visibilitychange", () => document.hidden && saveTimer !== null && save());
 
-// Sort devices by the chosen order; all others follow in their own order. Rooms have the order `rooms`.
+// Sort devices or rooms by the chosen order. Devices without a chosen place follow in their previous order. The list
+// for rooms is `rooms`.
 export function inOrder(things, list = "order") {
 	const rank = new Map(listOf(list).map((id, at) => [id, at]));
 	const place = ({ id }) => rank.get(id) ?? rank.size;
@@ -81,5 +83,5 @@ export function inOrder(things, list = "order") {
 
 export const orderedRooms = () => inOrder([...state.rooms.values()], "rooms");
 
-// Put the ids of one section into this order; `list` is "favourites", "order", or "rooms". Other sections keep their places.
+// Save this order of one section's ids. `list` is "favourites", "order", or "rooms". Other sections do not change.
 export const reorder = (list, ids) => change(list, (old) => [...old.filter((id) => !ids.includes(id)), ...ids]);

@@ -1,4 +1,4 @@
-// Automations in words: triggers and conditions from the fields of the hub.
+// Describes triggers and conditions of automations in words.
 
 import { state } from "./store.js";
 import { labelOf, nameOf, show, word } from "./values.js";
@@ -19,13 +19,13 @@ export function valueOf(text) {
 	}
 }
 
-// Format a value of this attribute; a plain number takes the unit of the device's value.
+// Format a value of this attribute. A number without a unit gets the unit of the device's value.
 function measured(attribute, value, device) {
 	const unit = device?.attributes?.[attribute]?.unit;
 	return show(attribute, typeof value === "number" && unit ? { value, unit } : value, device);
 }
 
-// Format a comparison: `= on`, `> 20 °C < 25 °C`; empty if any value matches.
+// Format a comparison: `= on`, `> 20 °C < 25 °C`. Return an empty text if any value matches.
 const wanted = (fields, told) => Object.entries(SIGNS).filter(([name]) => name in fields)
 	.map(([name, sign]) => `${sign} ${told(fields[name])}`).join(" ");
 
@@ -89,7 +89,7 @@ const KINDS = {
 	none: () => t("condition.none"),
 };
 
-// A trigger or condition in words; for an unknown kind, its fields.
+// A trigger or condition in words. For an unknown kind, list the fields.
 export const inWords = (fields) => (KINDS[fields.type] ?? JSON.stringify)(fields);
 
 // A trigger or condition in words, with the present value of its device, if any.
@@ -102,7 +102,7 @@ export function inWordsNow(fields) {
 
 const WAS = /^(?:variable '.*?'|\S+) was (.*), (?:needs .*|must not be)$/s;
 
-// Return the value that failed a condition, from the hub's sentence; null for other sentences.
+// Extract the value that failed a condition from the hub's sentence. Return null for other sentences.
 export function foundBy({ attribute, device_id: id }, said) {
 	const [, text] = WAS.exec(said) ?? [];
 	if (text === undefined) return null;

@@ -1,5 +1,5 @@
-// New automations and scenes: from a recipe, whose fields are a form, or from an empty file. Each becomes an ordinary Lua
-// file.
+// Creates automations and scenes from an empty file, or from a recipe, whose fields are a form. The result is an
+// ordinary Lua file.
 
 import { get, post, segment } from "./api.js";
 import { idFor } from "./arrange.js";
@@ -91,7 +91,8 @@ const byName = (recipes) => [...recipes].sort((one, other) => one.name.localeCom
 const MINUTE = 60;
 const UNITS = [[1, "second"], [MINUTE, "minute"], [60 * MINUTE, "hour"]];
 
-// Return the initial value of a field: its default, but not the sample of a device, room, or group.
+// Return a field's default as its initial value, except for devices, rooms, and groups, whose default is only an
+// example.
 const initial = ({ type, default: preset }) => (["device", "room", "group"].includes(type) ? (Array.isArray(preset) ? [] : "") : preset);
 
 function RecipeForm({ recipe }) {
@@ -121,7 +122,7 @@ function RecipeForm({ recipe }) {
 	];
 }
 
-// The effect of the recipe with these values, as a sentence.
+// A sentence that describes the recipe's effect with these values.
 function sentenceOf({ description, fields }, values) {
 	const parts = fields.map((field) => [field.label, inWords(field, values[field.name])]).filter(([, text]) => text);
 	return parts.length ? `${description} ${capital(parts.map(([name, text]) => `${name}: ${text}`).join("; "))}.` : description;
@@ -163,7 +164,7 @@ function RecipeField({ field, value, onSet }) {
 	return label(span(text), input({ type: "text", value, maxlength: "1000", oninput: typed }));
 }
 
-// The devices that show one of these attributes, or all.
+// Return the devices with one of these attributes, or all devices.
 function devicesWith(of) {
 	const wanted = (of ?? "").split("|").map((each) => each.trim()).filter(Boolean);
 	return inOrder([...state.devices.values()].filter(({ attributes, commands = [] }) => !wanted.length

@@ -17,7 +17,7 @@ export const holding = ({ holds }) => t(`condition.${holds ? "yes" : "no"}`);
 const NUMBERED = /^([\d.]+): (.*)$/s;
 const REASON = /^(condition|cooldown|duplicate|mode|disabled|brake)\b[\s:]*(.*)$/s;
 
-// The reason why a trigger led to no successful run, in the page's words, followed by the hub's sentence.
+// The reason why a trigger did not lead to a successful run, in the page's language, followed by the hub's sentence.
 function reasonOf({ status, error, trace = [] }, conditions) {
 	if (!error) return word(status);
 	const [, kind, detail] = REASON.exec(error) ?? [null, status === "error" ? "failed" : status, error];
@@ -30,10 +30,10 @@ function reasonOf({ status, error, trace = [] }, conditions) {
 	return [`${t(`reason.${kind}`, { detail: own }, "")} `, span({ lang: found === null && HUB_LANGUAGE }, said.replace(/ s more$/, " s"))];
 }
 
-// The outcome of a run. A run with warnings is not "done".
+// The result of a run. A run with warnings has a separate result, not "done".
 const outcomeOf = ({ status, warnings = [] }) => (status === "ok" && warnings.length ? t("automation.warned") : word(status));
 
-// The cause of a run: a device and its value, a time, or a person.
+// The cause of a run, such as a device's value, a time, or a person.
 function causeOf({ type, device_id: id, attribute, value, event, name, hook }) {
 	if (!type || type === "manual") return t("source.device");
 	const device = id && (state.devices.get(id) ?? { id });
@@ -58,7 +58,7 @@ export const runItem = (conditions) => (entry, at) => {
 			trace.map((step) => li(`${inSeconds(step.at_ms ?? 0)} · ${STEPS[step.step](step, conditions)}`))));
 };
 
-// The words for the steps of a run, by kind.
+// The words for a run's steps, by kind.
 const STEPS = {
 	condition: (step, conditions) => {
 		const known = conditionAt(conditions, step.number);

@@ -23,7 +23,7 @@ const LEVELS = ["error", "warning", "info", "debug"];
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 const ROLES = ["read", "write", "admin", "automation"];
 
-// The pages of the settings, in the order of the list; pages for admins are hidden from other keys.
+// The pages of the settings, in the order of the list. Other keys do not see pages for admins.
 const PAGES = {
 	devices: { symbol: "adapters", draw: () => [use(Adapters), mayAdmin() && [use(Discovery), use(AddPage)]] },
 	add: { symbol: "add", isForAdmin: true, isHidden: true, draw: () => [use(Discovery), use(AddPage)] },
@@ -48,7 +48,7 @@ export function Settings({ id }) {
 				span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
 }
 
-// Changes of the configuration that are not yet active, and the next step.
+// Inactive changes of the configuration, and the next step to activate them.
 function Changes() {
 	const { data } = useLoaded(() => get(mayAdmin() ? "diagnostics/status" : "overview"), [state.faults]);
 	return data?.config.map((sentence) => p({ key: sentence, class: "error", lang: HUB_LANGUAGE }, sentence)) ?? null;
@@ -71,7 +71,7 @@ function ThisPage() {
 		use(Button, { label: t("box.forget"), onClick: forget }))));
 }
 
-// Colours and language of this browser.
+// Colours and language for this browser.
 function Look() {
 	const choose = (label, now, options, onChoose) => div({ class: "row" }, span(label),
 		select({ "aria-label": label, value: now, onchange: ({ target }) => onChoose(target.value) },
@@ -122,7 +122,7 @@ function Log() {
 		span({ class: "buttons" }, levels, use(Button, { label: t("refresh"), onClick: reload })));
 }
 
-// The keys or the hooks: list, make, and revoke.
+// List, create, and revoke keys or hooks.
 function useKeys(target, isHook) {
 	const [made, setMade] = useState(null);
 	const { data, error, reload } = useLoaded(() => get("auth/keys"), []);
@@ -166,7 +166,7 @@ function Hooks() {
 
 const hookAddress = ({ hook }) => addressOf(`hooks/${segment(hook)}`);
 
-// Show the secret once, as text and as an address with which a phone opens the page or calls the hook.
+// Show the new secret once: as text, and as an address that opens the page or calls the hook from a phone.
 function newKey({ label, key, hook, warning }, onClose) {
 	const address = hook ? hookAddress({ hook }) : addressOf("dashboard/");
 	if (hook) address.search = `token=${key}`;
@@ -184,7 +184,7 @@ function newKey({ label, key, hook, warning }, onClose) {
 	] });
 }
 
-// The devices that announce themselves in the local network, with the section for each.
+// The devices that announce themselves in the local network, each with its section.
 function Discovery() {
 	const [found, setFound] = useState(null);
 	const search = async () => setFound((await act("discovery", "search", () => get("discovery")))?.found ?? null);

@@ -1,5 +1,5 @@
-// The sheet of a device or group: its controls, its last day, and the reasons of its state. The sheet opens over the
-// previous view.
+// The sheet of a device or group, with controls, the last day, and the reasons for its state. The sheet opens over
+// the previous view.
 
 import { get, segment } from "./api.js";
 import { commandsOf, control, toDevice, toMany } from "./controls.js";
@@ -75,7 +75,7 @@ const readingsOf = (device, commands) => attributesOf(device)
 const readingList = (device, readings) => readings.length > 0 && dl({ class: "values" }, readings.map(([name, value]) =>
 	div({ key: name }, dt(labelOf(name, device)), dd({ dir: "auto" }, show(name, value, device)))));
 
-// The hub's reasons, which are fetched when they are opened.
+// The hub's reasons for the state, fetched when a person opens them.
 function Why({ id }) {
 	const [isOpen, setOpen] = useState(false);
 	return details({ ontoggle: ({ target }) => setOpen(target.open) }, summary(t("sheet.why")), isOpen && use(Reasons, { id }));

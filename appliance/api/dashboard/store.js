@@ -35,7 +35,7 @@ let listener = () => {};
 
 export const whenChanged = (draw) => (listener = draw);
 
-// The page is drawn once in the next frame, however often this is called.
+// Draw the page in the next animation frame. Several calls before the frame draw the page only once.
 export const changed = () => listener();
 
 export const mayWrite = () => state.isLoaded && state.role !== "read";
@@ -51,7 +51,7 @@ export function takeOverview(overview) {
 	changed();
 }
 
-// Insert or replace a thing by its id; keep the order of ids.
+// Insert or replace a device, room, or group by id. Keep the order of ids.
 export function put(name, thing) {
 	const isNew = !state[name].has(thing.id);
 	state[name].set(thing.id, { ...state[name].get(thing.id), ...thing });
@@ -72,7 +72,7 @@ function edit(name, thing) {
 
 const RELOAD = () => false;
 
-// Apply each type of frame; return false if a new overview is necessary.
+// Functions that apply each type of frame. They return false if a new overview is necessary.
 const FRAMES = {
 	"device.state_changed": ({ id, state: attributes }) => edit("devices", { id, attributes, updated_at: new Date() }),
 	"device.updated": ({ type, ...device }) => edit("devices", { alias: undefined, ...device }),
@@ -95,7 +95,7 @@ const FRAMES = {
 	"adapters.reload_failed": RELOAD,
 };
 
-// Apply a frame; return true if the overview must be fetched again.
+// Apply a frame. Return true if the overview must be fetched again.
 export function takeFrame(frame) {
 	state.eventCount += 1;
 	state.events = [{ ...frame, at: Date.now(), number: state.eventCount }, ...state.events].slice(0, MAX_EVENTS);
@@ -103,15 +103,15 @@ export function takeFrame(frame) {
 	return FRAMES[frame.type]?.(frame) === false;
 }
 
-// Set the entry of `target` in one of the state's maps; null removes it.
+// Set the entry for `target` in the state's map `name`. Null removes the entry.
 export function note(name, target, value) {
 	if (value === null) state[name].delete(target);
 	else state[name].set(target, value);
 	changed();
 }
 
-// Run `work` and show its progress at `target`, and a sentence if it fails. Return its result, or undefined. Meanwhile,
-// controls show the value `wish`.
+// Run `work`. Show the progress at `target`, and a sentence after a failure. Meanwhile, controls show the value
+// `wish`. Return the result of `work`, or undefined.
 export async function act(target, what, work, wish = true) {
 	note("errors", target, null);
 	note("pending", target, { ...state.pending.get(target), [what]: wish });
@@ -128,8 +128,9 @@ export async function act(target, what, work, wish = true) {
 
 let asked = Promise.resolve(false);
 
-// Ask in a dialog, after earlier questions; return true for yes. With `field`, the label of a text field, return its
-// text, or false if it is empty. If `isValid` returns false, the question is obsolete; then close it and return false.
+// Ask in a dialog, after earlier questions are closed. Return true for yes. With `field`, the label of a text field,
+// return the typed text, or false if the text is empty. If `isValid` returns false, the question is obsolete: close
+// the dialog and return false.
 export function confirm(text, yes, field = null, isValid = () => true) {
 	const ask = () => new Promise((resolve) => {
 		const close = (answer) => {

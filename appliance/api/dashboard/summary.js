@@ -1,4 +1,4 @@
-// The summary of the home in one line. Each part counts devices and links to them.
+// The one-line summary of the home. Each part counts devices and links to a list of them.
 
 import { segment } from "./api.js";
 import { tags, use } from "./dom.js";
@@ -32,7 +32,8 @@ const mean = (devices) => ({ value: devices.reduce((sum, { attributes }) => sum 
 const named = (part) => (devices) => (devices.length === 1 ? t(`summary.${part}_one`, { name: nameOf(devices[0]) })
 	: t(`summary.${part}_many`, { count: devices.length }));
 
-// The parts: the devices that each counts, its appearance, and its words. A part without devices is hidden.
+// The parts of the summary. Each part has a filter for devices, an appearance, and words. A part without devices is
+// hidden.
 /** @type {Record<string, any>} */
 const PARTS = {
 	alarm: { counts: isAlarm, tone: "bad", symbol: "siren", text: (devices) =>
@@ -66,7 +67,7 @@ export function Summary() {
 			icon(devices.length === 1 && part === "open" ? lookOf(devices[0]).symbol : symbol), span({ dir: "auto" }, text(devices)))));
 }
 
-// The devices that a part of the summary counts.
+// The list of the devices that a part of the summary counts.
 export function List({ id }) {
 	const isOn = id === "on";
 	const devices = isOn ? inUse() : Object.hasOwn(PARTS, id) ? counted(id) : [];
@@ -83,7 +84,7 @@ const byRoom = (devices) => [...orderedRooms(), { id: null, name: t("home.unassi
 	return inside.length > 0 && div({ key: room.id }, titled(room.name, use(Devices, { devices: inside })));
 });
 
-// Readings of sensors, followed by the tiles of all other devices.
+// Sensors as lines of readings, followed by all other devices as tiles.
 export function Devices({ devices }) {
 	if (state.isEditing) return tiles(devices);
 	const able = devices.filter(hasTile);
@@ -92,6 +93,6 @@ export function Devices({ devices }) {
 
 export const hasTile = (device) => commandsOf(device).length > 0 || isCamera(device) || !["Sensor", "Virtual"].includes(device.kind);
 
-// Return the devices that are on or run.
+// Return the devices that are on or running.
 export const inUse = () => inOrder([...state.devices.values()].filter((each) => each.attributes && hasTile(each) && !isAway(each) && !isIn("hidden", each.id)
 	&& ["light", "cool", "warm", "play"].includes(lookOf(each).tone) && each.attributes.cover_position === undefined));

@@ -15,7 +15,7 @@ const { a, article, button, div, small, span } = tags;
 
 export const sheetOf = (device) => `#/sheet/${segment(device.id)}`;
 
-// The tiles of these devices. While the tiles are edited, `list` is the preference with their order.
+// The tiles of these devices. While a person edits the tiles, their order is saved in the preference `list`.
 export const tiles = (devices, { list = "order", isGuarded = false } = {}) => div({ class: "tiles" }, devices.map((device) => use(DeviceTile, {
 	key: device.id,
 	device,
@@ -27,7 +27,7 @@ export const tiles = (devices, { list = "order", isGuarded = false } = {}) => di
 	marks: state.isEditing && `${isIn("favourites", device.id)} ${isIn("hidden", device.id)}`,
 })));
 
-// A tile: a tap on it runs `onTap`, if there is one, and a tap on the name opens its sheet.
+// A tile. A tap on the tile calls `onTap`, if given. A tap on the name opens the sheet.
 /** @param {any} props */
 export function tile({ key, id, href, name, text, look: { symbol, tone }, isOn, isPending, isDim, label, onTap }, ...more) {
 	const drawn = icon(symbol);
@@ -58,7 +58,7 @@ const DeviceTile = memo(({ device, isGuarded, error, mayCommand, list, pending =
 
 // --- sensors -----------------------------------------------------------------------------------------
 
-// One line of readings; readings with an alert come first.
+// One line of readings. Readings with an alert come first.
 export function readings(devices) {
 	const RANK = ["bad", "warn", undefined, "away"];
 	const found = devices.map((device) => ({ device, ...readingOf(device) })).sort((one, other) => RANK.indexOf(one.tone) - RANK.indexOf(other.tone));
@@ -102,7 +102,7 @@ function place(ids, from, to, list) {
 	reorder(list, ids);
 }
 
-// The tile follows the pointer: it takes the place of the tile of its row that the pointer is over.
+// Let the tile follow the pointer. The tile takes the place of the tile under the pointer in the same row.
 function drag(event, list) {
 	const handle = event.currentTarget;
 	const row = handle.closest(".tiles");

@@ -1,4 +1,5 @@
-// The result of a trial of an adapter: its devices or its error, and the requests and answers of a kind in Lua.
+// The result of an adapter's trial: the found devices or an error. For a kind in Lua, the result also contains
+// requests and answers.
 
 import { tags } from "./dom.js";
 import { HUB_LANGUAGE } from "./ui.js";

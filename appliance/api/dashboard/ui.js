@@ -1,4 +1,4 @@
-// The small parts of every view.
+// Small components that all views use.
 
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
@@ -19,10 +19,10 @@ export function Button({ label, isBusy, isDisabled, isMain, title, onClick }) {
 export const iconButton = (name, label, onclick, disabled, more = {}) =>
 	button({ type: "button", class: "plain", "aria-label": label, title: label, disabled, onclick, ...more }, icon(name));
 
-// A name, which may be in a script from right to left.
+// A name. The script of the name determines the text direction.
 export const called = (name) => strong({ dir: "auto" }, name);
 
-// A switch that shows the present state, and its middle position while it waits for the device.
+// A switch that shows the present state. The switch is in its middle position while it waits for the device.
 /** @param {any} props */
 export const toggle = ({ label, isOn, isPending, isDisabled, onSwitch }) =>
 	button({
@@ -48,17 +48,17 @@ export const line = (key, look, at, head, text) => li({ key, class: look }, time
 export const scroll = (label, lines) => div({ class: "card scroll", tabindex: "0", role: "group", "aria-label": label },
 	lines?.length ? ol({ class: "lines" }, lines) : empty(t("nothing")));
 
-// Names and values; empty values are left out.
+// A list of names and values without the empty values.
 export const facts = (entries, look = "") =>
 	dl({ class: `facts ${look}` }, entries.map(([name, value]) => value !== null && value !== undefined && value !== "" &&
 		div({ key: name }, dt(name), dd(value))));
 
-// The last error of the target, until the action is repeated or the error is dismissed, and the last success.
+// The target's last error, until a person repeats the action or dismisses the error, or the target's last success.
 export const errorLine = (target, sentence = state.errors.get(target)) =>
 	sentence && p({ class: "error", role: "alert" }, span(sentence),
 		iconButton("close", t("dismiss"), () => note("errors", target, null)));
 
-// A text to copy; focus selects all of it.
+// A text to copy. Focus selects the whole text.
 export const toCopy = (label, text) => textarea({ readonly: true, "aria-label": label, rows: text.trim().split("\n").length,
 	value: text, onfocus: ({ target }) => target.select() });
 
@@ -85,7 +85,7 @@ function copyBySelection(text) {
 
 export const HUB_LANGUAGE = "en"; // of the hub's own sentences, for screen readers
 
-// The reason why the hub runs no automation, and the remedy.
+// In safe mode, a sentence with the reason why the hub runs no automation, and with the remedy.
 export const safeModeReason = () => state.safe && p({ class: "error", lang: HUB_LANGUAGE }, state.safe);
 
 export function outcomes(target, results = state.outcomes.get(target)) {
@@ -98,10 +98,11 @@ export function outcomes(target, results = state.outcomes.get(target)) {
 			span(nameOf(state.devices.get(deviceId) ?? { id: deviceId })), span(message ? `${word(status)}: ${message}` : word(status))))));
 }
 
-// A modal dialog; the browser holds the focus inside, and Escape closes it.
+// A modal dialog. The browser keeps the focus inside the dialog. Escape closes it.
 export function Dialog({ label, content, look, onClose }) {
 	const ref = useRef();
-	// A browser closes a dialog at the second Escape, even if the first was prevented.
+	// Handle the dialog's closing, because browsers close a dialog at the second Escape, even if the page prevented the
+	// first.
 	const onclose = () => ref.current.isConnected && (onClose ? onClose() : ref.current.showModal());
 	useEffect(() => {
 		const before = /** @type {HTMLElement} */ (document.activeElement);
@@ -133,7 +134,7 @@ export const question = ({ text, yes, field, close }) => use(Dialog, { key: clos
 		!field && use(Button, { label: yes, isMain: true, onClick: () => close(true) })),
 ] });
 
-// A form of one field and its button; `onSend` gets the text, trimmed.
+// A form with one field and a button. `onSend` receives the trimmed text.
 export function Field({ label, action, initial, type = "text", canBeEmpty, isFocused, onSend, children, ...more }) {
 	const ref = useRef();
 	useEffect(() => {
@@ -154,7 +155,7 @@ export function Field({ label, action, initial, type = "text", canBeEmpty, isFoc
 		children, button({ class: "main", disabled: more.disabled }, action));
 }
 
-// A text that becomes a field when its button is pressed; Escape restores the text.
+// A text with a button that replaces the text by a field. Escape restores the text.
 export function Editable({ text, level, label, canEdit, onSave }) {
 	const [isOpen, setOpen] = useState(false);
 	if (!isOpen) {
@@ -169,8 +170,8 @@ export function Editable({ text, level, label, canEdit, onSave }) {
 	return use(Field, { label, action: t("save"), initial: text, canBeEmpty: true, isFocused: true, onSend, onkeydown });
 }
 
-// Return the last result of `load`, and a sentence if it has failed since. Load again if one of `reasons` changes, and
-// after an outage.
+// Return the last result of `load`, and a sentence if the last attempt failed. Load again after a change of
+// `reasons`, and after an outage.
 export function useLoaded(load, reasons) {
 	const [loaded, setLoaded] = useState({});
 	const [round, setRound] = useState(0);
@@ -188,8 +189,8 @@ export function useLoaded(load, reasons) {
 const REFRESH_MS = 5000;
 const SOON_MS = 500;
 
-// Like `useLoaded`, every few seconds while the page is visible and the hub is reachable, and soon after `sign` changes,
-// at most twice per second. An error does not clear the last result.
+// Like `useLoaded`, but load every few seconds while the page is visible and the hub is reachable. Also load soon
+// after `sign` changes, at most twice per second. An error does not clear the last result.
 export function useRefreshed(load, sign) {
 	const way = useRef({ loads: 0, timer: undefined }).current;
 	const loaded = useLoaded(() => {

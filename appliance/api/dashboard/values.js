@@ -12,8 +12,8 @@ export const classOf = (device) => device.info?.class ?? device.kind.toLowerCase
 export const isAway = (device) => AWAY.includes(device.attributes.state);
 export const unitOf = (unit) => UNITS[unit] ?? unit ?? "";
 
-// The name of an attribute: from its announcer, otherwise in the page's language. If a device defines an attribute with
-// the name of a capability, the label marks it.
+// The displayed name of an attribute: the device's name for it, otherwise the name in the page's language. If a
+// device defines an attribute with a capability's name, the label contains a mark.
 export function labelOf(attribute, device) {
 	const name = attribute in COLORS ? "color" : attribute.split(".").pop();
 	const called = device?.metadata?.vendor_specific?.labels?.[attribute] ?? t(`attribute.${name}`, {}, plain(name));
@@ -27,7 +27,7 @@ export function isCovered({ capability, schema: { values = [] } }, { commands })
 	return values.length > 0 && values.every((value) => own?.schema.values?.includes(value));
 }
 
-// The unit of a plain number: from the commands of the device, otherwise from the capability.
+// The unit of a number without a unit: from the device's commands, otherwise from the capability.
 function unitAt(attribute, device) {
 	const schema = device?.commands?.find(({ capability }) => capability === attribute)?.schema;
 	return unitOf(schema?.unit ?? (schema?.type === "percentage" ? "%" : state.units[attribute]));
@@ -45,7 +45,7 @@ export function show(attribute, value, device) {
 	return Object.values(value).map((each) => show(attribute, each, device)).join(" · ");
 }
 
-// Attributes with texts of the device's own, unless a command lists its values.
+// Attributes whose values are free texts of the device, unless a command lists the possible values.
 const TEXTS = ["weather_condition", "wind_direction", "fan_mode", "swing_mode", "preset_mode", "media_source", "media_app", "media_title"];
 
 function isText(attribute, device) {
@@ -56,13 +56,13 @@ function isText(attribute, device) {
 
 const colorOf = ({ hue, saturation }) => `${hue}° · ${withUnit(saturation, "%")}`;
 
-// The word for a status or another name of the hub.
+// The word for a status, or for another term of the hub.
 export const word = (name) => t(`value.${name}`, {}, plain(name));
 export const actionWord = (name) => t(`action.${name}`, {}, plain(name));
 
 const DOING = /^(sleep until|computing for|command) (\S+)(?: (\S+) (\w+))?(?: (.*))?$/;
 
-// Describe an execution, if the page has words for it; otherwise null.
+// Translate the description of an execution. Return null if the page has no words for it.
 export function doing(sentence) {
 	const [, kind, first, capability, action, value = null] = DOING.exec(sentence) ?? [];
 	if (kind === "sleep until") return t("doing.sleep", { time: timeOfDay(first) });
@@ -96,7 +96,7 @@ export function attributesOf(device) {
 	return shown.sort(([one], [other]) => rank(one) - rank(other) || (one < other ? -1 : 1));
 }
 
-// Colours are shown and chosen as hue (0..360) and saturation (0..100), whatever space the device takes.
+// Controls use hue (0..360) and saturation (0..100), regardless of the device's colour space.
 export const COLORS = {
 	color_hs: { read: (hs) => hs, write: (hs) => hs },
 	color_rgb: { read: ({ r, g, b }) => toHs(r, g, b), write: (hs) => toRgb(hs) },

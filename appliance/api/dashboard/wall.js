@@ -66,13 +66,13 @@ export function Wall() {
 			: empty(t("home.empty")));
 }
 
-// The temperature outside, if a device shows it.
+// The outdoor temperature, if a device reports it.
 function outdoors() {
 	const found = [...state.devices.values()].find(({ attributes }) => "temperature_outdoor" in attributes);
 	return found && strong(` · ${t("attribute.temperature_outdoor")} ${show("temperature_outdoor", found.attributes.temperature_outdoor, found)}`);
 }
 
-// A section for each room; favourites keep their order.
+// One section per room. Favourites keep their order.
 function inRooms(devices) {
 	const rooms = [...orderedRooms(), { id: undefined, name: t("home.unassigned") }];
 	const roomOf = ({ room_id: id }) => (state.rooms.has(id) ? id : undefined);

@@ -1,5 +1,5 @@
-// All sentences come from one table for each language; only the chosen table is fetched. Dates and numbers follow the
-// language.
+// Translates texts, and formats dates and numbers. Each language has one table of texts; the page fetches only the
+// table of the chosen language.
 
 import { stored } from "./kept.js";
 
@@ -10,7 +10,7 @@ export const SCHEME = "lares_scheme";
 const isKnown = (tag) => Object.hasOwn(LANGUAGES, tag.split("-")[0]);
 const locale = [stored(LANGUAGE), ...navigator.languages].find((each) => each && isKnown(each)) ?? "en";
 
-// Use light or dark colours; without a name, the browser's.
+// Use light or dark colours. Without a name, use the browser's setting.
 export function keepScheme(scheme) {
 	stored(SCHEME, scheme || null);
 	if (scheme) document.documentElement.dataset.scheme = scheme;
@@ -33,7 +33,7 @@ export const ready = import(`./words_${language}.js`).then(({ words }) => {
 	}
 });
 
-// The text of this key with `{name}` filled in; without a text the fallback.
+// Return the text for this key, with the values in place of `{name}`. Without a text, return the fallback.
 export function t(key, values = {}, fallback = key) {
 	return table.get(key)?.replace(/\{(\w+)\}/g, (_, name) => values[name]) ?? fallback;
 }
@@ -67,8 +67,8 @@ const WEEK_MS = 6 * DAY_MS;
 const NUMBERS = [0, 1, 2].map((digits) => formatter(() => new Intl.NumberFormat(locale, { maximumFractionDigits: digits })));
 const SMALL = formatter(() => new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 }));
 
-// Format a number. Integers below 10,000 need no formatter: all languages here write them alike. Small numbers keep two
-// digits.
+// Format a number. Integers below 10,000 need no formatter, because their format is the same in all supported
+// languages. Small numbers keep two digits.
 export function number(value, digits = 1) {
 	if (Number.isInteger(value) && Math.abs(value) < 10_000) return String(value);
 	return (digits && Math.abs(value) < 0.1 ? SMALL : NUMBERS[digits])(value);
@@ -103,10 +103,10 @@ export function duration(secs) {
 	return secs > 60 && secs % 60 === 0 ? counted(secs / 60, "minute") : counted(secs, "second");
 }
 
-// Minutes after an event; negative numbers are before it.
+// Format an offset in minutes from an event. Negative numbers are before the event.
 export const minutes = (count) => counted(count, "minute", { signDisplay: "always" });
 
-// The times, days, and dates of schedules, which have no zone: `07:30`, `mon`, a month and a day.
+// Format times, days, and dates of schedules, which have no time zone: `07:30`, `mon`, a month and a day.
 const inUtc = (options, moment) => new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" }).format(moment);
 const MONDAY = Date.UTC(2024, 0, 1);
 const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -117,7 +117,7 @@ const ALL = formatterOf(() => new Intl.ListFormat(locale));
 export const listOfAll = (names) => ALL().format(names);
 export const listOf = (names) => new Intl.ListFormat(locale, { type: "disjunction" }).format(names);
 
-// A short form of a moment: the time today, with the weekday this week, otherwise with the date.
+// Format a moment briefly: the time, with the weekday this week, otherwise with the date.
 export function time(moment) {
 	const at = new Date(moment);
 	if (Number.isNaN(Number(at))) return "–";
@@ -127,14 +127,14 @@ export function time(moment) {
 
 const NEAR = formatterOf(() => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }));
 
-// A short form of a moment, with "yesterday" and "tomorrow" in words.
+// Format a moment briefly, with "yesterday" and "tomorrow" in words.
 export function dayTime(moment) {
 	const at = new Date(moment);
 	const days = Math.round((new Date(at).setHours(0, 0, 0, 0) - new Date().setHours(0, 0, 0, 0)) / DAY_MS);
 	return Math.abs(days) === 1 ? `${NEAR().format(days, "day")} ${CLOCK(at)}` : time(at);
 }
 
-// A short form of a moment, with seconds.
+// Format a moment briefly, with seconds.
 export function moment(moment) {
 	const at = new Date(moment);
 	return at.toDateString() === new Date().toDateString() ? SECONDS(at) : `${SHORT(at)} ${SECONDS(at)}`;

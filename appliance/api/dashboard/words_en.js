@@ -1,4 +1,4 @@
-// English texts. A word of the hub that is clear by itself has no entry.
+// English texts. A self-explanatory term of the hub has no entry.
 
 export const words = `
 nav: Main

@@ -1,4 +1,4 @@
-// The text field of the editor: colours, errors in the margin, completion of the home's names, and the state of the
+// The editor's text field, with colours, errors in the margin, completion of the home's names, and the state of the
 // device under the pointer.
 
 import { get, post } from "./api.js";
@@ -34,7 +34,7 @@ const THEME = EditorView.theme({
 	".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
 	".cm-state": { padding: "8px 12px", fontFamily: "system-ui, sans-serif" },
 	".cm-diagnostic": { whiteSpace: "pre-wrap" },
-	// The pictures of the library are data addresses, which the page's policy forbids.
+	// Replace the library's icons, because they are data URLs, which the page's policy forbids.
 	".cm-lint-marker-error": { content: "normal", backgroundColor: "var(--bad)", borderRadius: "50%" },
 	".cm-lint-marker-warning": { content: "normal", backgroundColor: "var(--warn)", clipPath: "polygon(50% 0, 100% 100%, 0 100%)" },
 	".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad)" },
@@ -43,7 +43,8 @@ const THEME = EditorView.theme({
 		border: "1px solid var(--edge)", borderRadius: "8px" },
 });
 
-// Fill this place with a field for the text of a file; `onType` gets each new text, `onFaults` what the margin marks.
+// Fill the element `place` with a field for a file's text. `onType` receives each new text, and `onFaults` the marks
+// in the margin.
 export async function write(place, path, text, { onType, onSave, onFaults }) {
 	const names = get("completions").catch(() => null); // without names there are no completions
 	const root = place.shadowRoot ?? place.attachShadow({ mode: "open" }); // styles of a shadow tree need no permission of the page
@@ -75,7 +76,7 @@ export async function write(place, path, text, { onType, onSave, onFaults }) {
 	});
 }
 
-// Replace a selection of several lines here: the browser would join them with inline styles, which the page's policy
+// Replace a selection of several lines. The browser would join the lines with inline styles, which the page's policy
 // forbids.
 function replaceLines(event, view) {
 	const { from, to } = view.state.selection.main;
@@ -85,7 +86,7 @@ function replaceLines(event, view) {
 	return true;
 }
 
-// Return the errors and warnings of the hub; none if the hub does not answer.
+// Return the hub's errors and warnings. Return an empty list if the hub does not answer.
 async function faultsOf(view, path, onFaults) {
 	const { doc } = view.state;
 	const { errors, warnings } = await post("files/check", { path, text: doc.toString() }).catch(() => ({ errors: [], warnings: [] }));

@@ -1,4 +1,4 @@
-"""The common parts of all conditions: the comparison, and its sentences."""
+"""The common parts of all conditions: the comparison, and the sentences that describe it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from appliance.tables.fields import Table
 
 
 class ConditionResult(Struct, frozen=True, kw_only=True):
-    """The result of a condition. `reason` has the compared values. `reason` is empty if the condition holds.
-
-    `branch` is the path to the deciding condition within a combination, such as `1.2`.
-    """
+    """The result of a condition. `reason` contains the compared values, and is empty if the condition holds. `branch`
+    is the path to the deciding condition within a combination, such as `1.2`."""
 
     holds: bool
     reason: str = ""
@@ -31,11 +29,10 @@ def refused(reason: str, branch: str = "") -> ConditionResult:
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """A comparison: A comparison, as facts for its sentences: the thing `name` has the value `value` and must be
-    `needs`.
+    """A comparison: A comparison, and the sentences that describe it.
 
-    `sentence` replaces name and value, for example if the device is missing. Without `needs`, the sentence is
-    complete.
+    `name` is the compared attribute or time, `value` is its value, and `needs` is the required value. `sentence`
+    replaces name and value, for example if the device is missing. Without `needs`, the sentence is complete.
     """
 
     holds: bool
@@ -48,17 +45,17 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def past(self) -> str:
-        """The past form: `brightness was 20`, `variable 'mode' was 'home'`."""
+        """The sentence in the past tense: `brightness was 20`, `variable 'mode' was 'home'`."""
         return self.sentence or f"{self.name if not self.kind else f'{self.kind} {self.name!r}'} was {self.value}"
 
     @property
     def refusal(self) -> str:
-        """Return why the condition did not hold: `brightness was 20, needs above 50`."""
+        """Return the reason why the condition did not hold: `brightness was 20, needs above 50`."""
         return f"{self.past}, needs {self.needs}" if self.needs else self.past
 
     @property
     def present(self) -> str:
-        """The present form: `brightness of 'desk:light:0' = 20`."""
+        """The sentence in the present tense: `brightness of 'desk:light:0' = 20`."""
         return self.sentence or f"{self.name}{f' of {self.device_id!r}' if self.device_id else ''} = {self.value}"
 
 
@@ -74,14 +71,15 @@ class Condition(Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare the condition with the present home. `instant` is None while the clock is not trusted."""
+        """Compare the condition with the present state of the home. `instant` is None while the clock is not
+        trusted."""
         raise NotImplementedError
 
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Return whether the condition holds, and why not."""
+        """Return whether the condition holds. If not, the result contains the reason."""
         fact = self.look(home, instant)
         return HOLDS if fact.holds else refused(fact.refusal)
 
     def names(self) -> list[NamedThing]:
-        """Return the things of the home that the condition names, except those in its inner conditions."""
+        """Return the devices, rooms, and variables that the condition names, without those in nested conditions."""
         return []

@@ -1,4 +1,4 @@
-"""The kinds of conditions, by `type`, and the result of combined conditions."""
+"""The table of all kinds of conditions, and the combinations `all`, `any`, and `none`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_CONDITION_DEPTH = 8
 
 
 class Combination(Condition, frozen=True, kw_only=True):
-    """A combination: all, any or none (`type`) of the conditions must hold."""
+    """A combination: all, any, or none of the conditions must hold, as `type` states."""
 
     conditions: tuple[Condition, ...]
 
@@ -67,7 +67,7 @@ def _parse(table: Table, locale: Locale, depth: int) -> Condition | None:
 
 
 def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    """Yield the conditions, and those nested inside them."""
+    """Yield the conditions, including nested conditions."""
     for condition in conditions:
         yield condition
         if isinstance(condition, Combination):
@@ -75,7 +75,7 @@ def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 
 class Demand(Enum):
-    """The result that a combination requires of a nested condition."""
+    """The result that a combination requires from a nested condition."""
 
     MUST = "must be"
     MUST_NOT = "must not be"
@@ -89,7 +89,7 @@ def explain(
     prefix: str = "",
     demand: Demand = Demand.MUST,
 ) -> Iterator[str]:
-    """Yield a sentence for each condition and nested condition: whether it holds or blocks now.
+    """Yield a sentence for each condition, including nested conditions: the condition holds or blocks now.
 
     `instant` is None while the clock is not trusted.
     """
@@ -124,8 +124,8 @@ def _needs(fact: Fact, demand: Demand) -> str:
 
 
 def check_all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether all conditions hold. Otherwise, `branch` is the number of the first that does not hold:
-    `condition 2.1: brightness was …`.
+    """Return whether all conditions hold. Otherwise, `branch` is the number of the first failed condition: `condition
+    2.1: brightness was …`.
 
     `instant` is None while the clock is not trusted.
     """

@@ -69,7 +69,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
     def _look_at_time(self, home: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
-        """Compare how long the attribute has matched. The duration is unknown while the clock is not trusted."""
+        """Compare the duration of the attribute's match. The duration is unknown while the clock is not trusted."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return Fact(holds=False, sentence=UNTRUSTED, needs=needs)
@@ -82,12 +82,12 @@ class DeviceState(Condition, frozen=True, kw_only=True):
 
     @property
     def comparison(self) -> Comparison:
-        """The comparison that must hold for `for_secs`."""
+        """The comparison that must hold for `for_secs` seconds."""
         return Comparison(self.attribute, self.matcher)
 
 
 class PlaceState(Condition, frozen=True, kw_only=True):
-    """A room or group has from `min_devices` to `max_devices` devices. None means no limit."""
+    """A room or group contains from `min_devices` to `max_devices` devices. None means no limit."""
 
     type: str = "room_state"
     place_id: str
@@ -107,7 +107,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """`room` or `group`."""
+        """The kind of place: `room` or `group`."""
         return self.type.removesuffix("_state")
 
     def names(self) -> list[NamedThing]:
@@ -155,7 +155,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
 
 
 def _demand_comparison(table: Table) -> None:
-    """Add a fault if the condition compares nothing."""
+    """Add a fault if the condition has no comparison."""
     if not any(map(table.has, ("equals", "above", "below"))):
         table.fault("equals", "is missing; give equals, above or below, or nothing is compared")
 

@@ -18,8 +18,8 @@ from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 
 _DAYS_BEFORE, _DAYS_AFTER = 3, 2
-"""The days around today in which the last sunrise or sunset can be: an offset moves an event by at most a day, and a
-clock change can delay it."""
+"""The range of days around today that contains the last sunrise or sunset. An offset moves the event by at most a
+day, and a clock change can delay the event."""
 
 
 class Edge(Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Edge(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, table: Table, end: str) -> Edge | None:
-        """Read the field `after` or `before`, and its offset."""
+        """Read the field `after` or `before`, and the offset."""
         word = table.take(end, one_of(*SunEvent))
         offset = table.take(f"{end}_offset_mins", check.offset)
         if table.has(f"{end}_offset_mins") and not table.has(end):
@@ -50,7 +50,7 @@ _SUNSET = Edge(event=SunEvent.SUNSET)
 
 
 class TimeCondition(Condition, frozen=True, kw_only=True):
-    """A condition that depends only on the time. While the clock is not trusted, the condition does not hold."""
+    """A condition that depends only on the time. The condition does not hold while the clock is not trusted."""
 
     locale: Locale
 
@@ -68,7 +68,7 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def value(self, instant: datetime) -> str:
-        """Return the compared value at the instant."""
+        """Return the time or day that the condition compares at the instant."""
         return self.locale.clock(instant)
 
     def needs(self, instant: datetime) -> str:
@@ -153,9 +153,9 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
 
 
 class SunCondition(TimeCondition, frozen=True, kw_only=True):
-    """The time is from `after` until `before`, each sunrise or sunset. A missing edge is the opposite event of the
-    sun. A polar night is after sunset and before sunrise; a polar day is the reverse. The home must have coordinates.
-    """
+    """The time is from `after` until `before`; each is a sunrise or sunset. A missing edge is the opposite event of
+    the given edge. A polar night is treated as after sunset and before sunrise, and a polar day as after sunrise and
+    before sunset. The home must have coordinates."""
 
     type: str = "sun_position"
     after: Edge | None = None
@@ -183,8 +183,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return any((start or instant) <= instant and (end is None or instant < end) for start, end in starts_and_ends)
 
     def find_empty(self) -> str | None:
-        """Return a warning if the condition never holds on some day of a year, because of the offset of its only
-        edge. Otherwise return None. The checked days include the longest and the shortest."""
+        """Return a warning if the offset of the only edge prevents the condition for a whole day of the year.
+        Otherwise return None. The checked days include the longest and the shortest day."""
         edge = self.before or self.after
         if edge is None or not edge.offset_mins or (self.after is not None and self.before is not None):
             return None
@@ -213,7 +213,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return " and ".join(f"{word} {edge}" for word, edge in ends if edge is not None)
 
     def _windows(self, days: Iterable[date]) -> Iterator[tuple[datetime | None, datetime | None]]:
-        """Yield the periods near these days in which a condition with one edge holds. None means an open end."""
+        """For a condition with one edge, yield the periods near these days in which the condition holds. None means
+        an open end."""
         first = self.after.event if self.after is not None else (self.before or _SUNSET).event.opposite
         sun_days = [sun_day(self.locale, day) for day in days]
         found = [(due, event) for day in sun_days for event in SunEvent if (due := day.instant_of(event)) is not None]
@@ -243,8 +244,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return sun_day(self.locale, self.locale.local(instant).date())
 
     def _clock(self, edge: Edge, instant: datetime) -> str:
-        """Return the time of the edge for a sentence: today's time, or for the only edge, its next start or last
-        end."""
+        """Return the edge's time for a sentence. With two edges, this is today's time; with one edge, it is the next
+        start or the last end."""
         due = edge.instant_on(self._today(instant))
         if self.after is None or self.before is None:
             windows = list(self._windows(self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)))
@@ -264,7 +265,7 @@ def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:
 
 
 def _clock_on(due: datetime, instant: datetime, locale: Locale) -> str:
-    """Return the local time, and the day unless it is today."""
+    """Return the local time. Add the day if it is not today."""
     day, today = locale.local(due).date(), locale.local(instant).date()
     names = {0: "", 1: " tomorrow", -1: " yesterday"}
     return locale.clock(due) + names.get((day - today).days, f" on {day:%m-%d}")

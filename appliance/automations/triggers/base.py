@@ -19,13 +19,13 @@ from appliance.tables.fields import Table
 
 class Match(Struct, frozen=True, kw_only=True):
     """A trigger's match, with the event table for Lua. `began_in_stop` is true if the hub found the change at its
-    start. The change then happened while the hub was off, or earlier."""
+    start, because the change then happened at an unknown time before the start."""
 
     event: Mapping[str, Value]
     began_in_stop: bool = False
 
     def dated(self, home: Environment) -> Match:
-        """Return the match with its maximum delay in seconds, if the change happened during the last stop."""
+        """If the change happened during the last stop, return the match with its maximum delay in seconds."""
         if not self.began_in_stop:
             return self
         return Match(event={**self.event, "late_secs": home.secs_since_stop()})
@@ -44,11 +44,11 @@ class Trigger(Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def names(self) -> list[NamedThing]:
-        """Return the things of the home that the trigger names."""
+        """Return the devices, rooms, and other subjects that the trigger names."""
         return []
 
     def subjects(self) -> list[Subject]:
-        """Return the subjects of the events that the trigger may match. By default, these are the names."""
+        """Return the subjects of the events that the trigger may match. The default is the subjects in `names`."""
         return [each.subject for each in self.names() if each.owner is None]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
@@ -65,8 +65,8 @@ class EventTrigger(Trigger, frozen=True, kw_only=True):
 
 
 class TimedTrigger(Trigger, frozen=True, kw_only=True):
-    """A trigger that becomes due at a time. All kinds except intervals follow the calendar. A trigger that `is_daily`
-    occurs at most once per day."""
+    """A trigger that is due at certain times. All kinds except intervals follow the calendar. With `is_daily`, the
+    trigger is due at most once per day."""
 
     is_daily: ClassVar[bool] = False
 
@@ -75,7 +75,7 @@ class TimedTrigger(Trigger, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def event_at(self, due: datetime) -> dict[str, Value]:
-        """Return the event table of this due time."""
+        """Return the event table for this due time."""
         return {"type": self.type, "scheduled_at": timestamp(due)}
 
     def describe(self, home: Environment, instant: datetime | None) -> str:

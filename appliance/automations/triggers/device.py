@@ -26,14 +26,14 @@ _NEED_ATTRIBUTE = ("equals", "above", "below", "debounce_secs", "duration_secs",
 MAX_LISTED_EVENTS = 10
 
 ANY_DEVICE: Subject = ("home", "")
-"""The owner of an attribute if the trigger is for every device."""
+"""The owner of an attribute in a trigger for all devices."""
 
 _DEVICE_FIELDS = ("device_id", "room_id", "group_id")
 
 
 class Devices(Struct, frozen=True, kw_only=True):
-    """The devices of a trigger: by id, or the present devices of a room or a group. Without ids, room, and group, all
-    devices."""
+    """A trigger's devices: given by id, or all present devices of a room or group. Without ids, room, and group, the
+    trigger is for all devices."""
 
     ids: tuple[str, ...] = ()
     room_id: str | None = None
@@ -42,7 +42,7 @@ class Devices(Struct, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, table: Table, *, may_be_any: bool = False) -> Devices | None:
         """Read `device_id` (a text or a list), `room_id`, or `group_id`. Return None if the fields have faults. With
-        `may_be_any`, all three may be missing."""
+        `may_be_any`, all three fields may be missing."""
         ids = table.take("device_id", check.texts)
         room_id, group_id = table.take("room_id", check.text), table.take("group_id", check.text)
         stated = [name for name in _DEVICE_FIELDS if table.has(name)]
@@ -76,7 +76,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         return " or ".join(f"'{id_}'" for id_ in self.ids)
 
     def describe_each(self, home: Environment, describe: Callable[[Device], str]) -> str:
-        """Return a sentence for each device of `device_id`, each after a semicolon. Empty sentences are omitted."""
+        """Join a sentence for each device in `device_id` by semicolons. Omit empty sentences."""
         sentences = []
         for device_id in self.ids:
             whose = "it" if len(self.ids) == 1 else f"'{device_id}'"
@@ -106,14 +106,12 @@ class Devices(Struct, frozen=True, kw_only=True):
 class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     """An attribute of a device begins to match. Without `attribute`, any attribute changes.
 
-    With a wait, `match` only begins the wait: `follow` returns the pending match after every further event of the
-    device, and `resolve` returns the match to fire at the end. `debounce_secs`: the value must stay unchanged for
-    this time; `duration_secs`: it must match for this time. `match` compares the ids of `devices`; the index looks up
-    a room or a group.
-
-    The previous value is the last value that can be compared, even if a gap, an outage, or a restart is between. With
-    `at_start`, the trigger also matches a change between the stored value and the first observation after a start,
-    and the first value ever.
+    With a wait, `match` only begins the wait. During the wait, `follow` returns the pending match after every further
+    event of the device. At the end, `resolve` returns the match to fire. `debounce_secs` is the time for which the
+    value must not change, and `duration_secs` the time for which the value must match. `match` only checks the ids in
+    `devices`; the index checks rooms and groups. The previous value is the last value that can be compared, even
+    before a gap, an outage, or a restart. With `at_start`, the trigger also matches the first value ever, and a
+    change between the stored value and the first observation after a start.
     """
 
     type: str = "device_state_change"
@@ -189,12 +187,12 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
     @property
     def wait_secs(self) -> float | None:
-        """The seconds to wait before the trigger fires. None without a wait."""
+        """The seconds to wait before the trigger fires, or None."""
         return self.duration_secs if self.debounce_secs is None else self.debounce_secs
 
     def match(self, event: Event) -> Match | None:
         """Return the match if the event is a change to a matching value. A first value or a baseline matches only for
-        alarms and with `at_start`."""
+        alarms or with `at_start`."""
         if not isinstance(event, DeviceStateChanged):
             return None
         device, before, name = event.device, event.previous, self.attribute
@@ -233,7 +231,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return Match(event=self._table(event.device, previous)) if is_new else pending
 
     def resume(self, pending: Match, device: Device) -> Match | None:
-        """Return the pending match of a wait from before a stop, given the first observation after it.
+        """Return the pending match for a wait from before a stop, given the first observation after the stop.
 
         As in `follow`, the same object continues the wait, a different object restarts the wait, and None ends the
         wait.
@@ -258,7 +256,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return self.debounce_secs is not None or self.matcher.is_any
 
     def _last_value(self, device: Device) -> Value:
-        """Return the newest value that can be compared, even if it is from before a gap."""
+        """Return the newest value that can be compared, even from before a gap."""
         return self.matcher.last_usable(device.known(self.attribute or ""))
 
     def _table(self, device: Device, previous: Value = None) -> dict[str, Value]:
@@ -273,7 +271,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
     """A device sends an event, such as the press of a button. Without `event`, every event matches.
 
-    `match` compares the ids of `devices`; the index looks up a room or a group.
+    `match` only checks the ids in `devices`; the index checks rooms and groups.
     """
 
     type: str = "device_event"

@@ -1,4 +1,4 @@
-"""Triggers of other events: variables, timers, hooks, adapters, errors."""
+"""Triggers for events of variables, timers, hooks, and adapters, and for errors."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
 
 class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
     """A variable changes to a matching value. Without `equals`, `above`, and `below`, every change and the removal
-    match. With one of these fields, the previous value is the last value that can be compared, even after a removal,
-    and a variable's first value does not match."""
+    match. With one of these fields, the trigger compares with the last comparable value, even after a removal, and a
+    variable's first value does not match."""
 
     type: str = "variable_change"
     name: str
@@ -139,7 +139,7 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
-    """Someone calls a hook."""
+    """A client calls a hook."""
 
     type: str = "webhook"
     hook: str
@@ -156,7 +156,7 @@ class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
         return f"waits for a call of the hook '{self.hook}'"
 
     def match(self, event: Event) -> Match | None:
-        """Return the match. Without a body, the event has no `data`."""
+        """Match each call. Without a body, the event has no `data`."""
         if not isinstance(event, events.HookCalled) or event.hook != self.hook:
             return None
         data = {} if event.data is None else {"data": event.data}
@@ -179,4 +179,4 @@ SUBJECTS: Mapping[type[Event], Callable[[Any], Subject]] = {
     events.AdapterStarted: lambda event: ("adapter", ""),
     events.SystemErrorReported: lambda event: ("error", ""),
 }
-"""The subject of each event that does not belong to a device."""
+"""The subject of each event without a device."""

@@ -1,4 +1,4 @@
-"""Triggers of time: a time of day, sunrise or sunset, a date, a cron expression, or an interval."""
+"""Time triggers: a time of day, sunrise or sunset, a date, a cron expression, or an interval."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _SECOND, _HALF_YEAR = timedelta(seconds=1), timedelta(days=183)
 
 
 class WallClock(TimedTrigger, frozen=True, kw_only=True):
-    """Once per local day at this time. `weekdays` limits the days; 0 is Monday, and empty means every day."""
+    """The trigger is due once per local day at this time. `weekdays` limits the days: 0 is Monday, and an empty set
+    means every day."""
 
     type: str = "wall_clock"
     is_daily: ClassVar[bool] = True
@@ -69,9 +70,9 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
 
 
 class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """Whenever the expression matches: in the home's local time with a `locale`, otherwise in UTC. If the local time
-    skips the matching time, the trigger is due at the first instant after the gap. At a repeated time, the trigger is
-    due once, or twice if the hour field has `*` or a step."""
+    """The trigger is due whenever the expression matches: in the home's local time with a `locale`, otherwise in UTC.
+    If the local time skips the matching time, the trigger is due at the first instant after the gap. A repeated time
+    fires once, or twice if the hour field contains `*` or a step."""
 
     type: str = "cron"
     cron: Cron
@@ -109,7 +110,7 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
         return self._next_shown(self.locale.local(back).replace(tzinfo=None) - timedelta(seconds=1), back - _SECOND)
 
     def _next_shown(self, since: datetime, instant: datetime) -> datetime | None:
-        """Return the first instant after `instant` that matches in local time after `since`."""
+        """Return the first instant after `instant` whose local time matches and is later than `since`."""
         assert self.locale is not None
         zone = self.locale.timezone
         while (shown := self.cron.next_shown(since)) is not None:
@@ -131,8 +132,9 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """At sunrise or sunset (`type`), moved by `offset_mins`; negative is earlier. A day without the event is skipped.
-    `weekdays` is about the local date of the sun's event, without the offset. Empty means every day."""
+    """The trigger is due at sunrise or sunset (`type`), moved by `offset_mins`; a negative offset is earlier. A day
+    without the event is skipped. `weekdays` applies to the local date of the sunrise or sunset without the offset. An
+    empty set means every day."""
 
     is_daily: ClassVar[bool] = True
     offset_mins: int = 0
@@ -149,7 +151,8 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
         return cls(type=kind, offset_mins=offset_mins, weekdays=weekdays, locale=locale)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first due time after the instant, in UTC. Return None if there is none within a year."""
+        """Return the first due time after the instant, in UTC. Return None if the trigger is not due within a
+        year."""
         sun_event = SunEvent(self.type)
         offset = timedelta(minutes=self.offset_mins)
         due = next_event(sun_event, self.locale, instant, offset=offset)
@@ -167,7 +170,7 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """On a date at this local time: every year, or once if `year` is given."""
+    """The trigger is due on a date at this local time: every year, or once if `year` is given."""
 
     type: str = "date"
     is_daily: ClassVar[bool] = True
@@ -193,7 +196,7 @@ class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
         for year in years:
             try:
                 day = date(year, self.month, self.day)
-            except ValueError:  # 29 February of another year
+            except ValueError:  # 29 February in a common year
                 continue
             due = instant_of(day, self.at, self.locale.timezone)
             if due is not None and due > instant:
@@ -229,7 +232,8 @@ class Interval(TimedTrigger, frozen=True, kw_only=True):
         return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:
-        """Return the first due time after the instant, counted from `since`. By default, count from the instant."""
+        """Return the first due time after the instant, in intervals from `since`. The default of `since` is the
+        instant."""
         every = timedelta(seconds=self.every_secs)
         if since is None or since > instant:
             return (since or instant) + every

@@ -31,11 +31,11 @@ RAISING = ("ctx:invoke(", "ctx:run_scene(", "require(")
 """Lua calls that raise an error if they fail."""
 
 COMPARED = frozenset({"device_state_change", "variable_change"})
-"""Types of triggers whose state Lua can wait for."""
+"""Types of triggers for which Lua can wait by comparing a state."""
 
 
 class Actions:
-    """Writes the Lua statements of one automation. `problems` are the reasons for untranslated parts."""
+    """Writes the Lua statements of an automation. `problems` contains the reasons for untranslated parts."""
 
     def __init__(
         self,
@@ -46,7 +46,8 @@ class Actions:
         fields: Mapping[str, str] | None = None,
         depth: int = 2,
     ) -> None:
-        """With `fields` (Lua by name), write for a scene or function, otherwise for an automation."""
+        """With `fields`, a mapping of field names to Lua code, write a scene or function. Otherwise, write an
+        automation."""
         self.statements = Statements(entities, trigger_entities, fields or {}, has_event=fields is None, depth=depth)
         self._entities = entities
         self.services = Services(self.statements)
@@ -73,7 +74,7 @@ class Actions:
                 self._known[str(key)] = value
 
     def define_by_trigger(self, variables: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write the variables of each trigger, by trigger id."""
+        """Write the variables of each trigger as Lua locals that depend on the trigger's id."""
         for key in dict.fromkeys(str(key) for own in variables.values() for key in own):
             local = name(key)
             self.lines.add(f"local {local}")
@@ -126,7 +127,8 @@ class Actions:
                 self._without_wait(action)
 
     def _protect(self, start: int) -> None:
-        """Continue the run after an error in the lines from `start` on. Device commands raise no errors."""
+        """Wrap the lines from `start` on, so that the run continues after an error. Device commands need no wrapper,
+        because they raise no errors."""
         lines = self.lines.lines[start:]
         if any(call in line for line in lines for call in RAISING) and not any("local " in line for line in lines):
             self.lines.lines[start:] = [
@@ -163,7 +165,8 @@ class Actions:
         self.lines.close()
 
     def _test(self, value: Any) -> str:
-        """Return the Lua expression of conditions. If one cannot be translated, write a comment and return false."""
+        """Return the Lua expression for conditions. If a condition cannot be translated, write a comment and return
+        `false`."""
         try:
             return conditions.in_lua(value, self.statements.scope)
         except NotTranslated as reason:
@@ -235,7 +238,7 @@ class Actions:
         self.statements.names, self._loops = names, self._loops - 1
 
     def _is_unrolled(self, repeat: Mapping[str, Any]) -> bool:
-        """Return whether the items contain targets. Actions on them are written once per item."""
+        """Return whether the repeated items contain targets. Actions on targets are written once per item."""
         items = repeat["for_each"]
         return (
             isinstance(items, list)
@@ -307,7 +310,7 @@ class Actions:
             self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {self._timeout(action)})", action)
 
     def _wait_for_trigger(self, action: Mapping[str, Any]) -> None:
-        """Wait for the first of several triggers. A state that is already true ends the wait."""
+        """Wait for the first of several triggers. A state that already matches ends the wait."""
         found = [
             (test, duration(each)) for each in as_list(action["wait_for_trigger"]) for test in self._awaited(each)
         ]
@@ -323,7 +326,7 @@ class Actions:
         self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {timeout}{more})", action)
 
     def _awaited(self, trigger: Any) -> list[Comparison]:
-        """Return the tests of a trigger. The trigger matches if one of them is true."""
+        """Return Lua tests for a trigger. The trigger matches if one test is true."""
         if not isinstance(trigger, Mapping):
             raise NotTranslated("it is not a mapping")
         check_part(trigger)
@@ -353,7 +356,7 @@ class Actions:
         self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(wanted)})", action)
 
     def _without_wait(self, action: Mapping[str, Any]) -> None:
-        """Wait for the timeout of an untranslated wait. Without a timeout, end the run."""
+        """Write a wait for the timeout of an untranslated wait. Without a timeout, end the run."""
         try:
             self._delay({"delay": action["timeout"]})
         except (KeyError, NotTranslated):

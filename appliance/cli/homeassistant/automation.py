@@ -1,4 +1,4 @@
-"""Translates one automation of Home Assistant to a Lua file; contains the common parts of all translated files."""
+"""Translates an automation of Home Assistant to a Lua file, and contains the common parts of all translated files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MARK = "-- Imported from Home Assistant: "
 
 
 class LuaFile(Struct, frozen=True, kw_only=True):
-    """A translated automation, script, or scene. `problems` are the reasons for untranslated parts.
+    """A translated automation, script, or scene. `problems` contains the reasons for untranslated parts.
 
     `folder` is relative to the configuration folder.
     """
@@ -40,9 +40,8 @@ class LuaFile(Struct, frozen=True, kw_only=True):
 
 
 def translate(definition: Any, place: str, entities: Entities, taken: set[str]) -> LuaFile:
-    """Translate one automation. Comments name it by `place`. Add its id to `taken`, the ids in use. Raise
-    `NotTranslated` if the definition is not an automation.
-    """
+    """Translate an automation. Comments in the file contain `place`, the automation's origin. Add the new id to
+    `taken`, the ids in use. Raise `NotTranslated` if the definition is not an automation."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
     if "use_blueprint" in definition:
@@ -69,7 +68,7 @@ def translate(definition: Any, place: str, entities: Entities, taken: set[str]) 
 
 
 def translate_times(entities: Entities, taken: set[str]) -> LuaFile:
-    """Return the automation that starts the timers of other automations, even of disabled ones."""
+    """Return an automation that starts the timers of all other automations, including disabled automations."""
     id_, title = free_id("helper_times", taken), TIMES
     body = [
         f"    ha.start_timer(ctx, {literal(timer)}, {templates.value_in_lua(helper)}, {offset})"
@@ -101,7 +100,7 @@ def translate_times(entities: Entities, taken: set[str]) -> LuaFile:
 
 
 def free_id(title: str, taken: set[str]) -> str:
-    """Make an unused id from the title, and add it to `taken`."""
+    """Create an unused id from the title, and add the id to `taken`."""
     base = object_id(title)[:MAX_ID_CHARS].strip("_") or "automation"
     numbers = iter(range(2, len(taken) + 3))
     id_ = base
@@ -117,7 +116,7 @@ def _triggers(definition: Mapping[str, Any], entities: Entities, notes: list[str
     for number, each in enumerate(as_list(definition.get("triggers", definition.get("trigger"))), 1):
         try:
             made = triggers.translate(each, entities)
-            # without an id, the index is the id
+            # Home Assistant uses the index if a trigger has no id
             found += [
                 structs.replace(row, id=str(number - 1)) if is_asked and row.id is None else row for row in made
             ]
@@ -169,7 +168,7 @@ def _unique(found: list[Trigger], actions: Actions) -> list[Trigger]:
 
 
 def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str]) -> list[Mapping[str, Any]]:
-    """Return the conditions that Lares can declare. Write the other ones as Lua tests."""
+    """Return the conditions that a Lares definition can declare. Write all other conditions as Lua tests."""
     declared: list[Mapping[str, Any]] = []
     for number, each in enumerate(as_list(definition.get("conditions", definition.get("condition"))), 1):
         try:

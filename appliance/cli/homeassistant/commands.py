@@ -25,7 +25,7 @@ COLORS: Mapping[str, tuple[int, int, int]] = {
 }  # fmt: skip
 
 Command = tuple[str, str, Any]
-"""Capability, action, and value. The command omits a value of None."""
+"""Capability, action, and value. None means that the command has no value."""
 
 SIMPLE: Mapping[str, Mapping[str, Command]] = {
     "lock": {"lock": ("lock", "lock", None), "unlock": ("lock", "unlock", None), "open": ("lock", "unlock", None)},
@@ -40,7 +40,7 @@ SIMPLE: Mapping[str, Mapping[str, Command]] = {
     },
     "climate": {"turn_off": ("hvac_mode", "set", "off"), "turn_on": ("hvac_mode", "set", "heat")},
 }
-"""Commands for services without data, by domain and service."""
+"""Commands for services that take no data, by domain and service."""
 
 POWER = {"turn_on": "on", "turn_off": "off", "toggle": "toggle"}
 SWITCHED = frozenset({"light", "switch", "fan", "media_player"})
@@ -58,7 +58,7 @@ SETTERS: Mapping[str, Mapping[str, str]] = {
     "media_player": {"source": "media_source", "is_volume_muted": "muted"},
     "cover": {"position": "cover_position", "tilt_position": "cover_tilt"},
 }
-"""Capabilities by domain and field of a service."""
+"""Capabilities that a service's field sets, by domain and field."""
 
 FIELDS = frozenset(
     {
@@ -67,7 +67,7 @@ FIELDS = frozenset(
         *("temperature", "volume_level", "option", "code", *(field for each in SETTERS.values() for field in each)),
     }
 )
-"""Translated fields of device services."""
+"""The fields of device services that the import translates."""
 
 CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
     "button": {"press": ("press", None)},
@@ -84,7 +84,7 @@ CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
         "alarm_arm_vacation": ("set", Raw('"armed_vacation"')),
     },
 }
-"""Actions on `custom` attributes: the action, and its value or the field with the value."""
+"""Actions on `custom` attributes, each with a value or the name of the field with the value."""
 
 
 def commands_of(
@@ -111,7 +111,7 @@ def commands_of(
 
 
 def _by_verb(target: Target, domain: str, verb: str, data: Mapping[str, Any], scope: Scope) -> list[Command]:
-    """Return the commands of the service without those of its optional fields."""
+    """Return the commands of the service itself, without the commands of its optional fields."""
     if command := SIMPLE.get(domain, {}).get(verb):
         return [command]
     if verb in POWER and domain in SWITCHED:
@@ -191,7 +191,7 @@ def _scaled(value: Any, factor: float, scope: Scope) -> Any:
 
 
 def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:
-    """Return the service and the data that set an entity to a state of a scene. Raises `NotTranslated`."""
+    """Return a service with data that sets an entity to a scene's state. Raises `NotTranslated`."""
     row = dict(state) if isinstance(state, Mapping) else {"state": state}
     domain, shown = entity_id.partition(".")[0], row.pop("state", None)
     word = ("on" if shown else "off") if isinstance(shown, bool) else str(shown)

@@ -20,20 +20,21 @@ from appliance.cli.homeassistant.times import duration, seconds, time_of_day, we
 
 
 class Declared(Struct, frozen=True):
-    """A condition that Lares can declare. `lua` is the equivalent Lua expression, or None if there is none."""
+    """A condition that a Lares definition can declare. `lua` is the equivalent Lua expression, if any."""
 
     table: Mapping[str, Any]
     lua: str | None
 
 
 class Computed(Struct, frozen=True):
-    """A condition that only Lua can compute."""
+    """A condition that only Lua code can check."""
 
     lua: str
 
 
 def translate_list(value: Any, scope: Scope) -> list[Declared | Computed]:
-    """Translate conditions that must all be true. Raise `NotTranslated` if one of them cannot be translated."""
+    """Translate a list of conditions that must all be true. Raise `NotTranslated` if one condition cannot be
+    translated."""
     return [translate(each, scope) for each in as_list(value)]
 
 
@@ -79,7 +80,7 @@ def check_part(value: Mapping[str, Any]) -> None:
 
 
 def in_lua(value: Any, scope: Scope) -> str:
-    """Return the Lua expression of conditions that must all be true. Raises `NotTranslated`."""
+    """Return a Lua expression for conditions that must all be true. Raises `NotTranslated`."""
     made = []
     for each in translate_list(value, scope):
         if each.lua is None:
@@ -174,7 +175,7 @@ def _of_group(entity_id: str, state: Any, for_secs: float, scope: Scope) -> Decl
 
 
 def _scheduled(blocks: Sequence[tuple[str, str, str]], state: Any) -> Declared:
-    """Translate a schedule's state, which is on within its blocks."""
+    """Translate a schedule's state. A schedule is on during its blocks."""
     rows = []
     for day, start, end in blocks:
         at, until = time_of_day(start), time_of_day("00:00:00" if end.startswith("24") else end)
@@ -193,7 +194,7 @@ def _scheduled(blocks: Sequence[tuple[str, str, str]], state: Any) -> Declared:
 
 
 def _of_sun(value: Mapping[str, Any], scope: Scope) -> Declared:
-    """Translate the sun's state, above or below the horizon."""
+    """Translate the state of `sun.sun`: above or below the horizon."""
     edges = {"above_horizon": ("sunrise", "sunset"), "below_horizon": ("sunset", "sunrise")}.get(
         str(value.get("state"))
     )
@@ -228,8 +229,8 @@ def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared | Compute
 
 
 def _computed_number(value: Mapping[str, Any], ids: Sequence[str], scope: Scope) -> Computed:
-    """Translate a numeric state with a computed value, with limits from other entities, or of the height of the
-    sun."""
+    """Translate a numeric condition with a computed value, with limits from other entities, or about the sun's
+    elevation."""
     tests = []
     for entity_id in ids:
         shown = templates.number_of(scope, entity_id, value.get("attribute"))
@@ -267,7 +268,7 @@ def _time(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
 
 
 class _Edge(Struct, frozen=True):
-    """The start or end of a time window. `time` is None if only Lua can compute it."""
+    """The start or end of a time window. `time` is None if only Lua can compute the time."""
 
     lua: str
     time: str | None = None
@@ -283,8 +284,8 @@ def _edge(value: Any, scope: Scope) -> _Edge:
 
 
 def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
-    """Translate sun times. In Home Assistant, a single edge divides the local day. In Lares, the condition is true
-    until the other edge."""
+    """Translate a condition on sunrise and sunset. In Home Assistant, a condition with a single edge begins or ends
+    at midnight. In Lares, the opposite event of the sun is the other edge."""
     edges = {word: value[word] for word in ("after", "before") if value.get(word) is not None}
     offsets = {f"{word}_offset_mins": _minutes(value.get(f"{word}_offset")) for word in edges}
     offsets = {word: each for word, each in offsets.items() if each}
@@ -319,7 +320,7 @@ def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
 
 
 def _sun_in_lua(edges: Mapping[str, Any], offsets: Mapping[str, int], scope: Scope) -> str | None:
-    """Return the condition on the height of the sun. Return None without coordinates."""
+    """Return a Lua condition on the sun's elevation. Return None without coordinates."""
     if not scope.entities.installation.locale.keys() >= {"latitude", "longitude"}:
         return None
     tests = []
@@ -354,7 +355,7 @@ def _trigger(value: Mapping[str, Any], scope: Scope) -> Computed:
 
 
 def _by_name(meaning: named.Named, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
-    """Translate a condition that names a state of its target, such as `light.is_on`."""
+    """Translate a condition whose name contains the target's state, such as `light.is_on`."""
     options, entities = named.options_of(value), scope.entities
     for_secs = duration(options)
     made: list[Declared | Computed] = []

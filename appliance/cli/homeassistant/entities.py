@@ -27,7 +27,7 @@ from appliance.cli.homeassistant.source import (
 from appliance.home.classes import BINARY_SENSORS, COVERS, SENSORS
 
 MAX_GROUPS = 8
-"""Groups within groups."""
+"""Maximum nesting of groups."""
 
 Z2M = "zigbee2mqtt_"
 """The prefix of Zigbee2MQTT's identifiers. Its unique ids are `<address>_<object id>_<base topic>`."""
@@ -36,7 +36,7 @@ CLASSES: Mapping[str, Mapping[str, str]] = {
     "sensor": {name: each.capability for name, each in SENSORS.items()},
     "binary_sensor": {name: each.capability for name, each in BINARY_SENSORS.items()},
 }
-"""Capabilities by domain and class of the entity."""
+"""Capabilities by the entity's domain and class."""
 
 DOMAINS: Mapping[str, str] = {
     **dict.fromkeys(("light", "switch", "fan", "media_player"), "power"),
@@ -51,17 +51,19 @@ NAMED_CLASSES: Mapping[str, frozenset[str]] = {
     "garage_door": frozenset({"garage_door", "garage"}),
     "occupancy": frozenset({"occupancy", "presence"}),
 }
-"""Device classes for triggers and conditions such as `door.opened`."""
+"""Device classes for the first word of triggers and conditions such as `door.opened`."""
 
 COMMANDED = frozenset({"light", "switch", "fan", "media_player", "climate", "lock", "cover"})
-"""If a device has several entities of such a domain, each further entity is a separate device in Lares."""
+"""Domains of controllable entities. If a device has several entities of such a domain, each further entity is a
+separate device in Lares."""
 
 WORDS: Mapping[str, Mapping[str, Any]] = {
     **{each.capability: {"on": each.on, "off": each.off} for each in BINARY_SENSORS.values()},
     "presence": {"home": True, "not_home": False},
     "": {"on": True, "off": False},
 }
-"""Values in Lares by attribute and state. The empty name is for `custom` attributes of binary sensors."""
+"""Values in Lares by attribute and Home Assistant state. The empty attribute name is for `custom` attributes of
+binary sensors."""
 
 ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
     ("light", "brightness"): ("brightness", 100 / 255),
@@ -83,11 +85,11 @@ ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
     ("fan", "percentage"): ("custom.mqtt.percentage", 1),
     ("fan", "preset_mode"): ("preset_mode", 1),
 }
-"""Attributes in Lares with the factor for their numbers, by domain and attribute of the entity."""
+"""Attributes in Lares, with a factor for numbers, by the entity's domain and attribute."""
 
 
 class KnownDevice(Struct, frozen=True, kw_only=True):
-    """A device in the home. An unknown serial number is empty."""
+    """A device that Lares already knows. An unknown serial number is empty."""
 
     id: str
     name: str
@@ -95,7 +97,7 @@ class KnownDevice(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True):
-    """An attribute of a device. `factor` converts Home Assistant's numbers."""
+    """A device's attribute that corresponds to an entity's value. `factor` converts Home Assistant's numbers."""
 
     device_id: str
     attribute: str
@@ -104,14 +106,14 @@ class Target(Struct, frozen=True):
 
 
 class Variable(Struct, frozen=True):
-    """A helper of Home Assistant as a variable."""
+    """A variable that corresponds to a helper of Home Assistant."""
 
     name: str
     domain: str
 
 
 class Comparison(Struct, frozen=True):
-    """A test of one value. `test` is `equals`, `above`, or `below`."""
+    """A comparison of one value. `test` is `equals`, `above`, or `below`."""
 
     target: Target | Variable
     test: str
@@ -119,8 +121,8 @@ class Comparison(Struct, frozen=True):
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """The counterpart of a script: a scene, or a function in the module of this id if the script has fields or a
-    response."""
+    """The counterpart of a script: a scene, or for a script with fields or a response, a function in the module with
+    this id."""
 
     id: str
     fields: tuple[str, ...] = ()
@@ -128,14 +130,14 @@ class Script(Struct, frozen=True, kw_only=True):
 
 
 class NotTranslated(Exception):
-    """A part cannot be translated. The message is the reason."""
+    """A part cannot be translated. The message contains the reason."""
 
 
 class Entities:
-    """Finds the target of each entity. `missing` are unknown entities.
+    """Finds the target of each entity. `missing` contains unknown entities.
 
-    `scripts` and `scenes` are counterparts by object id. `snapshots` are ids of scenes that actions create. `timers`
-    are variable and offset in seconds of each time that an automation waits for.
+    `scripts` and `scenes` contain the counterparts by object id. `snapshots` contains the ids of scenes that actions
+    create. `timers` contains the variable and the offset in seconds of each time that an automation waits for.
     """
 
     def __init__(self, installation: Installation, section: str, known: Mapping[str, KnownDevice]) -> None:
@@ -174,7 +176,7 @@ class Entities:
         return self._by_registry_id.get(name) or self.installation.entities.get(name) or HaEntity(entity_id=name)
 
     def target(self, entity_id: str) -> Target | Variable:
-        """Return the counterpart of the entity's state. Raise `NotTranslated` if it has none."""
+        """Return the counterpart of the entity's state. Raise `NotTranslated` without a counterpart."""
         domain, _, name = entity_id.partition(".")
         if domain in HELPERS:
             return Variable(self.variable(entity_id), domain)
@@ -247,7 +249,7 @@ class Entities:
         return list(dict.fromkeys(found))
 
     def members(self, names: Iterable[str], depth: int = 0) -> Iterator[str]:
-        """Yield the entities. Replace each group by its members."""
+        """Yield the entities, with each group replaced by its members."""
         for name in names:
             entity_id = self.entity(name).entity_id
             if (inside := self.installation.groups.get(entity_id)) and depth < MAX_GROUPS:
@@ -256,7 +258,7 @@ class Entities:
                 yield entity_id
 
     def _within(self, key: str, id_: str) -> Iterator[HaEntity]:
-        """Yield the entities of a device, area, floor, or label. Omit groups, because each member has its own
+        """Yield the entities of a device, area, floor, or label. Omit groups, because each member has a separate
         area."""
         areas, devices = self.installation.areas, self.installation.devices
         for each in self.installation.entities.values():
@@ -282,14 +284,14 @@ class Entities:
         return Target(main, f"custom.mqtt.{self._object_id(entity, device)}", entity.domain)
 
     def variable(self, entity_id: str) -> str:
-        """Return the name of the variable: the object id, and the domain if several helpers have this object id."""
+        """Return the variable's name: the object id, with the domain if several helpers have the same object id."""
         domain, _, name = entity_id.partition(".")
         helpers = {*self.installation.entities, *self.installation.helpers}
         same = Counter(each.partition(".")[2] for each in helpers if each.split(".")[0] in HELPERS)
         return slug(f"{domain}.{name}" if same[name] > 1 else name)[:64]
 
     def _attribute(self, entity: HaEntity) -> str | None:
-        """Return the capability of the entity's state, or None."""
+        """Return the capability for the entity's state, or None."""
         kind = entity.device_class or ""
         if entity.domain == "cover":
             return COVERS.get(kind, "cover_position")

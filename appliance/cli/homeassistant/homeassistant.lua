@@ -1,6 +1,6 @@
 -- Functions for automations that `lares import homeassistant` wrote. Values are those of Lares: numbers without units.
 
--- The place of the home, for the height of the sun.
+-- The home's coordinates, for the sun's elevation.
 local LATITUDE, LONGITUDE = 0, 0
 
 local ha = {}

@@ -38,7 +38,7 @@ KEYWORDS = frozenset(
 
 
 class Raw(str):
-    """A text that is Lua code."""
+    """Lua code, which `literal` does not quote."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ def literal(value: Any) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a text as a Lua string. JSON's escapes are the same as Lua's, except those of control characters."""
+    """Quote a text as a Lua string. JSON and Lua have the same escapes, except for control characters."""
     quoted = json.dumps(text, ensure_ascii=False)
     return re.sub(r"\\\\|\\u([0-9a-f]{4})", lambda found: f"\\u{{{found[1]}}}" if found[1] else found[0], quoted)
 
@@ -98,7 +98,7 @@ def comment(text: str, indent: str = "") -> list[str]:
 
 
 def name(text: str) -> str:
-    """Return a valid Lua name made from a text."""
+    """Convert a text to a valid Lua name."""
     made = re.sub(r"\W", "_", text, flags=re.ASCII) or "value"
     return f"_{made}" if made[0].isdigit() or made in KEYWORDS else made
 
@@ -141,7 +141,7 @@ class Lines:
         return len(self.lines), self._depth
 
     def cut(self, mark: tuple[int, int]) -> None:
-        """Remove the lines and close the blocks after the mark."""
+        """Remove the lines after the mark, and close the blocks that were opened after it."""
         del self.lines[mark[0] :]
         self._depth = mark[1]
 

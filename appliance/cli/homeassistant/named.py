@@ -31,7 +31,7 @@ WITHOUT_COUNTERPART: Mapping[str, str] = {
     "timer": "Lua cannot read a timer: set a variable when you start it",
     "weather": "Lares has no forecasts",
 }
-"""Reasons for untranslated triggers, conditions, and actions, by the first part of the name."""
+"""Reasons why triggers, conditions, and actions cannot be translated, by the first part of the name."""
 
 ACTIONS: Mapping[str, str] = {
     f"{start}_{verb}": verb for verb in ("heating", "cooling", "drying") for start in ("started", "is")
@@ -47,8 +47,8 @@ MEASURED: Mapping[str, tuple[str, str]] = {
         ("climate", "temperature"),
     ),
 }
-"""Domain and attribute of the compared number, by the second part of the name. Both are empty for a sensor's
-state."""
+"""The domain and attribute of the compared number, by the second part of the name. Both are empty if the number is a
+sensor's state."""
 
 CLIMATE = {"temperature": "current_temperature", "humidity": "current_humidity"}
 """Attributes of climate devices by the equivalent sensor class."""
@@ -57,7 +57,7 @@ SHADES = re.compile(r"(?:awning|blind|curtain|shade|shutter)_(opened|closed|is_o
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """The meaning of a name: a state, an attribute value, or, if `is_measured`, a measured number."""
+    """The meaning of a name: a state, an attribute's value, or with `is_measured` a measured number."""
 
     domain: str
     state: str | None = None
@@ -82,13 +82,13 @@ def parse(kind: str) -> Named | None:
 
 
 def options_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options. Older releases of Home Assistant have them next to the name."""
+    """Return the options. In older releases of Home Assistant, the options are next to the name."""
     options = value.get("options")
     return {**value, **options} if isinstance(options, Mapping) else value
 
 
 def entities_of(named: Named, value: Mapping[str, Any], entities: Entities) -> list[str]:
-    """Return the entities that the target names. Raises `NotTranslated`."""
+    """Return the entities in the target. Raises `NotTranslated`."""
     found = entities.targeted(named.domain, value.get("target"))
     if named.is_measured and named.domain == "battery":
         found = [each for each in found if each.startswith("sensor.")]
@@ -111,7 +111,7 @@ def measured(named: Named, entity_id: str, entities: Entities) -> tuple[str, str
 
 
 def ranges(options: Mapping[str, Any], target: Target, entities: Entities) -> list[dict[str, Any]]:
-    """Return the ranges of a threshold. The number must be in one of them. A limit can be an entity id."""
+    """Return the ranges of a threshold. The number must be in one of the ranges. A limit can be an entity id."""
     threshold = options.get("threshold")
     row: Mapping[str, Any] = threshold if isinstance(threshold, Mapping) else {}
     kind = row.get("type")
@@ -140,5 +140,5 @@ def _limit(row: Mapping[str, Any], key: str, target: Target, entities: Entities)
         return round((number - 32) / 1.8, 2)
     if unit == "°C" and not entities.installation.is_metric and isinstance(number, int | float):
         return round(number * 1.8 + 32, 2)
-    # percent of brightness, which the state has as 0 to 255
+    # options are in percent; the state's brightness is 0 to 255
     return number / target.factor if target.attribute == "brightness" and isinstance(number, int | float) else number

@@ -21,9 +21,9 @@ NO_FIELDS = frozenset({"entity_id", "variables"})
 
 
 def prepare(entities: Entities, taken: Mapping[str, set[str]]) -> list[str]:
-    """Give an id to each script and scene, for use in automations. Return the ids of the scenes in order.
+    """Assign an id to each script and scene, so that automations can refer to them. Return the scenes' ids in order.
 
-    `taken` are the ids in use, by folder.
+    `taken` contains the ids in use, by folder.
     """
     installation = entities.installation
     passed = _passed_fields(installation)
@@ -140,7 +140,7 @@ def _title(definition: Mapping[str, Any]) -> str:
 
 
 def _passed_fields(installation: Installation) -> defaultdict[str, set[str]]:
-    """Return the names of fields in all calls of each script."""
+    """Return the names of the fields that calls pass to each script."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for action in _actions(installation):
         domain, _, verb = str(action.get("action") or action.get("service")).partition(".")

@@ -22,7 +22,7 @@ TRIGGER_ENTITY = re.compile(r"\s*\{\{\s*trigger\.(?:entity_id|to_state\.entity_i
 BRIGHTNESS_STEP = 10
 
 MESSAGE_FIELDS = frozenset({"message", "title", "data", "actions", "notification_id"})
-"""Fields of messages that are translated, or that Lares does not need."""
+"""Fields of messages that the import translates or may ignore."""
 
 
 class Services:
@@ -221,7 +221,7 @@ class Services:
                 self._statements.skip({str(entity_id): state}, words_of(reason))
 
     def _script(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
-        """Run a scene, or call the Lua function of a script with fields."""
+        """Write the start of a scene, or the call of a script's Lua function."""
         if verb in ("turn_off", "toggle", "reload"):
             raise NotTranslated(f"the service script.{verb} has no counterpart: use POST /scenes/ID/cancel")
         if verb == "turn_on":

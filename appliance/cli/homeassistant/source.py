@@ -37,7 +37,7 @@ SECTIONS = ("automation", "script", "scene")
 """Keys of the configuration that are translated to Lua."""
 
 INTEGRATIONS = frozenset({"homeassistant", "zone", "person", "group", "timer", "schedule", *HELPERS})
-"""Keys of the configuration that the import needs. Files of other keys may be unreadable."""
+"""Configuration keys that the import needs. Files for other keys may be unreadable."""
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
@@ -222,7 +222,7 @@ def _files(folder: Path, place: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _included(folder: Path, place: str, value: Any, depth: int = 0) -> Any:
-    """Replace each include in the value by the content of its files."""
+    """Replace each include in the value by the content of the included files."""
     if depth > MAX_INCLUDES:
         return None
     if isinstance(value, Tagged) and value.tag.startswith("!include"):
@@ -264,8 +264,8 @@ def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]])
 def _contents(
     folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the content and file of a section: first `automations.yaml` or a similar file of the page, then each key
-    of the configuration."""
+    """Yield the content and file of a section: first the file that Home Assistant's page writes, such as
+    `automations.yaml`, then each key in the configuration."""
     read = {f"{section}s.yaml"}
     for file in read:
         yield file, _included(folder, file, _read_yaml(folder / file))
@@ -294,8 +294,8 @@ def _scripts(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> It
 
 
 def _filled(folder: Path, definition: Any, section: str) -> Any:
-    """Add the blueprint's parts to an automation or script. Return it unchanged if the blueprint's file is
-    missing."""
+    """Add the blueprint's parts to an automation or script. Return the definition unchanged if the blueprint's file
+    is missing."""
     use = _mapping(_mapping(definition).get("use_blueprint"))
     file = folder / "blueprints" / section / str(use.get("path"))
     if not use or not file.resolve().is_relative_to(folder.resolve()):
@@ -312,7 +312,7 @@ def _filled(folder: Path, definition: Any, section: str) -> Any:
 
 
 def _defaults(inputs: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the default of each blueprint input, also of inputs in sections."""
+    """Yield the default of each blueprint input, including inputs in sections."""
     for name, row in _mapping(inputs).items():
         yield from _defaults(_mapping(row).get("input"))
         if "default" in _mapping(row):
@@ -355,7 +355,7 @@ def _persons(folder: Path, configuration: Mapping[str, Any]) -> Iterator[tuple[s
 def _groups(
     folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the members of each group, from the configuration or the page."""
+    """Yield each group's members, from the configuration or from Home Assistant's page."""
     for name, row in _mapping(configuration.get("group")).items():
         yield f"group.{name}", tuple(words(_mapping(row).get("entities", row)))
     entries = {str(row.get("entry_id")): row for row in _rows(folder, "core.config_entries", "entries")}
@@ -368,7 +368,8 @@ def _groups(
 def _named_rows(
     folder: Path, domain: str, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the entity id and the row of each helper in a domain, from the configuration or the page."""
+    """Yield the entity id and the row of each helper in a domain, from the configuration or from Home Assistant's
+    page."""
     for name, row in _mapping(configuration.get(domain)).items():
         yield f"{domain}.{name}", _mapping(row)
     renamed = {each.unique_id: each.entity_id for each in entities.values() if each.platform == domain}
@@ -391,7 +392,7 @@ def _schedules(
 
 
 def _helpers(folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]) -> dict[str, Any]:
-    """Return the last state of each helper, by default its initial state."""
+    """Return each helper's last state, by default the initial state."""
     found: dict[str, Any] = {}
     for domain in sorted(HELPERS):
         for entity_id, row in _named_rows(folder, domain, configuration, entities):
@@ -471,7 +472,7 @@ def _is_metric(folder: Path, configuration: Mapping[str, Any]) -> bool:
 
 
 def object_id(name: str) -> str:
-    """Return the object id for a name, as Home Assistant makes it."""
+    """Return the object id that Home Assistant creates for a name."""
     return "_".join("".join(char if char.isalnum() and char.isascii() else " " for char in name.lower()).split())
 
 
@@ -479,7 +480,8 @@ def object_id(name: str) -> str:
 
 
 class _Constructor(SafeConstructor):
-    """Keeps tags and times unchanged. The last one of equal keys wins, as in Home Assistant."""
+    """Constructs YAML values, but keeps tags and times as texts. For a repeated key, the last value wins, as in Home
+    Assistant."""
 
     def check_mapping_key(self, *_: Any) -> bool:
         return True

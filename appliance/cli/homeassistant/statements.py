@@ -15,7 +15,7 @@ from appliance.cli.homeassistant.source import Tagged, is_template, number
 from appliance.cli.homeassistant.templates import Scope
 
 ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
-"""Errors for an unexpected part, which becomes a comment."""
+"""Exceptions that mark an unexpected part. Such a part becomes a comment."""
 
 
 class Statements:

@@ -102,6 +102,6 @@ def limit_of(limit: Any) -> float | None:
 
 
 def zone_test(entities: Entities, entity_id: str, zone: str) -> Comparison:
-    """Return the test whether a person is in a zone."""
+    """Return a Lua test for the presence of a person in a zone."""
     name = zone.removeprefix("zone.")
     return entities.compare(entity_id, "home" if name == "home" else entities.installation.zones.get(name, name))

@@ -56,9 +56,10 @@ _FILTERS: Mapping[str, str] = {
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """The names in a template: Lua expressions by name, and the possible entities of the trigger.
+    """The names that a template can use: Lua expressions by name, and the possible entities of the trigger.
 
-    `state_entity` is the entity for `state` in a numeric template. Scripts have no event.
+    `state_entity` is the entity for `state` in a numeric template. `has_event` is false for scripts, because they
+    have no event.
     """
 
     entities: Entities
@@ -82,7 +83,7 @@ def comparison_in_lua(test: Comparison) -> str:
 
 
 def value_in_lua(target: Target | Variable) -> str:
-    """Return the Lua expression for a value. It is nil while the value is unknown."""
+    """Return the Lua expression for a value. The expression is nil while the value is unknown."""
     if isinstance(target, Variable):
         return f"ctx:get({quote(target.name)})"
     return f"ha.value(ctx, {quote(target.device_id)}, {quote(target.attribute)})"
@@ -112,7 +113,7 @@ def _sun_height(entities: Entities, attribute: str) -> str:
 
 
 def named(name: str, scope: Scope) -> str:
-    """Return the Lua expression for a variable. Raise `NotTranslated` for an unknown one."""
+    """Return the Lua expression for a variable. Raise `NotTranslated` for an unknown variable."""
     if name not in scope.names:
         raise NotTranslated(f"the name {name} is not known")
     return scope.names[name]
@@ -232,7 +233,7 @@ class _Translator:
         return f"ha.is_true({self.render(node)})"
 
     def single(self, node: nodes.Node) -> Comparison | None:
-        """Return the comparison if the node is a single one."""
+        """Return the comparison if the node is a single comparison."""
         if _is_call(node, {"is_state"}) and isinstance(node, nodes.Call):
             entity_id, state = self._constants(node.args, 2)
             return None if isinstance(state, list) else self._entities.compare(entity_id, state)
@@ -447,7 +448,7 @@ class _Translator:
         return f"{self.render(left)} {_COMPARISONS[kind]} {self.render(right)}"
 
     def _equals(self, left: nodes.Expr, value: Any) -> str:
-        """Translate a comparison with a constant. States of entities become values of Lares."""
+        """Translate a comparison with a constant. Convert an entity's state to a Lares value."""
         state = self._state(left)
         if state is not None and not state[1]:
             return self._is_state(state[0], value)
@@ -460,8 +461,7 @@ class _Translator:
         return f"{self.render(left)} == {literal(value)}"
 
     def _trigger_value(self, state: Any) -> Any:
-        """Convert a state of the trigger's entities to a value of Lares, if the value is the same for all
-        entities."""
+        """Convert a state of the trigger's entities to a Lares value, if all entities have the same conversion."""
         values = [self._entities.compare(each, state) for each in self._scope.trigger_entities]
         if not values:
             return state

@@ -20,16 +20,16 @@ from appliance.cli.homeassistant.states import TRIGGER, change_of, numeric_tests
 from appliance.cli.homeassistant.times import WEEKDAYS, duration, seconds, time_of_day, weekdays, whole
 
 TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
-"""Domains of entities with the states on and off."""
+"""Domains of entities with exactly the states on and off."""
 
 GONE = frozenset({"unavailable", "unknown"})
-"""States of entities without a value. In Lares, the attribute keeps its last value, and `state` changes."""
+"""States that mean that an entity has no value. In Lares, the attribute keeps its last value, and `state` changes."""
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """A trigger of Lares. `guard` is a further Lua condition on the event, or empty.
+    """A trigger in Lares. `guard` is a further Lua condition on the event, or empty.
 
-    `variables` are templates by name, which are set when the trigger fires.
+    `variables` contains templates by name; the automation sets these variables when the trigger fires.
     """
 
     table: Mapping[str, Any]
@@ -105,7 +105,7 @@ def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> I
         guard = " and ".join(guards)
     wanted = [each for each in as_list(value.get("to")) if each is not None]
     if len(wanted) == len(before) == 1 and target.domain in TWO_STATES and not attribute:
-        guard = ""  # the new state implies the old one
+        guard = ""  # the new state implies the old state, so no guard is necessary
     if not wanted:
         table = change_of(TRIGGER, target)
         if for_secs and isinstance(target, Target):
@@ -120,7 +120,7 @@ def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> I
 
 
 def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> Trigger:
-    """Return the trigger for the return of an unavailable entity."""
+    """Return the trigger that fires when an unavailable entity is available again."""
     target = entities.target(entity_id)
     if value.get("to") is not None or value.get("attribute") is not None or isinstance(target, Variable):
         raise NotTranslated("attributes keep their values while the device is unavailable: use its attribute state")
@@ -184,7 +184,8 @@ def _at_variable(entities: Entities, entity_id: str, at: Any, days: Mapping[str,
 
 
 def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a pattern. A missing part is 0 if a larger unit is present. Otherwise, every value matches."""
+    """Translate a time pattern. A missing unit is 0 if a larger unit is given. Otherwise, every value of the missing
+    unit matches."""
     fields, default = [], "*"
     for name in ("hours", "minutes", "seconds"):
         part = value.get(name)
@@ -226,7 +227,7 @@ def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
 
 
 def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a trigger that names an event of its target, such as `light.turned_on`."""
+    """Translate a trigger whose name contains the target's event, such as `light.turned_on`."""
     meaning = named.parse(str(value["trigger"]))
     assert meaning is not None
     options = named.options_of(value)
@@ -288,7 +289,7 @@ def _webhook(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 
 def _mqtt(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate Zigbee2MQTT's topic for presses, `zigbee2mqtt/<name>/action`."""
+    """Translate a trigger on Zigbee2MQTT's topic for button presses, `zigbee2mqtt/<name>/action`."""
     found = re.fullmatch(r"[^/]+/(.+)/action", str(value.get("topic", "")))
     names = {each.name: each for each in entities.installation.devices.values()}
     device_id = entities.device_id(names[found[1]]) if found is not None and found[1] in names else None

@@ -144,10 +144,18 @@ def route(
     }
 
     def mark(handler: Handler) -> Handler:
-        every = tuple(sorted({*statuses, *implied}))
-        more.update(statuses=every, response_schema=response_schema, body=body, query=query or {})
-        more.update(is_rate_limited=is_rate_limited)
-        handler.__dict__["route"] = Route(method=method, path=path, role=role, handler=handler, **more)
+        handler.__dict__["route"] = Route(
+            method=method,
+            path=path,
+            role=role,
+            handler=handler,
+            statuses=tuple(sorted({*statuses, *implied})),
+            response_schema=response_schema,
+            body=body,
+            query=query or {},
+            is_rate_limited=is_rate_limited,
+            **more,
+        )
         return handler
 
     return mark

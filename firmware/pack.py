@@ -36,7 +36,7 @@ HUB = (
     "appliance.cli.main",
     "appliance.cli.run",
     "appliance.lua_worker.worker_main",
-    "appliance.cli.serving",
+    "appliance.cli.process.api_server",
     "argon2",
 )
 """Modules that hub and Lua worker import before the hub answers requests. The file contains their bytecode."""

@@ -29,7 +29,7 @@ from appliance.api.routes.preferences import check_preferences
 from appliance.api.routes.variables import VARIABLE_BODY
 from appliance.automations.timers import check_timer
 from appliance.automations.variables import check_variable
-from appliance.cli.logs import one_line
+from appliance.cli.log_output import one_line
 from appliance.cli.owner import open_named
 from appliance.config import MASTER_KEY_PATH, parse_toml
 from appliance.errors import ConfigFailed, Fault, Invalid, StartFailed

@@ -25,10 +25,11 @@ from appliance.api.frames import frame_of
 from appliance.api.tokens import KeyToken
 from appliance.cli.init import program_words
 from appliance.cli.initial_config import find_template, read_template, write_config
-from appliance.cli.logs import discard, start_logging
+from appliance.cli.log_output import discard, start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, make_data_dir
-from appliance.cli.run import run, serve, when_ready
+from appliance.cli.process.serve import serve, when_ready
+from appliance.cli.run import run
 from appliance.cli.terminal import say
 from appliance.config import Config
 from appliance.errors import StartFailed

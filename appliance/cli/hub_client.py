@@ -15,9 +15,9 @@ from urllib.parse import urlencode
 import msgspec
 import orjson
 
-from appliance.cli.control_socket import SOCKET, socket_path
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
+from appliance.cli.process.control_socket import SOCKET, socket_path
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.store.disk import for_its_user

@@ -17,10 +17,10 @@ from appliance import config
 from appliance.api import schemas
 from appliance.api.codes import status_of
 from appliance.api.keyring import KEY_BODY, Keyring
-from appliance.cli.first_key import keyring_of
 from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask, ask_or_act
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
+from appliance.cli.process.first_key import keyring_of
 from appliance.cli.terminal import say
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, StartFailed

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from appliance.cli.completion import SHELLS
 from appliance.cli.help import EXAMPLES, subcommands
-from appliance.cli.logs import discard, make_streams_safe, one_line
+from appliance.cli.log_output import discard, make_streams_safe, one_line
 from appliance.cli.single_file import list_targets
 from appliance.cli.terminal import say, write
 from appliance.errors import LaresError, StartFailed

@@ -18,7 +18,9 @@ from appliance.cli.check import find_wrong_names, is_running
 from appliance.cli.hub_client import read_state
 from appliance.cli.owner import as_owner, need_access
 from appliance.cli.paths import HubPaths
-from appliance.cli.simulation import Preparation, Simulation, SimulationPrinter, open_simulation, prepare
+from appliance.cli.simulation.preparation import Preparation, prepare
+from appliance.cli.simulation.printer import SimulationPrinter
+from appliance.cli.simulation.simulation import Simulation, open_simulation
 from appliance.cli.terminal import say, with_local_times
 from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, tzinfo
 from typing import TextIO
 
-from appliance.cli.logs import discard, one_line
+from appliance.cli.log_output import discard, one_line
 from appliance.errors import StartFailed
 
 PROGRESS_AFTER_SECS = 1.0

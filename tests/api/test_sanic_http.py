@@ -27,10 +27,10 @@ ROWS = re.findall(
 
 IMPORTS = """
 import sys
-import appliance.cli.run
+import appliance.cli.process.serve
 assert "sanic" not in sys.modules
-appliance.cli.run.leave_out_unused()
-import appliance.cli.serving
+appliance.cli.process.serve.leave_out_unused()
+import appliance.cli.process.api_server
 print({"html5tagger", "tracerite", "importlib.metadata"} & sys.modules.keys())
 """
 """The imports of `lares run`, in their order."""

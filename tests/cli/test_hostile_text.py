@@ -16,7 +16,7 @@ import pytest
 
 from appliance.cli.help import subcommands
 from appliance.cli.hub_client import HubRequest
-from appliance.cli.logs import JsonLines
+from appliance.cli.log_output import JsonLines
 from appliance.cli.main import _parser, main
 from appliance.errors import StartFailed
 from appliance.history.card_lines import encode_changes

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from appliance.cli.logs import JournalLines, JsonLines, TextLines, is_journal, start_logging
+from appliance.cli.log_output import JournalLines, JsonLines, TextLines, is_journal, start_logging
 from appliance.cli.main import main
 from appliance.settings import Logging
 from tests.fakes.rows import each_row

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from appliance.cli.simulation import MAX_EQUAL_LINES
+from appliance.cli.simulation.printer import MAX_EQUAL_LINES
 from tests.cli.test_backup import ask, home
 from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
 from tests.fakes.lua import automation, scene, write

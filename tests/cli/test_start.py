@@ -33,7 +33,7 @@ START = """
 import asyncio, json, os, sys
 from pathlib import Path
 from appliance import config
-from appliance.cli.run import serve
+from appliance.cli.process.serve import serve
 
 def tell(hub, port):
     print(json.dumps(sorted(sys.modules)), flush=True)

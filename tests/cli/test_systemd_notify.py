@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.cli.run import Notifier
+from appliance.cli.process.notifier import Notifier
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 from tests.fakes.process import PYTHONPATH, configure, running

@@ -31,7 +31,7 @@ from appliance.api.limits import ApiLimits
 from appliance.api.server import Server
 from appliance.api.simulation import SimulationResult
 from appliance.api.tokens import KeyToken
-from appliance.cli.hub_simulation import HubSimulations
+from appliance.cli.process.simulations import HubSimulations
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.home.bus import Bus

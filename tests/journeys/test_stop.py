@@ -169,6 +169,6 @@ async def test_a_hanging_name_server_does_not_delay_the_stop(tmp_path: Path) -> 
 
 
 def test_a_hanging_stop_is_ended() -> None:
-    stuck = "from appliance.cli import run; run.STOP_LIMIT_SECS = 0.1; run.limit_stop(); input()"
+    stuck = "from appliance.cli.process import serve; serve.STOP_LIMIT_SECS = 0.1; serve.limit_stop(); input()"
     with subprocess.Popen([sys.executable, "-c", stuck], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as popen:
         assert popen.wait(20) == os.EX_SOFTWARE

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import Any, TypeVar
 
 from appliance.adapters.dispatch import Dispatcher, Outcome
-from appliance.cli.device_events import EVENT, STATE, FileEvent
+from appliance.cli.simulation.device_events import EVENT, STATE, FileEvent
 from appliance.clock import Clock
 from appliance.errors import LaresError, Unreachable, Unsupported
 from appliance.home.bus import Bus

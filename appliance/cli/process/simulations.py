@@ -16,7 +16,9 @@ import orjson
 
 from appliance import config
 from appliance.api.simulation import SimulationRequest, SimulationResult
-from appliance.cli.simulation import SimulationPrinter, open_simulation, prepare
+from appliance.cli.simulation.preparation import prepare
+from appliance.cli.simulation.printer import SimulationPrinter
+from appliance.cli.simulation.simulation import open_simulation
 from appliance.config import Config
 from appliance.errors import Busy, ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
 from appliance.log_limit import IS_MUTED

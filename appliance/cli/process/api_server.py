@@ -29,7 +29,7 @@ def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, con
 
     async def simulate(asked: SimulationRequest, stored: Mapping[str, Any]) -> SimulationResult:
         if not simulations:  # import at the first use, because few hubs run simulations
-            from appliance.cli.hub_simulation import HubSimulations
+            from appliance.cli.process.simulations import HubSimulations
 
             simulations.append(HubSimulations(file))
         return await simulations[0].simulate(asked, stored)  # type: ignore[no-any-return]

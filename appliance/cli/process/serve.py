@@ -1,0 +1,159 @@
+"""Runs the hub and its API from the start to a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import Any, NoReturn
+
+from appliance import config
+from appliance.api.frames import frame_of
+from appliance.api.sanic_http.unused import leave_out_unused
+from appliance.cli.process.control_socket import control_socket
+from appliance.cli.process.first_key import open_keyring
+from appliance.cli.process.notifier import Notifier
+from appliance.clock import Clock
+from appliance.config_changes import LoadConfig
+from appliance.home.events import Event
+from appliance.hub import Hub
+from appliance.imports import FIRST_ANSWER_SECS, frozen_imports
+from appliance.log_buffer import LogBuffer
+from appliance.memory import keep_present, return_unused
+from appliance.store.disk import Disk
+from appliance.tasks import Tasks
+
+log = logging.getLogger("hub")
+
+STOP_LIMIT_SECS = 4.8
+"""Maximum seconds for a stop. Service managers kill the hub only after ten seconds."""
+
+
+async def serve(
+    config: config.Config,
+    data_dir: Path,
+    on_listening: Callable[[Hub, int], None],
+    *,
+    is_safe: bool = False,
+    log_buffer: LogBuffer | None = None,
+    load: LoadConfig | None = None,
+) -> None:
+    """Run the hub until SIGTERM or SIGINT. A second signal, or the time limit of a stop, ends the process at once.
+
+    Call `on_listening` with the hub and the port as soon as the hub answers requests. With `is_safe`, the hub runs no
+    automations. `log_buffer` contains earlier log lines.
+    """
+    clock = Clock()
+    hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of, load=load)
+    stop, hangup = _listen_to_signals(hub)
+    notifier = Notifier(os.environ, clock)
+    async with AsyncExitStack() as stack:
+        tasks = await stack.enter_async_context(Tasks())
+        tasks.start(notifier.feed_watchdog(), "watchdog")
+        importing = tasks.start(_import_api(hub), "import of the API")
+        await stack.enter_async_context(hub)
+        keyring = stack.enter_context(closing(await open_keyring(config.auth, hub.keys, data_dir, clock)))
+        control = stack.enter_context(control_socket(data_dir))
+        server = (await importing)(hub, keyring, config, data_dir, control)
+        await stack.enter_async_context(server)
+        on_listening(hub, server.port)
+        when_ready(hub, keep_present)
+        when_ready(hub, notifier.ready)
+        async with Tasks() as working:
+            working.start(_start_adapters(hub), "start of the adapters")
+            working.start(_reload_on(hangup, hub, notifier), "reload on SIGHUP")
+            working.start(return_unused(clock, hub.pack), "return of memory")
+            await stop.wait()
+        log.info("stopping")
+        hub.begin_to_stop()
+        notifier.stopping()
+    log.info("stopped")
+
+
+async def _import_api(hub: Hub) -> Any:
+    """Import the server while the Lua worker starts, because the import takes long."""
+    await hub.worker_starts.wait()
+    with frozen_imports():
+        leave_out_unused()
+        from appliance.cli.process.api_server import build_server
+    return build_server
+
+
+async def _start_adapters(hub: Hub) -> None:
+    """Start the adapters after a delay, so that the hub first answers waiting clients."""
+    await hub.clock.sleep(FIRST_ANSWER_SECS)
+    await hub.adapters.begin()
+
+
+def when_ready(hub: Hub, on_ready: Callable[[], None]) -> None:
+    """Call `on_ready` once every adapter has finished its first poll."""
+
+    def look(_: Event | None = None) -> None:
+        if not hub.health.list_missing():
+            forget()
+            on_ready()
+
+    forget = hub.bus.listen(look)
+    look()
+
+
+async def _reload_on(hangup: asyncio.Event, hub: Hub, notifier: Notifier) -> None:
+    while await hangup.wait():
+        hangup.clear()
+        notifier.reloading()
+        try:
+            await hub.reload()
+        except Exception as error:  # the hub must also handle the next SIGHUP
+            log.error("the reload failed: %s: %s", type(error).__name__, error, exc_info=error)
+        finally:
+            notifier.ready()
+
+
+def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
+    """Return two events: one for the first stop signal, one for each reload signal."""
+    loop, stop, hangup = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+
+    def ask_to_stop(number: int) -> None:
+        hub.record_stop()
+        if stop.is_set():
+            os._exit(128 + number)
+        limit_stop()
+        stop.set()
+
+    def ask_to_reload() -> None:
+        log.info("reload requested")
+        hangup.set()
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, ask_to_stop, each)
+    loop.add_signal_handler(signal.SIGHUP, ask_to_reload)
+    return stop, hangup
+
+
+def limit_stop() -> None:
+    """End the process after `STOP_LIMIT_SECS` if it still runs.
+
+    A thread that waits for a name server cannot be interrupted, and Python would wait for the thread. No acknowledged
+    change is lost, because every acknowledged change is already stored.
+    """
+    timer = threading.Timer(STOP_LIMIT_SECS, _end_late)
+    timer.daemon = True
+    timer.start()
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process now with this exit code, without waiting for threads."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
+def _end_late() -> None:
+    log.error("the stop took longer than %g s; the process is ended", STOP_LIMIT_SECS)
+    end_process(os.EX_SOFTWARE)

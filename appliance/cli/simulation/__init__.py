@@ -1,0 +1,1 @@
+"""The simulation of automations for `lares simulate` and `POST /simulate`."""

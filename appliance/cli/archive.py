@@ -203,7 +203,7 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
     """Return the content of each member except the history, by path. Raise `_Refused` above the size limit."""
     members: dict[str, bytes] = {}
     room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
-    too_large = _Refused(f"unpacks to more than the limit of {(room + room_of_history) >> 20} MiB")
+    too_large = _Refused(f"unpacks to more than {(room + room_of_history) >> 20} MiB")
     with _open_plain(packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
         for entry in tar:
             path = PurePosixPath(entry.name)
@@ -232,7 +232,7 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
     is_long = max(sizes, default=0) > MAX_MEMBER_NAME_BYTES or sum(sizes) > MAX_MEMBER_PATH_BYTES
     if len(sizes) > MAX_MEMBER_DEPTH or is_long:
         shown = one_line(entry.name[:MAX_SHOWN_CHARS])
-        raise _Refused(f"holds a file whose path is too deep or too long ({shown}…)")
+        raise _Refused(f"contains a file with a too long or too deep path ({shown}…)")
     is_text = len(path.parts) == 2 and path.parts[0] == VERSIONS_FOLDER and is_version(path.name)
     is_ours = is_config or is_month or is_text or str(path) in (MANIFEST_FILE, STATE_FILE)
     stream = tar.extractfile(entry) if entry.isreg() else None
@@ -310,7 +310,7 @@ def _check_records(found: Archive) -> None:
                 CHECKS[prefix](id_, value)
         except Invalid as fault:
             shown, why = one_line(key[:MAX_SHOWN_CHARS]), one_line(str(fault)[: 2 * MAX_SHOWN_CHARS])
-            raise _Refused(f"holds a record that this hub does not accept ({shown}: {why})") from None
+            raise _Refused(f"contains an invalid record ({shown}: {why})") from None
 
 
 def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:
@@ -321,7 +321,7 @@ def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:
     return {key: orjson.loads(value) for key, value in encoded.items()}
 
 
-LEFT_OUT = "# master_key: left out of the backup; restoring keeps the one on the box"
+LEFT_OUT = "# master_key is not in the backup; a restore keeps the master key of the box"
 
 _SECTION = re.compile(r"\s*\[\s*auth\s*\]\s*(#.*)?")
 
@@ -349,7 +349,7 @@ def without_key(text: str, name: str) -> str:
     lines[number - 1] = LEFT_OUT
     changed = "\n".join(lines)
     if not _differ_only_in_key(changed, text) or key_of(changed, name) is not None:
-        message = 'auth.master_key cannot be left out; write it as a line of its own, master_key = "…" below [auth]'
+        message = 'auth.master_key cannot be removed; write it on a separate line, master_key = "…", below [auth]'
         raise ConfigFailed([Fault(name, number, message)])
     return changed
 

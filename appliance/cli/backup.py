@@ -128,7 +128,9 @@ def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
         if is_plain and room >= 0:
             months.append(month)
         else:
-            left_out.append(f"{month} is left out: {'a backup has no room for it' if is_plain else 'no plain file'}")
+            left_out.append(
+                f"{month} is not in the backup: {'the backup would be too large' if is_plain else 'no plain file'}"
+            )
     return months[::-1], left_out
 
 
@@ -145,7 +147,7 @@ def _check_target(file: Path, config: Path) -> None:
     backup."""
     folder = config_folder(config)
     if file.resolve().is_relative_to(folder.resolve()):
-        raise StartFailed(f"{file} lies in {folder}, which is backed up; name another place", os.EX_CANTCREAT)
+        raise StartFailed(f"{file} is in {folder}, which is part of the backup; name another folder", os.EX_CANTCREAT)
 
 
 def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
@@ -174,4 +176,4 @@ def _list_outside(folder: Path, raw: dict[str, Any]) -> Iterator[str]:
         section = raw.get(name)
         stated = section.get("directory") if isinstance(section, dict) else None
         if isinstance(stated, str) and not (folder.parent / stated).resolve().is_relative_to(folder.resolve()):
-            yield f"{folder.parent / stated}, the folder of {name}, lies outside of {folder} and is left out"
+            yield f"{folder.parent / stated}, the folder of {name}, is outside of {folder} and is left out"

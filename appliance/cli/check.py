@@ -130,7 +130,7 @@ def find_missing_files(settings: Config) -> Iterator[Fault]:
             if isinstance(stated[key], str) and not (settings.root / stated[key]).is_file():
                 path = ("adapters", name, key)
                 line = line_at(path, line_finder(Path(settings.file).read_text()))
-                yield Fault(settings.file, line, f"{dotted(path)} names {stated[key]}, and there is no such file")
+                yield Fault(settings.file, line, f"{dotted(path)} names {stated[key]}, but this file does not exist")
 
 
 def _load(file: Path) -> tuple[Config, list[Fault]]:

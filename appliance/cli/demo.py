@@ -59,7 +59,7 @@ def demo(arguments: argparse.Namespace) -> int:
         settings = config.load(file, {})
         start_logging(replace(settings.logging, level="warning"), os.environ)
         run_loop(_run(settings, Path(arguments.data_dir or Path(folder) / "data"), port))
-    left = "its data stays" if arguments.data_dir else "nothing is left behind"
+    left = f"its data is in {arguments.data_dir}" if arguments.data_dir else "its files were removed"
     say(f"The demo has ended; {left}.")
     return os.EX_OK
 
@@ -73,7 +73,7 @@ def _run_kept(arguments: argparse.Namespace) -> int:
         template = read_template(find_template(arguments.config))
         text, mode = template[Path(file.name)]
         write_config(file.parent, {**template, Path(file.name): (_kept_home(text.decode()).encode(), mode)})
-        say(f"A home to try is in {folder}: a lamp, a motion sensor, a door, a plug, a button and a thermometer.")
+        say(f"{folder} contains a demo home: a lamp, a motion sensor, a door, a plug, a button, and a thermometer.")
     arguments.config, arguments.data_dir = str(file), arguments.data_dir or str(folder / "data")
     data_dir = Path(arguments.data_dir)
     return run(arguments, lambda port: _print_at_once(_kept_greeting(f"{LOOPBACK}:{port}", folder, data_dir)))
@@ -144,7 +144,7 @@ def _greeting(address: str, key: str, urls: Mapping[str, str]) -> str:
     dim = '{"capability":"brightness","action":"set","value":80}'
     on = '{"capability":"power","action":"on"}'
     return f"""
-Lares runs a home to try: {devices}, {"both" if len(urls) == 2 else "all"} simulated.
+This is a demo of Lares with {devices}, {"both" if len(urls) == 2 else "all"} simulated.
 
     page     http://{address}/?token={key}
     REST     http://{address}

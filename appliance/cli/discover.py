@@ -43,7 +43,7 @@ def discover(arguments: argparse.Namespace) -> int:
         say(f"# {each.name}, {each.address}{serial}", *each.section.splitlines(), "")
     if not found:
         why = "answers may be blocked by a container's network, another VLAN, or a firewall on this box"
-        say(f"nothing was found; {why}", to=sys.stderr)
+        say(f"no devices found; {why}", to=sys.stderr)
     return os.EX_OK
 
 

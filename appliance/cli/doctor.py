@@ -100,7 +100,7 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
 def _check_lua(figures: Mapping[str, Any]) -> Iterator[Finding]:
     """Report lost Lua workers since the start of the hub."""
     for kill in figures.get("last_kills", []):
-        yield "care", "Lua", f"at {kill['at']} a worker was lost: {kill['reason']}"
+        yield "care", "Lua", f"at {kill['at']} a Lua worker ended unexpectedly: {kill['reason']}"
     yield (
         "ok",
         "Lua",
@@ -114,7 +114,7 @@ def _check_hub(folder: Path) -> Iterator[Finding]:
         reply = ask(folder, HubRequest(path="/diagnostics/status"))
     except (OSError, StartFailed) as error:
         reason = error if isinstance(error, StartFailed) else error.strerror or "too late"
-        yield "care", "hub", f"it does not answer on its socket: {reason}"
+        yield "care", "hub", f"the hub does not answer on its socket: {reason}"
         return
     yield from _check_lua(reply["lua"])
     for adapter in reply.get("adapters", []):
@@ -137,7 +137,7 @@ def _check_folder(folder: Path) -> Finding:
     mode = found.st_mode & 0o777
     shown = f"{folder} (mode {mode:04o})"
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
-        return "care", "data directory", f"{shown} is on a card that is read-only now"
+        return "care", "data directory", f"{shown} is on a read-only card; check the card, then restart the box"
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return "care", "data directory", f"{shown} belongs to user {found.st_uid}: run `sudo lares doctor`"
     if mode & 0o077:
@@ -169,13 +169,13 @@ def _check_history(folder: Path) -> Finding:
             return "care", "history", f"the file of {huge[0]} is larger than {MAX_STORE_FILE_BYTES >> 20} MiB"
         bad = sum(line is None for month in months for line in files.read_all(month))
     except OSError as error:
-        return "care", "history", f"it cannot be read: {error.strerror}"
+        return "care", "history", f"the history cannot be read: {error.strerror}"
     sentence = f"{counted(len(months), 'month')} on the card, {sum(months.values()) / 1e6:.1f} MB"
-    return ("care", "history", f"{sentence}, {bad} damaged lines left out") if bad else ("ok", "history", sentence)
+    return ("care", "history", f"{sentence}, {bad} damaged lines skipped") if bad else ("ok", "history", sentence)
 
 
 def _describe_keys(found: Recovered) -> str:
-    own = "the box's own master key" if MASTER_KEY in found.values else "no master key of the box's own"
+    own = "a generated master key" if MASTER_KEY in found.values else "no generated master key"
     count = sum(key.startswith(KEY_PREFIX) for key in found.values) - (MASTER_KEY in found.values)
     return f"{count} API key{'' if count == 1 else 's'}, {own}"
 
@@ -183,7 +183,7 @@ def _describe_keys(found: Recovered) -> str:
 def _describe_wear(found: Recovered) -> str:
     card = read_card_counts(DocumentSnapshot(found.values))
     if card is None:
-        return "nothing is recorded yet"
+        return "no writes recorded yet"
     return f"{card.bytes_written / 1e6:.1f} MB in {card.syncs} syncs since {card.since}"
 
 
@@ -193,7 +193,7 @@ def _check_clock(stored: DocumentReader) -> Finding:
     trust = ClockTrust(clock, newest_time(stored))
     if (distrust_reason := trust.distrust_reason()) is not None:
         return "care", "clock", distrust_reason
-    how = "is synchronised" if clock.is_synchronised() else "nothing synchronises it; no stored time is later"
+    how = "is synchronised" if clock.is_synchronised() else "not synchronised, but not before the latest stored time"
     return "ok", "clock", f"{timestamp(clock.now())}, {how}"
 
 
@@ -207,7 +207,7 @@ def _check_confinement() -> Finding:
     try:
         missing = probe_confinement()
     except OSError as error:
-        return "care", "Lua worker", f"it cannot be started: {error}"
+        return "care", "Lua worker", f"Lua cannot be started: {error}"
     if missing:
         return "care", "Lua worker", f"Lua runs, but its sandbox is incomplete: {missing}"
     return "ok", "Lua worker", "its sandbox is complete: no files, no processes, few system calls"

@@ -12,7 +12,7 @@ from appliance.errors import StartFailed
 EXIT_CODES: Mapping[int, str] = {
     os.EX_OK: "success, or stopped on request",
     1: "lares doctor found a problem",
-    os.EX_USAGE: "wrong usage: unknown or invalid arguments, or an unsupported request",
+    os.EX_USAGE: "unknown or invalid arguments, or an unsupported request",
     os.EX_DATAERR: "a named file or the store is damaged",
     os.EX_NOINPUT: "a named file or folder, or the data directory, is missing or unreadable",
     os.EX_NOUSER: "unknown key, automation, scene, or device",

@@ -64,10 +64,10 @@ def history(arguments: argparse.Namespace) -> int:
             raise
         raise StartFailed(f"the history cannot be read: {error.strerror or error}", os.EX_IOERR) from None
     if export.bad:
-        say(f"{export.bad} damaged lines were left out", to=sys.stderr)
+        say(f"{export.bad} damaged lines were skipped", to=sys.stderr)
     if holder_of(data_dir) is not None:
         say(
-            "a hub is running here: values since its last write (four times a day) are not included yet",
+            "the hub writes its history four times per day; later values are not included",
             to=sys.stderr,
         )
     return os.EX_OK
@@ -192,5 +192,5 @@ def _instant(text: str | None, flag: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        example = "a time like 2026-11-01, 2026-11-01T18:00 (by this box's clock) or 2026-11-01T17:00:00Z"
+        example = "a time, such as 2026-11-01, 2026-11-01T18:00 (local time), or 2026-11-01T17:00:00Z"
         raise StartFailed(f"{flag} must be {example}, not {text!r}", os.EX_USAGE) from None

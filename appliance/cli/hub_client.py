@@ -133,7 +133,7 @@ def ask(data_dir: Path, request: HubRequest) -> Any:
             ) from None
         except (OSError, http.client.HTTPException, ValueError):
             more = "; `lares key list` shows the result" if request.path.startswith("/auth/") else ""
-            raise StartFailed(f"the hub has ended without an answer{more}", os.EX_UNAVAILABLE) from None
+            raise StartFailed(f"the hub ended without an answer{more}", os.EX_UNAVAILABLE) from None
     finally:
         connection.close()
     if response.status >= 400:
@@ -157,9 +157,11 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
         raise for_its_user(folder / SOCKET) from None
     except OSError:
         if (holder := holder_of(folder)) is not None:
-            what = f"process {holder} runs on {folder}, but does not listen on the control.sock in it"
-            raise StartFailed(f"{what}: it is starting or stopping; if not, see its log", os.EX_UNAVAILABLE) from None
-        raise StartFailed(f"no hub answers on {folder}; `lares run` starts one", os.EX_UNAVAILABLE) from None
+            what = f"process {holder} uses {folder}, but does not listen on its control.sock"
+            raise StartFailed(
+                f"{what}: it may be starting or stopping; try again, or see its log", os.EX_UNAVAILABLE
+            ) from None
+        raise StartFailed(f"no hub runs on {folder}; start one with `lares run`", os.EX_UNAVAILABLE) from None
 
 
 async def ask_or_act(data_dir: Path, ask_hub: Callable[[], T], act: Callable[[], Awaitable[T]]) -> T:

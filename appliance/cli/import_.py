@@ -236,7 +236,7 @@ def _import_files(installation: Installation, entities: Entities, folder: Path) 
             steps.append((False, f"{what}: {reason}"))
             continue
         except Exception:  # one unexpected file must not prevent the import of the others
-            steps.append((False, f"{what}: its form is not known; please report it with this file"))
+            steps.append((False, f"{what}: it has an unknown format; please report this file"))
             continue
         target, kind = folder / made.folder / f"{made.id}.lua", what.split(" ")[0]
         if target.exists() or target.is_symlink():

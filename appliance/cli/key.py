@@ -124,7 +124,7 @@ def _reset_master(arguments: argparse.Namespace) -> KeyCommand:
 
 
 def _show_created(made: dict[str, Any]) -> None:
-    _print_note(f"{made['id']} was made, role {_role(made)}, label {made['label']}; its secret, {ONLY_NOW}:")
+    _print_note(f"{made['id']} was created, role {_role(made)}, label {made['label']}; its secret, {ONLY_NOW}:")
     if "warning" in made:
         _print_note(f"warning: {made['warning']}")
     say(made["key"])
@@ -137,7 +137,7 @@ def _role(key: dict[str, Any]) -> str:
 def _show_list(keys: list[dict[str, Any]]) -> None:
     rows = [(each["id"], _role(each), each["created_at"], each["label"]) for each in keys]
     if not rows:
-        _print_note("there are no keys except the master key")
+        _print_note("the master key is the only key")
         return
     table = [("id", "role", "created", "label"), *rows]
     widths = [max(len(row[column]) for row in table) for column in range(3)]
@@ -150,7 +150,7 @@ def _show_revoked(key_id: str, _: None) -> None:
 
 
 def _show_master(reply: dict[str, Any]) -> None:
-    _print_note(f"the old master key no longer works; the new one, {ONLY_NOW}:")
+    _print_note(f"the old master key no longer works; this is the new one, {ONLY_NOW}:")
     say(reply["key"])
 
 

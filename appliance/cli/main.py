@@ -133,18 +133,20 @@ def _add_run(commands: Any, common: Sequence[_Parser], **more: Any) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="lares", description="A home hub in one file.", parents=[_common(None)])
     parser.add_argument("--version", action="store_true", help="print version, Python, and platform")
-    parser.add_argument("--licenses", action="store_true", help="print the single file's content and licences")
+    parser.add_argument(
+        "--licenses", action="store_true", help="print the packages in the single file and their licences"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     common = [_common(argparse.SUPPRESS)]
     _add_run(commands, common)
     demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light, TV, and Matter server")
     demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (default: 3000, or a free port)")
     demo.add_argument("--keep", metavar="DIR", help="save the home in this folder, and add virtual sensors")
-    commands.add_parser("check", parents=common, help="list every error of configuration and Lua files")
+    commands.add_parser("check", parents=common, help="list all errors of configuration and Lua files")
     init = commands.add_parser("init", parents=common, help="write a new configuration")
     _add_kinds(commands, common, init)
     _add_backup(commands, common)
-    restore = commands.add_parser("restore", parents=common, help="restore a backup; the hub must be stopped")
+    restore = commands.add_parser("restore", parents=common, help="restore a backup; stop the hub first")
     restore.add_argument("file", metavar="FILE", help="the archive to restore")
     upgrade = commands.add_parser("upgrade", parents=common, help="replace this version with another lares.pyz")
     upgrade.add_argument(
@@ -169,9 +171,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     homeassistant.add_argument("folder", metavar="DIR", help="Home Assistant's configuration folder")
     commands.add_parser("doctor", parents=common, help="check this box: files, permissions, clock, space, store, hub")
-    clock = commands.add_parser("clock", help="trust the clock although nothing synchronises it")
+    clock = commands.add_parser("clock", help="trust a clock that is not synchronised")
     clocks = clock.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
-    clocks.add_parser("trust", parents=common, help="trust the clock as it is now, also after restarts")
+    clocks.add_parser("trust", parents=common, help="trust the current clock, also after restarts")
     _add_reports(commands, common)
     key = commands.add_parser("key", help="create, list, and revoke keys, also while the hub runs")
     _add_key_commands(key, common)
@@ -196,7 +198,7 @@ def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.Argument
         metavar="NAME",
         help="copy the Lua file of a bundled adapter kind to config/adapters/, for editing",
     )
-    attempt = commands.add_parser("try-adapter", parents=common, help="poll a kind in Lua once, without a hub")
+    attempt = commands.add_parser("try-adapter", parents=common, help="poll a Lua kind once, without a hub")
     attempt.add_argument("name", metavar="NAME", nargs="?", help="a Lua kind, or a section of one")
     attempt.add_argument(
         "--set", metavar="KEY=VALUE", action="extend", nargs="+", default=[], help="settings of the section"
@@ -272,7 +274,7 @@ def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -
 
 
 def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
-    history = commands.add_parser("history", help="export the history on the card")
+    history = commands.add_parser("history", help="export the stored history")
     subcommands = history.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     export = subcommands.add_parser("export", parents=common, help="print one line per hour, change, or command")
     export.add_argument(
@@ -288,7 +290,7 @@ def _common(default: str | None) -> _Parser:
     """Return the parser of the common arguments. They can be before or after the command."""
     common = _Parser(add_help=False, argument_default=default)
     common.add_argument("--config", metavar="FILE", help="the configuration file")
-    common.add_argument("--data-dir", metavar="DIR", help="the data directory of the hub")
+    common.add_argument("--data-dir", metavar="DIR", help="the data directory")
     return common
 
 

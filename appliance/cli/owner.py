@@ -86,7 +86,7 @@ def _other_owner_in(folder: Path, *, deep: bool) -> os.stat_result | None:
         found = os.lstat(place)
         if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != ROOT):
             raise StartFailed(
-                f"other users can write in {place}, so root reads nothing there; copy it to a folder of root",
+                f"other users can write to {place}; copy it to a folder of root",
                 os.EX_NOPERM,
             )
         if not deep:
@@ -207,7 +207,7 @@ def _walk(path: Path) -> int:
             if target.is_absolute():
                 reached = os.open("/", _ON_THE_WAY)
                 os.close(before)
-        raise OSError(errno.ELOOP, "a link leads to it, which root does not follow", str(path))
+        raise OSError(errno.ELOOP, "root does not follow the link to it; name its target", str(path))
     except OSError:
         os.close(reached)
         raise

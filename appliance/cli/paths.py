@@ -99,7 +99,7 @@ def config_folder(file: Path) -> Path:
     """Return the configuration folder. Raise `StartFailed` if the file is not in a folder named `config`."""
     if file.parent.name != "config":
         raise StartFailed(
-            f"{file} lies in {file.parent}, which may hold more than configuration; move it to a folder named config",
+            f"{file} is in {file.parent}; move it to a folder named config",
             os.EX_CONFIG,
         )
     return file.parent

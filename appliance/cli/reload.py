@@ -32,7 +32,7 @@ def _describe(done: dict[str, Any]) -> Iterator[str]:
     target, count = done["target"], done["loaded_count"]
     verb = "checked" if target == "scripts" else "loaded"
     if done["errors"] and not count:
-        yield f"{target}: not reloaded, the previous files stay in force"
+        yield f"{target}: not reloaded; the previous files remain active"
     else:
         yield f"{target}: {counted(count, NOUNS[target])} {verb}"
     for name, change in done.get("sections", {}).items():

@@ -135,7 +135,7 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
             failed.lines[0],
             os.EX_CONFIG,
             *failed.lines[1:],
-            "nothing is restored, because the master key in it would be lost: correct the file or move it away",
+            "nothing was restored, to keep the master key in this file; correct the file or move it away",
         ) from None
 
 
@@ -187,7 +187,7 @@ def _place_history(data_dir: Path, stamp: str) -> list[Path]:
     except OSError as error:
         stage, folder = data_dir / HISTORY_STAGE, data_dir / HISTORY_FOLDER
         raise StartFailed(
-            f"the history could not be put in place ({error.strerror}); everything else is restored; "
+            f"the history was not restored ({error.strerror}); everything else is restored; "
             f"rename {stage} to {folder}",
             os.EX_IOERR,
         ) from None

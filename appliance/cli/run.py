@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
     if is_new:
         write_config(file.parent, read_template(config.bundled_config()))
         start_logging(LOGGING, os.environ)
-        log.info("there was no configuration: the bundled one is now in %s", file.parent)
+        log.info("no configuration found: the bundled one was copied to %s", file.parent)
     load = partial(_load, file, getattr(arguments, "port", None))
     settings = load()
     start_logging(settings.logging, os.environ)

@@ -154,4 +154,4 @@ def _print_summary(
     ]
     if waiting and arguments.events is None:
         names = ", ".join(waiting)
-        say(f"not simulated, because they wait for devices or for failures: {names}", to=sys.stderr)
+        say(f"not simulated, because they wait for devices or failures: {names}", to=sys.stderr)

@@ -63,7 +63,7 @@ def _card(card: dict[str, Any], zone: ZoneInfo) -> str:
     return (
         written
         if card["failure"] is None
-        else paint(f"{written}; nothing can be written now: {card['failure']}", "red")
+        else paint(f"{written}; the card cannot be written: {card['failure']}", "red")
     )
 
 
@@ -79,7 +79,7 @@ def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
         state = paint(each["status"], _STATUS_COLOURS[each["status"]])
         yield f"  {each['name']}  {state}, {last}{because}"
         if each["file_fault"] not in (None, each["message"]):
-            yield f"    {paint('its file has a fault', 'red')}, the one before runs: {each['file_fault']}"
+            yield f"    {paint('its file has an error', 'red')}, the previous version runs: {each['file_fault']}"
 
 
 def _devices(devices: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:
@@ -123,6 +123,6 @@ def _last(last: dict[str, Any] | None, zone: ZoneInfo) -> str:
 
 
 def _faults(faults: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
-    yield f"newest faults: {'' if faults else 'none'}".rstrip()
+    yield f"latest errors: {'' if faults else 'none'}".rstrip()
     for each in faults:
         yield f"  {local_time(each['at'], zone)}  {each['part']}: {each['message']}"

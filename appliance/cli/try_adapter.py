@@ -50,7 +50,7 @@ def try_adapter(arguments: argparse.Namespace) -> int:
     if arguments.name is None and arguments.set and "=" not in arguments.set[-1]:
         arguments.name = arguments.set.pop()  # the last word after --set is the name
     if arguments.name is None:
-        raise StartFailed("try-adapter takes the NAME of a kind in Lua, or of a section of one", os.EX_USAGE)
+        raise StartFailed("name a kind in Lua, or a section of one", os.EX_USAGE)
     logging.basicConfig(level=logging.INFO, format="log: %(message)s")
     logging.getLogger("adapters").setLevel(logging.DEBUG)
     file, data_dir = paths.find_config(), paths.find_data_dir()
@@ -100,7 +100,9 @@ def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSe
     kind = str(raw["type"])
     if kind not in config.list_lua_kinds(file):
         there = ", ".join(config.list_lua_kinds(file))
-        raise StartFailed(f"there is no kind {kind} in Lua, and no section of one; there are {there}", os.EX_USAGE)
+        raise StartFailed(
+            f"{kind} is neither a kind in Lua nor a section of one; kinds and sections are {there}", os.EX_USAGE
+        )
     return LuaSection(name=name, kind=kind, raw=raw, file="--set", line_of=lambda path: 0)
 
 
@@ -159,7 +161,7 @@ class _Attempt:
                             self._miss(f"the connection is not open after {LISTEN_SECS:g} s", is_fatal=not has_poll)
                     await self._attempt(adapter)
                     if not has_poll and connection is None:
-                        self._miss("nothing was requested: the kind has neither poll nor listen")
+                        self._miss("the kind has neither poll nor listen")
                     elif not has_poll and not await self._wait(self._registry.list_devices):
                         self._miss(f"no message about a device arrived within {LISTEN_SECS:g} s")
             finally:

@@ -165,7 +165,7 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
         disk.remove(new.name)
     say(f"{target} is {version} now; `lares upgrade --rollback` restores the previous version")
     if (holder := holder_of(data_dir)) is not None:
-        say(f"the running hub (process {holder}) is still the old version: stop it, and start it again")
+        say(f"the running hub (process {holder}) still has the old version: restart it")
     return os.EX_OK
 
 

@@ -299,7 +299,7 @@ class TestCheck:
         done = ended(box(tmp_path, toml), "check")
         assert done.code == 0
         for name, (_, key, file) in sections.items():
-            assert f"adapters.{name}.{key} names " in done.out and f"{file}, and there is no such file" in done.out
+            assert f"adapters.{name}.{key} names " in done.out and f"{file}, but this file does not exist" in done.out
         assert done.out.count("warning: ") == len(sections)
 
     def test_without_a_configuration_none_is_written(self, tmp_path: Path) -> None:
@@ -444,7 +444,7 @@ class TestFirstConfiguration:
         assert done.code == 78
         assert done.err.splitlines()[-1].startswith("lares: LARES_MASTER_KEY: the master key is shorter than 16")
         assert not (tmp_path / "data").exists()
-        assert f"hub: there was no configuration: the bundled one is now in {tmp_path}/config\n" in done.err
+        assert f"hub: no configuration found: the bundled one was copied to {tmp_path}/config\n" in done.err
         for file in bundled_config().rglob("*.toml"):
             assert (tmp_path / "config" / file.relative_to(bundled_config())).read_bytes() == file.read_bytes()
 
@@ -452,7 +452,7 @@ class TestFirstConfiguration:
         box(tmp_path, "# mine, and faulty\nx = 1\n")
         done = ended(tmp_path, "run")
         assert done.code == 78
-        assert "there was no configuration" not in done.err
+        assert "no configuration found" not in done.err
         assert (tmp_path / "config" / "default.toml").read_text() == "# mine, and faulty\nx = 1\n"
         (tmp_path / "config" / "default.toml").rename(tmp_path / "config" / "other.toml")
         assert ended(tmp_path, "run", LARES_MASTER_KEY="short").code == 78
@@ -471,7 +471,7 @@ class TestTheFirstKey:
             assert stat.S_IMODE((data / "first-key").stat().st_mode) == 0o600
             assert stat.S_IMODE((data / "control.sock").stat().st_mode) == 0o600
             key = (data / "first-key").read_text().strip()
-            assert f"the master key was created and stays in {data}/first-key until its first use" in running.err
+            assert f"the master key was created; it is in {data}/first-key until its first use" in running.err
             assert status_of(url, None) == status_of(url, key[:-2] + "xx") == status_of(url, "x") == 401
             assert (data / "first-key").exists()
             assert status_of(url, key) == 200
@@ -488,7 +488,7 @@ class TestTheFirstKey:
         box(tmp_path)
         first = self.start_on_a_terminal(tmp_path)
         [key] = re.findall(r"lrs_master_[\w-]{43}", first)
-        assert "The master key of this hub, shown this once:" in first
+        assert "The master key of this hub, which is not shown again:" in first
         assert self.start_on_a_terminal(tmp_path, key) == ""
 
     def start_on_a_terminal(self, folder: Path, key: str | None = None) -> str:
@@ -616,7 +616,7 @@ class TestDemo:
             url, key = running.says(r"REST +(http://127\.0\.0\.1:\d+)\n")[1], running.says(r"key +(\S+)\n")[1]
             assert status_of(url, key, path="/scenes/mine/history") == 200
             running.stop()
-            assert running.says(r"its data stays\.")
+            assert running.says(r"its data is in the data directory\.")
         assert (tmp_path / "there" / "lock").exists() and scene.exists()
 
     @pytest.mark.slow
@@ -641,7 +641,7 @@ class TestDemo:
             assert last["state"]["brightness"] == 80 and last["state"]["power"] == "on"
             done = running.stop(signal.SIGINT)
         assert done.err == ""
-        assert done.out.endswith("The demo has ended; nothing is left behind.\n")
+        assert done.out.endswith("The demo has ended; its files were removed.\n")
         assert not [name for name in names(tmp_path) if "lares" in name]
         assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
 
@@ -673,7 +673,7 @@ class TestDemo:
     def test_a_kept_demo_can_be_opened_again_by_demo_or_run(self, tmp_path: Path) -> None:
         with lares(tmp_path, "demo", "--keep", "home", "--port", "0", variables=WITH_KEY) as running:
             url = running.url()
-            assert url.startswith("http://127.0.0.1:") and "A home to try is in" in running.out
+            assert url.startswith("http://127.0.0.1:") and "contains a demo home" in running.out
             until(lambda: "it asks for a key" in running.out, "the greeting")
             assert re.search(r"^    .* key create .*--role admin", running.out, re.MULTILINE)
             until(lambda: status_of(url, KEY, path="/devices/virtual:thermometer") == 200, "the devices")

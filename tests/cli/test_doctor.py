@@ -83,8 +83,8 @@ def test_a_healthy_box_is_0_with_every_line_ok(tmp_path: Path, command: Command)
     assert found.of("data directory") == [("ok", f"{tmp_path}/data (mode 0700)")]
     assert found.of("hub") == [("ok", "none runs on it")]
     assert found.of("store") == [("ok", f"generation 1, record 0, {len(HOME)} entries")]
-    assert found.of("keys") == [("ok", "0 API keys, no master key of the box's own")]
-    assert found.of("written") == [("ok", "nothing is recorded yet")]
+    assert found.of("keys") == [("ok", "0 API keys, no generated master key")]
+    assert found.of("written") == [("ok", "no writes recorded yet")]
     assert f"Python {sys.version.split()[0]}" in found.of("platform")[0][1]
 
 
@@ -94,7 +94,7 @@ def test_damaged_lines_of_history_need_care(tmp_path: Path, command: Command) ->
     assert Findings(command(tmp_path, "doctor")).of("history") == [("ok", "1 month on the card, 0.0 MB")]
     file = tmp_path / "data" / "history" / "2026-11.jsonl"
     file.write_bytes(file.read_bytes().replace(b'"a":2', b'"a":3'))
-    sentence = "1 month on the card, 0.0 MB, 1 damaged lines left out"
+    sentence = "1 month on the card, 0.0 MB, 1 damaged lines skipped"
     assert Findings(command(tmp_path, "doctor")).of("history") == [("care", sentence)]
 
 
@@ -145,7 +145,7 @@ def test_a_read_only_card_is_reported(tmp_path: Path, command: Command, monkeypa
     flags = found.f_flag | os.ST_RDONLY
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*found[:8], flags, *found[9:])))
     [(how, sentence)] = Findings(command(tmp_path, "doctor")).of("data directory")
-    assert how == "care" and sentence.endswith("is on a card that is read-only now")
+    assert how == "care" and sentence.endswith("is on a read-only card; check the card, then restart the box")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")

@@ -83,7 +83,7 @@ async def test_only_a_hash_of_the_key_is_stored(box: Box, caplog: pytest.LogCapt
     kept = [file.read_bytes() for file in box.folder.iterdir() if file != box.first_key]
     assert any(b"$argon2id$" in each for each in kept) and not any(secret in each for each in kept)
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
-        ("WARNING", f"the master key was created and stays in {box.first_key} until its first use")
+        ("WARNING", f"the master key was created; it is in {box.first_key} until its first use")
     ]
 
 

@@ -94,13 +94,13 @@ def test_damaged_lines_are_omitted_and_reported(past: Path, command: Command) ->
     file = past / "data" / "history" / "2026-11.jsonl"
     file.write_bytes(file.read_bytes().replace(b'"kWh"', b'"KWh"') + b"\nrubbish")
     code, result = command(past, "history", "export")
-    assert code == 0 and "=plug" not in result and "2 damaged lines were left out" in result
+    assert code == 0 and "=plug" not in result and "2 damaged lines were skipped" in result
 
 
 @pytest.mark.parametrize("flag", ["--start", "--end"])
 def test_an_invalid_time_is_wrong_usage(past: Path, command: Command, flag: str) -> None:
     code, result = command(past, "history", "export", flag, "yesterday")
-    assert code == 64 and result.startswith(f"lares: {flag} must be a time like 2026-11-01")
+    assert code == 64 and result.startswith(f"lares: {flag} must be a time, such as 2026-11-01")
 
 
 def test_a_home_without_history_has_an_empty_table(tmp_path: Path, command: Command) -> None:
@@ -144,7 +144,7 @@ def test_a_backup_omits_history_that_is_not_a_plain_file(past: Path, command: Co
     file = past / "data" / "history" / "2026-10.jsonl"
     file.symlink_to("/etc/hostname")
     code, result = command(past, "backup", "b.tar.gz")
-    assert code == 0 and f"warning: {file} is left out: no plain file" in result
+    assert code == 0 and f"warning: {file} is not in the backup: no plain file" in result
     assert "history/2026-10.jsonl" not in members(past / "b.tar.gz")
 
 

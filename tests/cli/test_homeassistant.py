@@ -610,7 +610,7 @@ def test_a_condition_that_only_lua_computes(entities: Entities, condition: Any, 
     ("condition", "reason"),
     [
         ({"condition": "calendar.is_event_active", "target": {}}, "no calendars"),
-        ({"condition": "todo.is_incomplete"}, "no lists"),
+        ({"condition": "todo.is_incomplete"}, "no to-do lists"),
         ({"condition": "state", "entity_id": "light.hall", "state": "on", "enabled": "no"}, "disabled"),
         (
             {"condition": "state", "entity_id": "light.hall", "state": Tagged("!secret", "x")},

@@ -73,7 +73,7 @@ class TestWithoutAHub:
         again = ended(home, "key", "revoke", id_)
         assert (again.code, again.out, again.err) == (67, "", f"lares: key '{id_}' not found\n")
         none = ended(home, "key", "list")
-        assert (none.code, none.out, none.err) == (0, "", "there are no keys except the master key\n")
+        assert (none.code, none.out, none.err) == (0, "", "the master key is the only key\n")
 
     @pytest.mark.slow
     def test_a_key_of_a_hook_names_it_and_a_running_hub_warns_without_a_listener(self, home: Path) -> None:
@@ -96,7 +96,7 @@ class TestWithoutAHub:
         made = ended(home, "key", "reset-master")
         assert made.code == 0 and SECRET.fullmatch(made.out)
         assert KeyToken.parse(made.out.strip()) and made.out.startswith("lrs_master_")
-        assert made.err.startswith("the old master key no longer works; the new one, shown only this once")
+        assert made.err.startswith("the old master key no longer works; this is the new one, shown only this once")
         assert "first-key" not in names(home / "data"), "it told a key that opens nothing"
         with lares(home, "run") as running:
             assert status_of(running.url(), made.out.strip()) == 200
@@ -322,7 +322,7 @@ class TestBothWays:
         finally:
             lock.release()
         assert (result.code, asked) == (69, 1)
-        assert result.err == "lares: the hub has ended without an answer; `lares key list` shows the result\n"
+        assert result.err == "lares: the hub ended without an answer; `lares key list` shows the result\n"
 
 
 SPEAK = """

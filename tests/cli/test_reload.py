@@ -40,7 +40,7 @@ async def test_one_command_reloads_everything_and_lists_every_change_and_error(t
         configure(tmp_path, LAMP + "devises = 1\n")
         done = await asked(tmp_path, "reload")
         assert done.code == 78 and done.err == "lares: 3 faults found\n", done
-        assert "scenes: not reloaded, the previous files stay in force" in done.out
+        assert "scenes: not reloaded; the previous files remain active" in done.out
         assert done.out.count("config/scenes/") == 2 and "is not a key of Lares; did you mean" in done.out
         assert "has faults, so the hub does not use it; run `lares check`" in (await asked(tmp_path, "status")).out
         configure(tmp_path, LAMP)
@@ -52,4 +52,4 @@ async def test_one_command_reloads_everything_and_lists_every_change_and_error(t
         else:
             raise AssertionError("SIGHUP stops the section")
     done = await asked(tmp_path, "reload")
-    assert done.code == 69 and "no hub answers" in done.err
+    assert done.code == 69 and "no hub runs" in done.err

@@ -143,7 +143,7 @@ async def test_a_followed_log_continues_with_new_lines(hub: Process, tmp_path: P
 def test_without_a_hub_each_command_reports_it(tmp_path: Path) -> None:
     for arguments in (("status",), ("why", "x"), ("log",)):
         done = ended(tmp_path, *arguments)
-        assert (done.code, done.out) == (69, "") and "no hub answers on" in done.err, arguments
+        assert (done.code, done.out) == (69, "") and "no hub runs on" in done.err, arguments
     (tmp_path / "data").mkdir()
     lock = DirectoryLock(tmp_path / "data")
     done = ended(tmp_path, "status")
@@ -362,7 +362,7 @@ async def test_a_message_is_sent_or_collected_and_a_wrong_section_named(tmp_path
         other = await asked(tmp_path, "notify", "phone:ring", "x")
         assert other.code == 64 and "invoke target 'phone:ring' is not supported" in other.err
     nobody = ended(tmp_path, "notify", "phone", "x")
-    assert nobody.code == 69 and "`lares run` starts one" in nobody.err
+    assert nobody.code == 69 and "start one with `lares run`" in nobody.err
 
 
 async def test_an_error_has_the_reason_without_the_token(tmp_path: Path) -> None:

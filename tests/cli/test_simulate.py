@@ -72,7 +72,7 @@ def test_simulate_prints_runs_in_order_with_local_times(tmp_path: Path) -> None:
         "warning: config/automations/2.lua:4: trigger.device_id names 'desk:light:0', and there is no section "
         "[adapters.desk]",
         "automations: 3, runs: 2",
-        "not simulated, because they wait for devices or for failures: follows",
+        "not simulated, because they wait for devices or failures: follows",
     ]
 
 
@@ -161,7 +161,10 @@ def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--from", "tomorrow"], "--from must be a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z"),
+        (
+            ["--from", "tomorrow"],
+            "--from must be a time, such as 2026-12-24T18:00 (local time) or 2026-12-24T17:00:00Z",
+        ),
         (["--from", "2026-02-30"], "--from must be a time like"),
         (["--from", "9999-12-31T23:59"], "in the years 1971 to 2099, not '9999-12-31T23:59'"),
         (["--hours", "0"], "--hours: must be a number of hours above 0, at most 8784 (a year), not '0'"),

@@ -168,15 +168,15 @@ def test_the_simulation_begins_with_the_stored_home(tmp_path: Path) -> None:
 
 
 FAULTS = {
-    "18:00 x:a power": "a line must have `at device attribute value`: 18:00 hall:motion motion detected",
-    "25:00 x:a power on": "must begin with a time like 18:00, 2026-12-24T18:00 or +90, not '25:00'",
-    "2026-13-24T18:00 x:a power on": "must be a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z",
+    "18:00 x:a power": "write `at device attribute value`, such as: 18:00 hall:motion motion detected",
+    "25:00 x:a power on": "must begin with a time, such as 18:00, 2026-12-24T18:00, or +90, not '25:00'",
+    "2026-13-24T18:00 x:a power on": "must be a time, such as 2026-12-24T18:00 (local time) or 2026-12-24T17:00:00Z",
     "2026-12-23T18:00 x:a power on": "2026-12-23T18:00 is before the simulation begins; the lines must be in order",
     "2026-12-26T18:00 x:a power on": "2026-12-26T18:00 is after the end of the simulation; see --hours",
     "18:00 x:a powr on": "'powr' is not an attribute; did you mean power",
     "18:00 x:a power maybe": "power must be one of on, off, not 'maybe'",
     "18:00 x:a brightness 101": "brightness must be an integer from 0 to 100, not 101",
-    "18:00 x:a temperature warm": "must be a number and its unit, like 21.5 celsius, not 'warm'",
+    "18:00 x:a temperature warm": "must be a number with a unit, such as 21.5 celsius, not 'warm'",
     '18:00 x:a temperature {"value": true}': "temperature lacks the field unit",
     "18:00 x:a state offline": "state must be online or unavailable, not 'offline'",
     "18:00 x:a event \x07": "must not contain control characters",
@@ -217,7 +217,7 @@ def test_an_endless_loop_of_runs_without_time_ends_the_simulation_with_its_name(
     endless = automation("endless", MOTION, body="while true do ctx:sleep(0) end")
     furnish(tmp_path, BERLIN, endless)
     result = simulate(tmp_path, EVENTS, "--run")
-    sentence = "runs on and on while no time passes; let it sleep for some time, or end"
+    sentence = "runs without end in simulated time; add a sleep to it, or end it"
     assert result.code == 78
     assert result.err.splitlines()[-1] == f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}"
 

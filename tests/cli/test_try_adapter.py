@@ -207,7 +207,7 @@ async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
         code, said = await lares(tmp_path, "try-adapter", "shelly", "--command", "a", text)
         assert code == os.EX_USAGE and "lares: --command" in said, (text, said)
     code, said = await lares(tmp_path, "try-adapter", "mqtt")
-    assert code == os.EX_USAGE and "there is no kind mqtt in Lua" in said
+    assert code == os.EX_USAGE and "mqtt is neither a kind in Lua" in said
     rows = ('{"exchanges": [7]}', '{"exchanges": [], "messages": [{"sent": true}]}')
     for text in ("[]", "5", '{"settings": null, "exchanges": []}', '{"settings": [5]}', "{", *rows):
         (tmp_path / "odd.json").write_text(text)
@@ -221,7 +221,7 @@ async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     code, said = await lares(tmp_path, "try-adapter", "mine")
     assert code == os.EX_CONFIG and "config/adapters/mine.lua:3: poll must be a function, not 7" in said
     quiet = {
-        '{ name = "x", hook = print }': (os.EX_OK, "nothing was requested: the kind has neither poll nor listen"),
+        '{ name = "x", hook = print }': (os.EX_OK, "the kind has neither poll nor listen"),
         '{ name = "x", listen = { path = "/", receive = print }, poll = function() return {} end }': (
             os.EX_OK,
             "the connection is not open after 3 s",

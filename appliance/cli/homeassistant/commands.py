@@ -149,7 +149,7 @@ def _light(target: Target, data: Mapping[str, Any], scope: Scope) -> list[Comman
     for field, factor in (("brightness_step_pct", 1.0), ("brightness_step", 100 / 255)):
         step = data.get(field)
         if is_template(step):
-            raise NotTranslated("a step that is computed is not translated")
+            raise NotTranslated("the step is a template")
         if step:
             shown = templates.number_in_lua(Target(target.device_id, "brightness", "light"), "0")
             found.append(("brightness", "set", Raw(f"ha.clamp({shown} + {round(float(step) * factor)}, 0, 100)")))
@@ -172,7 +172,7 @@ def _color(data: Mapping[str, Any], scope: Scope) -> list[Command]:
         if (values := data.get(field)) is None:
             continue
         if not isinstance(values, list) or len(values) != len(keys) or any(map(is_template, values)):
-            raise NotTranslated("a colour that is computed is not translated")
+            raise NotTranslated("the colour is a template")
         if values:
             exact = [each if capability == "color_xy" else round(each) for each in values]
             found.append((capability, "set", dict(zip(keys, exact, strict=True))))

@@ -84,7 +84,7 @@ def in_lua(value: Any, scope: Scope) -> str:
     made = []
     for each in translate_list(value, scope):
         if each.lua is None:
-            raise NotTranslated("a condition of this type is possible only at the top of an automation")
+            raise NotTranslated("this condition is possible only in the list of conditions of an automation")
         made.append(each.lua)
     return made[0] if len(made) == 1 else " and ".join(f"({each})" for each in made) or "true"
 
@@ -113,7 +113,7 @@ def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Co
 def _all(parts: Sequence[Declared], *, is_any: bool = False) -> Declared:
     """Join conditions with `and` or `or` to one expression."""
     if not parts:
-        raise NotTranslated("the condition compares nothing")
+        raise NotTranslated("the condition has no value to compare")
     if len(parts) == 1:
         return parts[0]
     lua = None

@@ -186,7 +186,7 @@ class Entities:
         entity = self.entity(entity_id)
         device = self.installation.devices.get(entity.device_id or "")
         if device is None and domain not in {*DOMAINS, "cover", "sensor", "binary_sensor"}:
-            raise NotTranslated(f"Lares has nothing that corresponds to {entity_id}")
+            raise NotTranslated(f"{entity_id} has no counterpart in Lares")
         main = self._main_id(entity, device)
         if main is None:
             self.missing[entity_id] = None
@@ -206,7 +206,7 @@ class Entities:
         if name in ("battery", "battery_level"):
             found = ("battery", 1)
         if found is None or isinstance(target, Variable):
-            raise NotTranslated(f"Lares has no attribute that corresponds to {name} of {entity_id}")
+            raise NotTranslated(f"{name} of {entity_id} has no counterpart in Lares")
         return Target(target.device_id, found[0], target.domain, found[1])
 
     def compare(self, entity_id: str, state: Any) -> Comparison:
@@ -241,7 +241,7 @@ class Entities:
         place = target if isinstance(target, Mapping) else {}
         kinds = {key: words(place.get(key)) for key in ("entity_id", "device_id", "area_id", "floor_id", "label_id")}
         if any(is_template(each) for named in kinds.values() for each in named):
-            raise NotTranslated("a target that is computed is not translated")
+            raise NotTranslated("the target is a template")
         found = list(self.members(kinds["entity_id"]))
         for key in ("device_id", "area_id", "floor_id", "label_id"):
             for each in kinds[key]:

@@ -19,9 +19,9 @@ WITHOUT_COUNTERPART: Mapping[str, str] = {
     **dict.fromkeys(
         ["shell_command", "python_script", "rest_command"], "Lares runs no other programs: send a request to them"
     ),
-    **dict.fromkeys(["todo", "shopping_list"], "Lares has no lists of tasks"),
+    **dict.fromkeys(["todo", "shopping_list"], "Lares has no to-do lists"),
     **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
-    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares maintains itself: this needs no counterpart"),
+    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares does this by itself"),
     "automation": "an automation cannot switch another one: use a variable and a condition",
     "calendar": "Lares has no calendars",
     "event": "Lares has no custom events: use device_event, a hook, or a timer",

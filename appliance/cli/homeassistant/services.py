@@ -35,10 +35,10 @@ class Services:
 
     def write(self, service: str, action: Mapping[str, Any]) -> None:
         if is_template(service):
-            raise NotTranslated("a service that is computed is not translated")
+            raise NotTranslated("the name of the service is a template")
         domain, _, verb = service.partition(".")
         if action.get("response_variable") and domain != "script":
-            raise NotTranslated("the answer of a service is not translated")
+            raise NotTranslated("the response of a service is not translated")
         raw = action.get("data") or action.get("data_template") or {}
         if not isinstance(raw, Mapping):
             raise NotTranslated("the data are a template")

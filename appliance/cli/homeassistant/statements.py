@@ -57,7 +57,7 @@ class Statements:
     def omit(self, service: str, data: Mapping[str, Any], known: Collection[str]) -> None:
         """Write a comment about untranslated fields."""
         if others := [str(each) for each in data if each not in known]:
-            reason = f"{service} without {', '.join(others)}, which Lares does not have"
+            reason = f"{service} without {', '.join(others)}, which Lares does not support"
             self.problems.append(reason)
             self.lines.note(reason)
 

@@ -80,7 +80,7 @@ def numeric_tests(entities: Entities, value: Mapping[str, Any]) -> Iterable[list
         raise NotTranslated("a value_template is possible only in a condition")
     for entity_id in entities.members(words(value.get("entity_id"))):
         if entity_id == "sun.sun":
-            raise NotTranslated("a height of the sun is possible only in a condition: use sunset with an offset")
+            raise NotTranslated("a trigger cannot use the height of the sun: use sunset with an offset")
         attribute = value.get("attribute")
         target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
         factor = target.factor if isinstance(target, Target) else 1

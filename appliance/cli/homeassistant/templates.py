@@ -108,7 +108,7 @@ def number_of(scope: Scope, entity_id: str, attribute: str | None) -> str:
 
 def _sun_height(entities: Entities, attribute: str) -> str:
     if attribute != "elevation" or not entities.installation.locale.keys() >= {"latitude", "longitude"}:
-        raise NotTranslated(f"Lares does not show {attribute or 'the state'} of the sun")
+        raise NotTranslated(f"{attribute or 'the state'} of the sun is not translated")
     return "ha.sun_height()"
 
 

@@ -222,7 +222,7 @@ def _zone(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     if value.get("event") != "start":
-        raise NotTranslated("Lares has no trigger for its own stop")
+        raise NotTranslated("Lares has no trigger for the stop of the hub")
     yield Trigger(table={"type": "adapter_lifecycle", "adapter": entities.section, "event": "started"})
 
 
@@ -338,7 +338,7 @@ def _device(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     ha_device = entities.installation.devices.get(str(value.get("device_id", "")))
     device_id = entities.device_id(ha_device) if ha_device is not None else None
     if device_id is None:
-        raise NotTranslated("its device is unknown in Lares")
+        raise NotTranslated("Lares does not know its device")
     subtype = str(value.get("subtype", ""))
     raw = "_".join(filter(None, (kind, subtype)))
     yield Trigger(table={"type": "device_event", "device_id": device_id, "event": press_name(raw)})

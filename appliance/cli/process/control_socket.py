@@ -24,7 +24,7 @@ def control_socket(folder: Path) -> Iterator[socket.socket | None]:
         bound = _bind(folder)
     except OSError as error:
         is_other = error.errno == errno.EADDRINUSE
-        reason = "is not a socket; remove it and start again" if is_other else error.strerror or error
+        reason = "is not a socket; remove it and restart the hub" if is_other else error.strerror or error
         log.warning(
             "the control socket is missing, so commands cannot reach this hub: %s: %s", folder / SOCKET, reason
         )

@@ -64,9 +64,9 @@ async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
     except StoreFailed as error:
         raise StartFailed(f"the master key cannot be stored: {error}", os.EX_IOERR) from None
     if on_terminal:
-        say("", "The master key of this hub, shown this once:", "", f"    {token.text}", "")
+        say("", "The master key of this hub, which is not shown again:", "", f"    {token.text}", "")
     else:
-        log.warning("the master key was created and stays in %s until its first use", key_file)
+        log.warning("the master key was created; it is in %s until its first use", key_file)
 
 
 def _remover(key_file: Path) -> Callable[[str], None]:

@@ -67,7 +67,7 @@ def read_instant(text: str, locale: Locale) -> datetime:
         if not FIRST_EVENT_YEAR <= instant.year <= LAST_EVENT_YEAR:
             raise ValueError("beyond the calendar")
     except ValueError:
-        example = "a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z"
+        example = "a time, such as 2026-12-24T18:00 (local time) or 2026-12-24T17:00:00Z"
         years = f"in the years {FIRST_EVENT_YEAR} to {LAST_EVENT_YEAR}"
         raise Invalid(f"must be {example}, {years}, not {text!r}") from None
     return (instant if instant.tzinfo is not None else instant.replace(tzinfo=locale.timezone)).astimezone(UTC)
@@ -125,7 +125,7 @@ def _event(
         data = _json_or_text(words[3].strip()) if len(words) > 3 else None
         return FileHook(at=_instant(words[0], locale, latest), hook=hook_id(words[2]), data=data)
     if len(words) < 4:
-        raise Invalid("a line must have `at device attribute value`: 18:00 hall:motion motion detected")
+        raise Invalid("write `at device attribute value`, such as: 18:00 hall:motion motion detected")
     at, device_id, attribute, raw = words
     check_device_id(device_id)
     instant = _instant(at, locale, latest)
@@ -143,7 +143,7 @@ def _instant(text: str, locale: Locale, latest: datetime) -> datetime:
     match = _TIME_OF_DAY.match(text)
     if match is None:
         if "T" not in text and "-" not in text:
-            raise Invalid(f"must begin with a time like 18:00, 2026-12-24T18:00 or +90, not {text!r}")
+            raise Invalid(f"must begin with a time, such as 18:00, 2026-12-24T18:00, or +90, not {text!r}")
         return read_instant(text, locale)
     at = time(int(match[1]), int(match[2]), int(match[3] or 0))
     found = next_wall_clock(at, locale, latest - _INSTANT)
@@ -156,7 +156,7 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
         entry = KNOWN_ATTRIBUTES.get(attribute)
         if entry is None and not is_custom(attribute):
             near = nearest(attribute, [*KNOWN_ATTRIBUTES, EVENT])
-            hint = "GET /capabilities lists all of them" if near is None else f"did you mean {near}"
+            hint = "GET /capabilities lists all attributes" if near is None else f"did you mean {near}"
             raise Invalid(f"{attribute!r} is not an attribute; {hint}")
         value = _json_or_text(raw)
         if entry is not None and entry.type == "measurement" and not isinstance(value, dict):
@@ -173,7 +173,7 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
 def _measured(raw: str) -> Value:
     match = _MEASURED.match(raw)
     if match is None:
-        raise Invalid(f"must be a number and its unit, like 21.5 celsius, not {format_value(raw)}")
+        raise Invalid(f"must be a number with a unit, such as 21.5 celsius, not {format_value(raw)}")
     return {"value": orjson.loads(match[1]), "unit": match[2] or ""}
 
 

@@ -85,8 +85,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
                 tasks.start(self._collapse(active, until), f"interval of {active.label}")
             has_ended = await self.clock.run(until, self.is_busy)
         if not has_ended and self.printer.gone is None:
-            stuck = f"at {timestamp(self.clock.now())} {self.printer.latest} runs on and on while no time passes"
-            raise StartFailed(f"{stuck}; let it sleep for some time, or end", os.EX_CONFIG)
+            stuck = f"at {timestamp(self.clock.now())} {self.printer.latest} runs without end in simulated time"
+            raise StartFailed(f"{stuck}; add a sleep to it, or end it", os.EX_CONFIG)
         return pretended
 
     async def _collapse(self, active: ActiveTrigger, until: datetime) -> None:

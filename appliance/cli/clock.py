@@ -11,9 +11,9 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from appliance.cli.hub_client import HubRequest, ask, ask_or_act
-from appliance.cli.key import open_document
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
+from appliance.cli.stored_document import open_document
 from appliance.cli.terminal import say
 from appliance.clock import Clock, timestamp
 from appliance.store.clock_trust import ClockTrust, forgetting, newest_time

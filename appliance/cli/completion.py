@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from appliance.cli.help import subcommands
 from appliance.cli.terminal import write
 
 SHELLS = ("bash", "zsh", "fish")
+
+
+class PathText(str):
+    """The argument type of paths. A path can contain any bytes. The shell completes it: folders for `DIR`."""
+
+    __slots__ = ()
+
 
 _BASH = """\
 # lares: completion for bash. Install: lares completion bash > /etc/bash_completion.d/lares
@@ -18,15 +25,15 @@ _lares() {{
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${{COMP_WORDS[i]}}
     case $word in
-      --config|--data-dir|--events|--adapter|--set|--record|--replay) ((i++)) ;;
+      {with_value}) ((i++)) ;;
       -*) ;;
       *) words+=("$word") ;;
     esac
   done
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
   case $previous in
-    --config|--events|--record|--replay) COMPREPLY=($(compgen -f -- "$current")); return ;;
-    --data-dir) COMPREPLY=($(compgen -d -- "$current")); return ;;
+    {files}) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    {folders}) COMPREPLY=($(compgen -d -- "$current")); return ;;
   esac
   case "${{words[*]:0:2}}" in
 {cases}
@@ -53,8 +60,10 @@ if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _lares "$@"; else compdef _
 
 def completion(arguments: argparse.Namespace) -> int:
     words = dict(_words(arguments.parser, ""))
-    scripts = {"bash": _bash, "zsh": _zsh, "fish": _fish}
-    write(scripts[arguments.shell](words))
+    if arguments.shell == "bash":
+        write(_bash(words, list(_options_with_value(arguments.parser))))
+    else:
+        write({"zsh": _zsh, "fish": _fish}[arguments.shell](words))
     return os.EX_OK
 
 
@@ -72,12 +81,28 @@ def _words(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, li
         yield from _words(child, f"{path} {name}".strip())
 
 
-def _bash(words: Mapping[str, list[str]]) -> str:
+def _options_with_value(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield the options with a value, of all commands."""
+    yield from (action for action in parser._actions if action.option_strings and action.nargs != 0)
+    for child in subcommands(parser).values():
+        yield from _options_with_value(child)
+
+
+def _bash(words: Mapping[str, list[str]], options: Iterable[argparse.Action]) -> str:
+    def pattern(chosen: Iterable[argparse.Action]) -> str:
+        return "|".join(dict.fromkeys(name for each in chosen for name in each.option_strings))
+
+    paths = [each for each in options if each.type is PathText]
     lines = (
         f'    {_pattern(path)}) COMPREPLY=($(compgen -W "{" ".join(each)}" -- "$current")) ;;'
         for path, each in _longest_first(words)
     )
-    return _BASH.format(cases="\n".join(lines))
+    return _BASH.format(
+        cases="\n".join(lines),
+        with_value=pattern(options),
+        files=pattern(each for each in paths if each.metavar != "DIR"),
+        folders=pattern(each for each in paths if each.metavar == "DIR"),
+    )
 
 
 def _zsh(words: Mapping[str, list[str]]) -> str:

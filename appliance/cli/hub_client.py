@@ -164,8 +164,8 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
         raise StartFailed(f"no hub runs on {folder}; start one with `lares run`", os.EX_UNAVAILABLE) from None
 
 
-async def ask_or_act(data_dir: Path, ask_hub: Callable[[], T], act: Callable[[], Awaitable[T]]) -> T:
-    """Return the result of `ask_hub` if a hub uses the data directory, otherwise the result of `act`. `act` has
+async def ask_or_act(data_dir: Path, request: Callable[[], T], act: Callable[[], Awaitable[T]]) -> T:
+    """Return the result of `request` if a hub uses the data directory, otherwise the result of `act`. `act` has
     exclusive access. Finish an interrupted restore first, because it would undo the changes of `act`. Raise
     `StartFailed` if the hub rejects the request, or does not answer within `HUB_START_SECS`.
     """
@@ -178,7 +178,7 @@ async def ask_or_act(data_dir: Path, ask_hub: Callable[[], T], act: Callable[[],
             if in_use.exit_code != os.EX_TEMPFAIL:
                 raise
             try:
-                return ask_hub()
+                return request()
             except OSError:
                 if clock.monotonic() > deadline:
                     raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None

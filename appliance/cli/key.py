@@ -6,8 +6,8 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, closing
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,18 @@ from urllib.parse import quote
 
 from appliance import config
 from appliance.api import schemas
-from appliance.api.codes import status_of
 from appliance.api.keyring import KEY_BODY, Keyring
-from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask, ask_or_act
+from appliance.cli.hub_client import HubRequest, ask, ask_or_act
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.process.first_key import keyring_of
+from appliance.cli.stored_document import open_document
 from appliance.cli.terminal import say
-from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, StartFailed
 from appliance.home.bus import Bus
 from appliance.home.texts import identifier
 from appliance.settings import Auth
 from appliance.store.disk import Disk
-from appliance.store.document import Document
 from appliance.store.file_format import generations_of
 from appliance.store.lock import LOCK
 from appliance.store.stored_keys import Keys
@@ -74,17 +72,6 @@ async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
     async with open_document(data_dir) as (document, clock):
         with closing(keyring_of(auth, Keys(document, Bus()), data_dir, clock)) as keyring:
             return await act(keyring)
-
-
-@asynccontextmanager
-async def open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
-    """Open the store without a running hub. Errors have the same exit codes as errors of the hub."""
-    clock = Clock()
-    async with Document(Disk(data_dir), clock) as document:
-        try:
-            yield document, clock
-        except LaresError as error:
-            raise StartFailed(str(error), EXIT_CODE_OF_STATUS.get(status_of(error), os.EX_SOFTWARE)) from None
 
 
 def _create(arguments: argparse.Namespace) -> KeyCommand:

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from appliance.cli.completion import SHELLS
+from appliance.cli.completion import SHELLS, PathText
 from appliance.cli.help import EXAMPLES, subcommands
 from appliance.cli.log_output import discard, make_streams_safe, one_line
 from appliance.cli.single_file import list_targets
@@ -28,9 +28,6 @@ from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005
 """Maximum seconds for which another thread, such as a late import, keeps the interpreter."""
-
-PATHS = {"config", "data_dir", "file", "folder", "path", "keep", "events", "record", "replay"}
-"""Arguments with paths. A path may contain any bytes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,9 +78,9 @@ def _check_texts(parsed: argparse.Namespace) -> None:
     """Raise `StartFailed` for an empty path, as from an unset shell variable, and for invalid UTF-8."""
     for name, value in vars(parsed).items():
         for each in value if isinstance(value, list) else [value]:
-            if name in PATHS and each == "":
+            if isinstance(each, PathText) and not each:
                 raise StartFailed(f"{name.replace('_', '-')} is empty; name a path, or omit it", os.EX_USAGE)
-            if name not in PATHS and isinstance(each, str) and re.search("[\ud800-\udfff]", each):
+            if not isinstance(each, PathText) and isinstance(each, str) and re.search("[\ud800-\udfff]", each):
                 raise StartFailed(f"{each} is not UTF-8 text", os.EX_USAGE)
 
 
@@ -141,16 +138,22 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands, common)
     demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light, TV, and Matter server")
     demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (default: 3000, or a free port)")
-    demo.add_argument("--keep", metavar="DIR", help="save the home in this folder, and add virtual sensors")
+    demo.add_argument(
+        "--keep", type=PathText, metavar="DIR", help="save the home in this folder, and add virtual sensors"
+    )
     commands.add_parser("check", parents=common, help="list all errors of configuration and Lua files")
     init = commands.add_parser("init", parents=common, help="write a new configuration")
     _add_kinds(commands, common, init)
     _add_backup(commands, common)
     restore = commands.add_parser("restore", parents=common, help="restore a backup; stop the hub first")
-    restore.add_argument("file", metavar="FILE", help="the archive to restore")
+    restore.add_argument("file", type=PathText, metavar="FILE", help="the archive to restore")
     upgrade = commands.add_parser("upgrade", parents=common, help="replace this version with another lares.pyz")
     upgrade.add_argument(
-        "file", metavar="FILE", nargs="?", help="the new lares.pyz, checked against FILE.sha256 if that exists"
+        "file",
+        type=PathText,
+        metavar="FILE",
+        nargs="?",
+        help="the new lares.pyz, checked against FILE.sha256 if that exists",
     )
     upgrade.add_argument("--rollback", action="store_true", help="restore the previous version")
     simulate = commands.add_parser("simulate", parents=common, help="simulate automations for the next hours")
@@ -160,7 +163,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     simulate.add_argument("--hours", type=_hours, default=24, metavar="N", help="the hours to simulate (default: 24)")
     simulate.add_argument(
-        "--events", metavar="FILE", help="a file of device events, one per line: TIME DEVICE ATTRIBUTE VALUE"
+        "--events",
+        type=PathText,
+        metavar="FILE",
+        help="a file of device events, one per line: TIME DEVICE ATTRIBUTE VALUE",
     )
     simulate.add_argument("--run", action="store_true", help="run the Lua, and print its commands")
     simulate.add_argument("--json", action="store_true", help="print one JSON object per line")
@@ -169,7 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     homeassistant = hubs.add_parser(
         "homeassistant", parents=common, help="import rooms, names, and automations of a Home Assistant folder"
     )
-    homeassistant.add_argument("folder", metavar="DIR", help="Home Assistant's configuration folder")
+    homeassistant.add_argument("folder", type=PathText, metavar="DIR", help="Home Assistant's configuration folder")
     commands.add_parser("doctor", parents=common, help="check this box: files, permissions, clock, space, store, hub")
     clock = commands.add_parser("clock", help="trust a clock that is not synchronised")
     clocks = clock.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
@@ -184,7 +190,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
     backup = commands.add_parser("backup", parents=common, help="write state, configuration, and history to one file")
-    backup.add_argument("file", metavar="FILE", help="the archive to write")
+    backup.add_argument("file", type=PathText, metavar="FILE", help="the archive to write")
     backup.add_argument(
         "--with-secrets", action="store_true", help="include secrets of Lua devices, such as pairing keys"
     )
@@ -192,7 +198,7 @@ def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
 
 
 def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.ArgumentParser) -> None:
-    init.add_argument("folder", metavar="DIR", nargs="?", help="the folder that gets config/")
+    init.add_argument("folder", type=PathText, metavar="DIR", nargs="?", help="the folder that gets config/")
     init.add_argument(
         "--adapter",
         metavar="NAME",
@@ -207,8 +213,8 @@ def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.Argument
         "--command", dest="command_", nargs=2, metavar=("ID", "JSON"), help="then send this command to a device"
     )
     files = attempt.add_mutually_exclusive_group()
-    files.add_argument("--record", metavar="FILE", help="save requests and answers, without secrets")
-    files.add_argument("--replay", metavar="FILE", help="use a recording instead of the device")
+    files.add_argument("--record", type=PathText, metavar="FILE", help="save requests and answers, without secrets")
+    files.add_argument("--replay", type=PathText, metavar="FILE", help="use a recording instead of the device")
 
 
 def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
@@ -289,8 +295,8 @@ def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
 def _common(default: str | None) -> _Parser:
     """Return the parser of the common arguments. They can be before or after the command."""
     common = _Parser(add_help=False, argument_default=default)
-    common.add_argument("--config", metavar="FILE", help="the configuration file")
-    common.add_argument("--data-dir", metavar="DIR", help="the data directory")
+    common.add_argument("--config", type=PathText, metavar="FILE", help="the configuration file")
+    common.add_argument("--data-dir", type=PathText, metavar="DIR", help="the data directory")
     return common
 
 

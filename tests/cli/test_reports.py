@@ -268,6 +268,8 @@ COMPLETED = {
     "lares completion f": {"fish"},
     "lares simulate --events lares.b": {"lares.bash"},
     "lares --events x simulate --r": {"--run"},
+    "lares demo --keep ho": {"homes"},
+    "lares key --hook x cr": {"create"},
 }
 """Typed words, and the shell's offers."""
 
@@ -275,6 +277,7 @@ COMPLETED = {
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     bash, script = need("bash"), tmp_path / "lares.bash"
     script.write_text(ended(tmp_path, "completion", "bash").out)
+    (tmp_path / "homes").mkdir()
     for typed, offered in COMPLETED.items():
         words = typed.split(" ")
         asked = f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _lares; echo ${{COMPREPLY[@]}}"

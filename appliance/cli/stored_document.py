@@ -1,0 +1,26 @@
+"""The document on the card, for commands without a running hub."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from appliance.api.codes import status_of
+from appliance.cli.hub_client import EXIT_CODE_OF_STATUS
+from appliance.clock import Clock
+from appliance.errors import LaresError, StartFailed
+from appliance.store.disk import Disk
+from appliance.store.document import Document
+
+
+@asynccontextmanager
+async def open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
+    """Open the store without a running hub. Errors have the same exit codes as errors of the hub."""
+    clock = Clock()
+    async with Document(Disk(data_dir), clock) as document:
+        try:
+            yield document, clock
+        except LaresError as error:
+            raise StartFailed(str(error), EXIT_CODE_OF_STATUS.get(status_of(error), os.EX_SOFTWARE)) from None

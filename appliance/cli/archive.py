@@ -117,8 +117,8 @@ def check_size(total: int) -> None:
     """Raise `StartFailed` if the files exceed the size limit of a backup."""
     if total > MAX_ARCHIVE_BYTES:
         raise StartFailed(
-            f"the configuration folder contains {total >> 20} MiB, more than a backup takes "
-            f"({MAX_ARCHIVE_BYTES >> 20} MiB); move other files out of it",
+            f"the configuration folder contains {total >> 20} MiB, but a backup can contain only "
+            f"{MAX_ARCHIVE_BYTES >> 20} MiB; move other files out of it",
             os.EX_DATAERR,
         )
 

@@ -176,4 +176,4 @@ def _list_outside(folder: Path, raw: dict[str, Any]) -> Iterator[str]:
         section = raw.get(name)
         stated = section.get("directory") if isinstance(section, dict) else None
         if isinstance(stated, str) and not (folder.parent / stated).resolve().is_relative_to(folder.resolve()):
-            yield f"{folder.parent / stated}, the folder of {name}, is outside of {folder} and is left out"
+            yield f"{folder.parent / stated}, the folder of {name}, is not in {folder}, so the backup omits it"

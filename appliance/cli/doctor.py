@@ -90,7 +90,7 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
         return
     yield _check_space(folder)
     holder = holder_of(folder)
-    yield "ok", "hub", "none runs on it" if holder is None else f"process {holder} runs on it"
+    yield "ok", "hub", "no hub is running" if holder is None else f"process {holder} is running"
     if holder is not None:
         yield from _check_hub(folder)
     yield from _check_store(folder)

@@ -107,8 +107,8 @@ class _UnixConnection(http.client.HTTPConnection):
 
 def _hangs(folder: Path) -> StartFailed:
     return StartFailed(
-        f"the hub of {folder} runs but does not answer: it is suspended (`kill -STOP`, a debugger) or the machine "
-        f"is overloaded; try again, or restart it",
+        f"the hub of {folder} runs but does not answer, because it is suspended or "
+        "overloaded; try again, or restart it",
         os.EX_UNAVAILABLE,
     )
 

@@ -246,7 +246,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     log.add_argument("--part", help="print only lines of this part: hub, automations …")
     log.add_argument("--contains", metavar="TEXT", help="print only lines with this text")
     log.add_argument(
-        "--lines", type=_lines, default=100, metavar="N", help="the number of lines at first (default: 100)"
+        "--lines", type=_lines, default=100, metavar="N", help="the number of earlier lines (default: 100)"
     )
     log.add_argument("--json", action="store_true", help="print one JSON object per line")
     completion = commands.add_parser("completion", help="print the completion script of a shell")

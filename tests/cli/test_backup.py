@@ -228,7 +228,10 @@ class TestBackup:
         code, result = command(tmp_path, "backup", "b")
         assert code == 0
         assert f"warning: {tmp_path}/config/old.toml also contains the master key" in result
-        assert f"warning: {tmp_path}/lua, the folder of scripts, is outside of {tmp_path}/config" in result
+        assert (
+            f"warning: {tmp_path}/lua, the folder of scripts, is not in {tmp_path}/config, so the backup omits it"
+            in result
+        )
         assert "default.toml holds" not in result
 
 

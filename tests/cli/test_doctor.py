@@ -81,7 +81,7 @@ def test_a_healthy_box_is_0_with_every_line_ok(tmp_path: Path, command: Command)
     ]
     assert found.of("configuration") == [("ok", f"{tmp_path}/config/default.toml")]
     assert found.of("data directory") == [("ok", f"{tmp_path}/data (mode 0700)")]
-    assert found.of("hub") == [("ok", "none runs on it")]
+    assert found.of("hub") == [("ok", "no hub is running")]
     assert found.of("store") == [("ok", f"generation 1, record 0, {len(HOME)} entries")]
     assert found.of("keys") == [("ok", "0 API keys, no generated master key")]
     assert found.of("written") == [("ok", "no writes recorded yet")]
@@ -226,7 +226,7 @@ def test_a_running_hub_is_reported_and_not_an_error(tmp_path: Path) -> None:
         result = ended(tmp_path, "doctor")
         found = Findings((result.code, result.out))
         running.stop()
-    assert found.of("hub") == [("ok", f"process {running.process.pid} runs on it")]
+    assert found.of("hub") == [("ok", f"process {running.process.pid} is running")]
     assert result.err == "" and found.code == 0
 
 

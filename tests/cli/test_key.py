@@ -61,7 +61,7 @@ class TestWithoutAHub:
         made = ended(home, *CREATE)
         assert made.code == 0 and SECRET.fullmatch(made.out)
         [id_] = stored(home)
-        assert made.err == f"{id_} was made, role read, label kitchen tablet; its secret, shown only this once:\n"
+        assert made.err == f"{id_} was created, role read, label kitchen tablet; its secret, shown only this once:\n"
         listed = ended(home, "key", "list")
         assert (listed.code, listed.err) == (0, "")
         head, row = listed.out.splitlines()
@@ -211,7 +211,7 @@ class TestWithAHub:
         assert status_of(hub.url(), token) == 401
         gone = ended(home, "key", "revoke", id_)
         assert (gone.code, gone.err) == (67, f"lares: key '{id_}' not found\n")
-        assert f"keys: {id_} was made, role read, label kitchen tablet\n" in hub.err
+        assert f"keys: {id_} was created, role read, label kitchen tablet\n" in hub.err
         assert f"keys: {id_} was revoked\n" in hub.err
         assert token[-43:] not in hub.stop().err
 

@@ -54,7 +54,7 @@ settings.register_profile(
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=QUICK_EXAMPLES)
 
 LIMIT_SECS, SLOW_LIMIT_SECS, BOX_LIMIT_SECS = 300, 1500, 4 * 3600
-"""The maximum seconds of a test with its fixtures; then its process ends, so that no test hangs for ever."""
+"""The maximum seconds of a test with its fixtures. After this time, the test process ends."""
 
 ALL_SLOW = re.compile(r"^pytestmark = (?:pytest\.mark\.slow$|\[.*pytest\.mark\.slow\b)", re.MULTILINE)
 """The line of a file whose tests are all slow."""
@@ -141,7 +141,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note the files of this run, and give each process a share of the longest tests. Each process begins with one
+    """Record the files of this run, and give each process a share of the longest tests. Each process begins with one
     part of the list and takes over from the end of another part. Thus no process starts a test of minutes after
     the others have ended, and the tests of a file mostly share one browser, hub, or worker."""
     contract_recorder.FILES.update(str(item.path) for item in items)
@@ -174,9 +174,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Let the contract recorder judge a successful run; one of several processes passes on its records.
+    """Let the contract recorder judge a successful run. With several processes, each worker sends its records to the
+    main process.
 
-    A run that failed hands on too, to the one that tries again what failed there.
+    A failed run also saves its records for the run that repeats the failed tests.
     """
     faulthandler.cancel_dump_traceback_later()
     forked.close()

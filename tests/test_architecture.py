@@ -128,7 +128,7 @@ def calls_of(tree: ast.AST) -> Iterator[str]:
 
 
 def full_names(tree: ast.AST) -> dict[str, str]:
-    """Return the full name of each imported name: `from os import open as o` gives `o` for `os.open`."""
+    """Return the full name of each imported name: For example, `from os import open as o` maps `o` to `os.open`."""
     names = {}
     for node in nodes_of(tree):
         if isinstance(node, ast.Import):
@@ -167,8 +167,8 @@ def is_module(function: ast.expr, names: dict[str, str]) -> bool:
 
 
 def opens_to_write(call: ast.Call, *, at: int) -> bool:
-    """Return whether a call of `open` can write: `at` is the index of its mode; a mode that is not a plain text
-    counts too."""
+    """Return whether a call of `open` can write: `at` is the index of the mode argument. A mode that is not a literal
+    is treated as a write."""
     modes = [*call.args[at : at + 1], *(each.value for each in call.keywords if each.arg == "mode")]
     return any(not isinstance(mode, ast.Constant) or set(str(mode.value)) & set("wax+") for mode in modes)
 

@@ -1,4 +1,4 @@
-"""build.py keeps .venv equal to its locks, and reports its faults in one sentence."""
+"""build.py keeps .venv equal to the lock files, and reports each fault in one sentence."""
 
 import ast
 import fcntl
@@ -38,7 +38,7 @@ TEST_TEXT = RUNTIME_TEXT + "two==2.0 \\\n    --hash=sha256:00\n"
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """Provide a folder with build.py, its modules, and two small locks, which is all that it needs."""
+    """Provide a folder with build.py, its modules, and two small lock files."""
     shutil.copy(ROOT / "build.py", tmp_path)
     (tmp_path / "firmware").mkdir()
     for module in (ROOT / "firmware").glob("*.py"):

@@ -1,4 +1,5 @@
-"""The configuration: every key and its manual, and every error at once with its line, whatever the file contains."""
+"""Tests of the configuration: each key, its description, and the errors. All errors of a file are reported together,
+with their lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The home's zone comes from the data in Lares; its clocks and dates are correct."""
+"""Lares contains the data of the home's time zone, and computes correct times and dates from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Anything in the place of a plain file is refused at once, with a sentence."""
+"""Anything but a regular file is rejected immediately, with one sentence."""
 
 from __future__ import annotations
 

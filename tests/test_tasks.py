@@ -18,7 +18,7 @@ from appliance.tasks import STALL_SECS, Tasks, end_within, run_together, time_li
 
 
 class Worker:
-    """Work that waits for ever, and notes its end."""
+    """Work that waits forever, and records its end."""
 
     def __init__(self) -> None:
         self.diary: list[str] = []
@@ -295,7 +295,7 @@ async def test_cancelling_the_runner_ends_its_works_first() -> None:
 
 
 class SteppingClock(Clock):
-    """A clock on which each step takes just long enough for a pause after it."""
+    """A clock on which each step takes long enough to cause a pause."""
 
     def __init__(self) -> None:
         self._now = 0.0

@@ -1,4 +1,4 @@
-"""Watching: each save is noticed once, however it was made and whatever happens to the folder."""
+"""The hub detects each save exactly once, with every method of saving, even if the folder is replaced."""
 
 from __future__ import annotations
 

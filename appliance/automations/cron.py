@@ -191,7 +191,7 @@ def _step(word: str, field: _CronField) -> int:
 def _not_understood(word: str, field: _CronField) -> str:
     """Return the error message for a word that is not a number, with the nearest valid word."""
     if word == "":
-        return f"{field.name} has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"
+        return f"{field.name} has an empty entry; write *, numbers, ranges like 1-5, steps like */5, lists"
     if field.name in ("day", "weekday") and re.match(_QUARTZ, word.upper()):
         return f"{field.name} {format_value(word)} is not supported: there is no L, W or #; check the date in execute"
     near = nearest(word.upper(), field.words)
@@ -224,11 +224,12 @@ def _uneven_steps(words: list[str]) -> Iterator[str]:
                     else f"{numbers[0]}, {numbers[1]} … {numbers[-1]}"
                 )
                 hint = (
-                    "; for equal pauses use the trigger interval"
+                    "; for equal intervals, use the trigger interval"
                     if field.name in ("second", "minute", "hour")
                     else ""
                 )
-                yield f"{field.name} {part} is {listed}, then {field.low} again: {step} does not divide {size}{hint}"
+                reason = f"because {step} does not divide {size}"
+                yield f"{field.name} {part} means {listed}, then {field.low} again, {reason}{hint}"
 
 
 def _warning(weekday: str) -> str | None:
@@ -238,7 +239,7 @@ def _warning(weekday: str) -> str | None:
     if meant is None:
         return None
     here = _renamed(weekday, 1)
-    return f"weekday {weekday} is {here}, as 1 is SUN and 7 is SAT; write {here}, or {meant} if that was meant"
+    return f"{weekday} means {here}, because 1 is SUN; write {here}, or {meant} if you mean those days"
 
 
 def _as_in_unix(weekday: str) -> str | None:

@@ -200,7 +200,7 @@ class CtxWork:
         check_notification(message, fields)
         if not self._targets:
             log.info(message, extra={"source": context.source})  # no "%s", so that the limit compares the texts
-            context.warn("notify", reason := "no targets are configured: [notify] targets")
+            context.warn("notify", reason := "no targets are configured; set targets in [notify]")
             return [_result("notify", Status.UNSUPPORTED, reason)]
         payload: dict[str, Any] = {"message": message, "fields": fields or {}}
         title = payload["fields"].get("title")

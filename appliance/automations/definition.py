@@ -177,7 +177,7 @@ def _triggers(table: Table, locale: Locale, now: datetime) -> tuple[Trigger, ...
         table.fault("triggers", "cannot be used together with trigger; choose one")
         return ()
     if table.has("trigger"):
-        one = table.table("trigger", "one table (a list of them is called triggers)")
+        one = table.table("trigger", "one table (use triggers for a list)")
         tables = [] if one is None else [one]
     elif not table.has("triggers"):
         table.fault("trigger", "is missing")
@@ -196,7 +196,7 @@ def _refuse_same_ids(table: Table, triggers: tuple[Trigger, ...]) -> None:
     seen: set[str] = set()
     for trigger in triggers:
         if trigger.id is not None and trigger.id in seen:
-            table.fault("triggers", f"hold the id '{trigger.id}' twice; give each its own")
+            table.fault("triggers", f"contain the id '{trigger.id}' twice; give each trigger its own id")
         seen |= set() if trigger.id is None else {trigger.id}
 
 

@@ -134,7 +134,7 @@ def describe_demand(name: str, matcher: Matcher) -> str:
     return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
 
 
-ONLY_A_CHANGE = " already; it must change first"
+ONLY_A_CHANGE = " already, so it must change first"
 
 
 def describe_present(value: Value, matcher: Matcher) -> str:
@@ -154,9 +154,9 @@ def take_matcher(table: Table, attribute: str | None) -> Matcher:
     if within.is_any:
         table.raw("equals")
     elif within.above is not None and within.below is not None and not within.above < within.below:
-        table.fault("below", f"must be greater than above ({within.above}), or no number lies between")
+        table.fault("below", f"must be greater than above ({within.above})")
     elif _is_empty(within, CAPABILITIES.get(attribute or "")):
-        table.fault("below" if within.above is None else "above", f"leaves no whole number for {attribute}")
+        table.fault("below" if within.above is None else "above", f"excludes every whole number for {attribute}")
     return within
 
 
@@ -187,5 +187,5 @@ def _bound(table: Table, name: str, attribute: str | None) -> float | None:
     bound = table.take(name, number)
     entry = CAPABILITIES.get(attribute or "")
     if table.has(name) and entry is not None and entry.type not in NUMERIC:
-        table.fault(name, f"needs an attribute with a number; {attribute} has none")
+        table.fault(name, f"needs an attribute with numbers, but {attribute} has none")
     return bound

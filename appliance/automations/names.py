@@ -235,7 +235,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         if id_ in (self.devices or {}):
             return None
         if named := self.named.get(name.casefold()):
-            return f"names {name!r}, which is the name of {' or '.join([*named][:MAX_LISTED_NAMES])}; write that id"
+            ids = " or ".join([*named][:MAX_LISTED_NAMES])
+            return f"names {name!r}, which is the name of {ids}; write the id instead"
         if id_ in self.removed:
             return f"names {name!r}, which {self.removed[id_]}"
         if ":" in id_ and (message := self._missing_section(id_)) is not None:

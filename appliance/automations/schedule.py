@@ -351,7 +351,7 @@ class Scheduler:
 def _report_passed(name: str, passed: int) -> None:
     if passed:
         count = f"{MAX_COUNTED} or more" if passed >= MAX_COUNTED else passed
-        log.warning("%s: occurrences missed and not run later: %s", name, count)
+        log.warning("%s: missed occurrences, which will not run later: %s", name, count)
 
 
 def _safely(do: Callable[[], None]) -> None:

@@ -257,7 +257,9 @@ class Timers:
             raise Invalid(f"timer '{name}': {MAX_TIMERS} timers already run; cancel one first")
         size = len(timer.payload) - (0 if before is None else len(before.payload))
         if self._bytes + self._starting_bytes + size > MAX_BYTES_IN_ALL:
-            raise Invalid(f"timer '{name}': the payloads of all would take over {MAX_BYTES_IN_ALL} bytes as JSON")
+            raise Invalid(
+                f"timer '{name}': the payloads of all timers together may take {MAX_BYTES_IN_ALL} bytes as JSON"
+            )
         self._starting += 1
         self._starting_bytes += len(timer.payload)
 

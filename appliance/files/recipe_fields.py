@@ -72,7 +72,7 @@ def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
             continue
         found = _FIELD.match(line.strip())
         if found is None:
-            raise FieldFault(number, "a field is written `--- @field name type [of]: label`")
+            raise FieldFault(number, "write the field as `--- @field name type [of]: label`")
         name, kind, of, label = found.groups()
         at = next((each for each in range(number, len(lines)) if not lines[each].lstrip().startswith("--")), None)
         local = None if at is None else _LOCAL.match(lines[at].strip())
@@ -119,7 +119,7 @@ def _read_literal(tokens: Sequence[LuaToken], line: int, starts: Sequence[int]) 
             items.append(_plain(tokens[index], line))
         index += 1
     if index == len(tokens):
-        raise FieldFault(line, "its list has no end")
+        raise FieldFault(line, "the list of the field is not closed; end it with }")
     return items, place(first), place(tokens[index]) + 1
 
 

@@ -77,7 +77,7 @@ co2 | measurement | get | ppm | Carbon dioxide in the air.
 air_quality | unknown excellent good moderate poor unhealthy hazardous | get | | How good the air is to breathe.
 motion | detected clear | get | | Whether motion is detected.
 contact | open closed | get | | Whether the two halves of the contact touch.
-occupancy | occupied unoccupied | get | | Whether a person is there.
+occupancy | occupied unoccupied | get | | Whether a person is present.
 smoke | boolean | get | | Whether smoke is detected.
 water_leak | boolean | get | | Whether leaked water is detected.
 climate:

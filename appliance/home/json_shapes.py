@@ -46,7 +46,7 @@ def _schema_of(capability: Capability) -> Schema:
 
 ATTRIBUTES: Schema = {
     "title": "Attributes",
-    "description": "Canonical state by capability, and custom.<adapter>.<field>.",
+    "description": "The attributes. Each key is a capability or custom.<adapter>.<field>.",
     "type": "object",
     "properties": {key: _schema_of(capability) for key, capability in KNOWN_ATTRIBUTES.items()},
     "patternProperties": {r"^custom\.": ANY},
@@ -129,7 +129,7 @@ COMMAND = Check(
 
 _CUSTOM_COMMAND: Schema = {
     "title": "CustomCommand",
-    "description": "A custom attribute of the device's commands (include=commands).",
+    "description": "A command for a custom attribute; only with include=commands.",
     "type": "object",
     "required": ["capability", "action"],
     "properties": {

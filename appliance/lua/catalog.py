@@ -216,7 +216,7 @@ class Catalog(Generic[T]):
             if source.name not in loaded and (PurePath(source.name).stem == word or states.search(source.text)):
                 try:
                     await self.judge(source)
-                    found.append(Fault(source.name, 0, "has no faults, and is not loaded yet"))
+                    found.append(Fault(source.name, 0, "has no faults, but is not loaded yet; reload it"))
                 except ConfigFailed as failed:
                     found += failed.faults
         return found

@@ -68,7 +68,7 @@ def failure_of(
     file, line = _place(frame.parts[1].decode(errors="replace"), files, unknown=0)
     sentence, key = _LIMITS[reasons[-1]]
     is_stuck = reasons[0] is Reason.STUCK
-    since = ", at this line or after it (is it a search with a pattern, or a huge range?)" * (
+    since = ", at this line or after it (check the line for a pattern search or a huge range)" * (
         line > 0
     )  # the last polled line, because a long library function does not poll
     end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"
@@ -168,17 +168,17 @@ def _keyword(found: re.Match[str], _: ErrorContext) -> str | None:
 
 def _global(found: re.Match[str], context: ErrorContext) -> str | None:
     own = KIND_METHODS if context.is_kind else SCRIPT_METHODS
-    return f"is it ctx:{found[1]}(…)?" if found[1] in own else None
+    return f"did you mean ctx:{found[1]}(…)" if found[1] in own else None
 
 
 def _id(found: re.Match[str], _: ErrorContext) -> str | None:
     named = CTX_METHODS[found[1]].names if found[1] in CTX_METHODS else None
-    return f"give its id: {named}.id" if named in ("device", "room", "group") else None
+    return f"pass its id: {named}.id" if named in ("device", "room", "group") else None
 
 
 def _unset(_: re.Match[str], context: ErrorContext) -> str | None:
     is_variable = "ctx:get(" in context.line + context.previous
-    return 'a variable that is not set is nil: ctx:get("name", 0) gives 0 then' if is_variable else None
+    return 'a variable that is not set is nil: use ctx:get("name", 0) to get 0 instead' if is_variable else None
 
 
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
@@ -191,13 +191,13 @@ def _method(found: re.Match[str], context: ErrorContext) -> str | None:
     if name in others:
         return f"ctx:{name} is available only in {owners}"
     near = nearest(name, own, 0.5)
-    return None if near is None else f"is it ctx:{near}?"
+    return None if near is None else f"did you mean ctx:{near}"
 
 
 def _attribute(found: re.Match[str], _: ErrorContext) -> str | None:
     if found[1] not in CAPABILITIES:
         return None
-    return f"a device has {found[1]} among its attributes only if it shows it: test it with `if` first"
+    return f"this device may have no {found[1]}: test it with `if` first"
 
 
 def _compared(_: re.Match[str], context: ErrorContext) -> str | None:
@@ -249,7 +249,7 @@ def _no_word(found: re.Match[str], context: ErrorContext) -> str | None:
 def _module_name(found: re.Match[str], _: ErrorContext) -> str | None:
     words = re.sub(r"^(\.{0,2}/)*((config[/.])?scripts[/.])?|\.lua$", "", found[1]).strip("./\\")
     name = re.sub(r"[/\\]+", ".", words)
-    return f'write require("{name}"), dots for folders and no .lua' if re.fullmatch(r"[\w.-]+", name) else None
+    return f'write require("{name}"): use dots for folders, and omit .lua' if re.fullmatch(r"[\w.-]+", name) else None
 
 
 _MISSPELT = {
@@ -266,8 +266,8 @@ _MISSPELT = {
 """The correct keyword for each wrong word, such as a misspelt keyword or a keyword of another language."""
 
 _RESERVED = rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)"
-_NO_RETURN = 'a script without return gives true: does it end with "return { … }"?'
-_IN_QUOTES = "a number in quotes is text: take the quotes away, or use tonumber(…)"
+_NO_RETURN = 'a script without return gives true: end the script with "return { … }"'
+_IN_QUOTES = "a number in quotes is text: remove the quotes, or use tonumber(…)"
 
 
 def _strange(_: re.Match[str], context: ErrorContext) -> str | None:
@@ -298,7 +298,7 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"unexpected symbol near '[&|]'", "write and, or"),
     (r"unexpected symbol near '(?:#|/|//)'", "a comment begins with --"),
     (r"(?:syntax error|unexpected symbol) near '[-+*/]'", _changed_in_place),
-    (r"<name> expected near '[\"'\d]", "a field is written with =, not with a colon: name = value"),
+    (r"<name> expected near '[\"'\d]", "write a field with =, not with a colon: name = value"),
     (r"unexpected symbol near '{'", _without_return),
     (r"'}' expected .* near '\w+'", "is there a comma at the end of the line before?"),
     (r"\Amust return a table, not nothing", 'does the file end with "return { … }"?'),
@@ -335,7 +335,7 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"\A\w+ (?:set|increase|decrease) needs a value\Z", "add value = … to the command"),
     (
         r"(?:number|integer|seconds|minutes)\b.*, not '(-?\d+(?:\.\d+)?)'",
-        lambda found, _: f"a number is written without quotes: {found[1]}",
+        lambda found, _: f"write the number without quotes: {found[1]}",
     ),
     (r"\Abad argument .*\(number expected, got string\)\Z", _IN_QUOTES),
     (r"\Abad argument #1 to ctx:(\w+) \(string expected, got table\)\Z", _id),

@@ -250,7 +250,7 @@ class KindCatalog:
             wrong = "is not a name for a kind; use a-z, 0-9, and _, and begin with a letter"
             raise ConfigFailed([Fault(source.name, 0, wrong)])
         if name in KINDS:
-            wrong = f"cannot replace the kind {name}, which is not in Lua; give it another name"
+            wrong = f"cannot replace the kind {name}, which is not written in Lua; rename this file"
             raise ConfigFailed([Fault(source.name, 0, wrong)])
         return await load_file(source, self._describe, parse_kind)
 

@@ -283,7 +283,7 @@ class Worker(asyncio.BufferedProtocol):
         used = self._resident_bytes()
         if used > self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES:
             execution = self._executions.get(self._largest[0])
-            whose = "" if execution is None else f"; {execution.name} used the most of it"
+            whose = "" if execution is None else f"; {execution.name} used the most memory"
             self.kill(f"the Lua worker needed {used >> 20} MB of memory, and was killed{whose}")
         elif not self._executions and self._fresh_bytes and used > self._fresh_bytes + MAX_IDLE_GROWTH_BYTES:
             self.kill("it was replaced", quietly=True)

@@ -51,7 +51,7 @@ class ClockTrust:
         now, newest = timestamp(self._clock.now()), timestamp(self.newest)
         return (
             f"the clock shows {now}, nothing synchronises it, and the later time {newest} is stored; set the clock, "
-            f"or run `lares clock trust` if it is right"
+            f"or run `lares clock trust` if the clock is right"
         )
 
 

@@ -21,7 +21,8 @@ SAFE_SECS = 600.0
 
 CRASHED_OFTEN = (
     "safe mode: the hub crashed three times within five minutes, so no automation runs for ten minutes; "
-    "a reload of the automations ends it (POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
+    "to end it earlier, reload the automations "
+    "(POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
 )
 """The reason why no automation runs after crashes."""
 

@@ -92,7 +92,7 @@ def write_url(value: Any) -> str:
     if not is_clean:
         raise Mismatch('a whole address like "http://192.168.1.20:8086/api/v2/write?org=home&bucket=lares"', value)
     if any(each not in ("precision=ns", "precision=n") for each in parts.query.split("&") if "precision=" in each):
-        raise Invalid("must have the precision ns, because times are sent in nanoseconds")
+        raise Invalid("must contain precision=ns, because the hub sends times in nanoseconds")
     return text
 
 

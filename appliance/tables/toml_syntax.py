@@ -86,7 +86,7 @@ def _needs_quotes(name: str, value: str) -> str:
 
 
 def _unclosed_text(lines: list[str], number: int, line: str) -> str:
-    return "a quote is missing; close the text with the quote that it begins with"
+    return "a quote is missing; close the text with the same quote as at its beginning"
 
 
 def _no_equals(lines: list[str], number: int, line: str) -> str:
@@ -94,7 +94,7 @@ def _no_equals(lines: list[str], number: int, line: str) -> str:
     if colon and re.fullmatch(rf"\s*{DOTTED_KEY}\s*", key):
         return f"write = instead of the colon: {key.strip()} = {value.strip() or '…'}"
     if line.lstrip().startswith("- "):
-        return "a list is written in brackets: name = [1, 2]"
+        return "write a list in brackets: name = [1, 2]"
     return "write a key as name = value; a name has only letters, digits, _ and -"
 
 

@@ -561,7 +561,7 @@ function Context:notify(message, fields) end
 ---| "air_quality" # How good the air is to breathe. get
 ---| "motion" # Whether motion is detected. get
 ---| "contact" # Whether the two halves of the contact touch. get
----| "occupancy" # Whether a person is there. get
+---| "occupancy" # Whether a person is present. get
 ---| "smoke" # Whether smoke is detected. get
 ---| "water_leak" # Whether leaked water is detected. get
 ---| "target_temperature" # The temperature to reach. set
@@ -624,7 +624,7 @@ function Context:notify(message, fields) end
 ---@field air_quality? "unknown"|"excellent"|"good"|"moderate"|"poor"|"unhealthy"|"hazardous" How good the air is to breathe.
 ---@field motion? "detected"|"clear" Whether motion is detected.
 ---@field contact? "open"|"closed" Whether the two halves of the contact touch.
----@field occupancy? "occupied"|"unoccupied" Whether a person is there.
+---@field occupancy? "occupied"|"unoccupied" Whether a person is present.
 ---@field smoke? boolean Whether smoke is detected.
 ---@field water_leak? boolean Whether leaked water is detected.
 ---@field target_temperature? Measurement The temperature to reach.

@@ -79,7 +79,7 @@ class Subject:
     commands of the device: `on`, `off`, and `toggle` if it is supported; empty without commands. `open_kinds` runs
     kinds in Lua for one section. `fewer` removes a device at the vendor, and `more` returns it, if the kind has
     more than one. A kind that is not `is_polled` keeps a connection: while it is lost, commands fail, and garbage
-    is reported only to callers. `change` makes the device show something else at the vendor, which then becomes its
+    is reported only to callers. `change` changes the device's state at the vendor. The new value is then the
     attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether the adapter
     listens now. `happen` lets the vendor send the `event`. `lose` disconnects the device from its bridge, and `find`
     reconnects it. `is_online_later` is set if devices announce their presence in a separate message, which can
@@ -155,7 +155,7 @@ class Trial:
         return [(each.device_id, each.event) for each in self.happened if isinstance(each, events.DeviceEvent)]
 
     async def at_vendor(self, act: Callable[[Any], object]) -> None:
-        """Do this at the vendor, and wait if it takes time."""
+        """Make this change at the vendor. Wait if the change takes time."""
         if inspect.isawaitable(done := act(self.vendor)):
             await done
 
@@ -170,7 +170,7 @@ class Trial:
         return bool(self.device.attributes.get(wish.command.capability) == wish.shown)
 
     async def obeys(self, action: str) -> bool:
-        """Whether it is switched; a kind that keeps a connection has as much time as it needs to reconnect."""
+        """Whether the device is switched. A kind with a connection gets enough time to reconnect."""
         if not self.subject.is_polled:
             async with asyncio.timeout(10):
                 while (await self.command(action)).status is not Status.OK:  # noqa: ASYNC110 - nobody tells

@@ -1,4 +1,5 @@
-"""A meter that is only read: polled, and pushing by server-sent events; with a button, behind a radio link."""
+"""A read-only meter with a button, behind a radio link. The hub polls the meter, and the meter pushes server-sent
+events."""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ class Meter(PolledUrl, frozen=True, kw_only=True):
 
 
 class MeterKind(AdapterKind, frozen=True, kw_only=True):
-    """The kind, which has no folder of its own."""
+    """The kind, which has no folder."""
 
     @property
     def adapter_module(self) -> str:

@@ -68,7 +68,7 @@ async def test_no_two_adapters_start_in_one_turn_of_the_loop() -> None:
 
 
 class Leaving:
-    """A part of a section whose end waits until all others have begun to end."""
+    """A part of a section. Its stop waits until all other parts are stopping."""
 
     def __init__(self, barrier: asyncio.Barrier) -> None:
         self._barrier = barrier

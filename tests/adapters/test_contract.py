@@ -1,4 +1,4 @@
-"""Every kind of adapter keeps the contract, against its simulator."""
+"""Each kind of adapter fulfils the contract with its simulator."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TestElgatoLights(AdapterContract):
 
 
 class TestMeter(ReadingContract):
-    """A device that is only read, which pushes, sends events, and may be out of reach of its bridge."""
+    """A read-only device that pushes values and sends events. Its bridge can lose contact with it."""
 
     subject = Subject(
         name="house",
@@ -108,7 +108,7 @@ class TestWled(AdapterContract):
 
 
 class TestMatter(AdapterContract):
-    """A lamp and a plug behind one server."""
+    """A lamp and a plug of one server."""
 
     subject = Subject(
         name="matter",
@@ -253,7 +253,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.slow
 class TestOllama:
-    """A model, in Lua: it has no devices, and its callers get each error until it is over."""
+    """A language model in Lua. It has no devices, and returns each error to its callers until the fault ends."""
 
     async def test_each_fault_is_a_sentence_and_passes(self) -> None:
         async with trial(BUNDLED["ollama"].subject()) as it:

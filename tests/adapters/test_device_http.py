@@ -526,7 +526,7 @@ async def test_a_websocket_sends_texts_and_json_and_is_bounded(session: DeviceSe
 
 
 class Ready:
-    """A WebSocket or a body whose next part is always ready; it counts the turns of others."""
+    """A WebSocket or body that never waits for its next part. It counts how often other tasks run."""
 
     def __init__(self, parts: list[Any]) -> None:
         self._parts = iter(parts)

@@ -1,4 +1,4 @@
-"""When a command is complete: the values that the device must show."""
+"""Tests of when a command is complete, by the values that the device must report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An adapter that fails: it is restarted, logged once, and affects no other, whatever it does."""
+"""A failing adapter is restarted and logged once, and never affects other adapters."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class Scripted(Adapter):
 
 
 class Bridge(Adapter):
-    """Forty lamps behind one address, of which a limited number can be commanded at the same time; an outage affects
-    all."""
+    """Forty lamps at one address, which accepts a limited number of commands at the same time. An outage affects all
+    lamps."""
 
     shares_outages = True
 
@@ -331,7 +331,7 @@ async def _play_on(stage: Stage, clock: VirtualClock) -> None:
 
 
 async def _command_all(stage: Stage, dispatcher: Dispatcher, prefix: str) -> set[Status]:
-    """Switch on the devices whose ids begin so; return the results."""
+    """Switch on the devices whose ids have this prefix; return the results."""
     devices = [device for device in stage.registry.list_devices() if device.id.startswith(prefix)]
     return {outcome.status for outcome in await dispatcher.send(devices, ON, "group")}
 

@@ -110,7 +110,7 @@ def _errored(message: str) -> events.Event:
 
 @pytest.fixture
 async def bench(session: DeviceSession, clock: VirtualClock) -> Bench:
-    """Create a link whose device was seen once, off."""
+    """Create a link whose device reported `off` once."""
     bench = Bench(session, clock)
     await bench.poll(bench.seen("off"))
     bench.happened.clear()
@@ -317,7 +317,8 @@ SLACK_SECS = 10.0
 
 
 async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session: DeviceSession) -> None:
-    """2 s to connect, twice with 250 ms between; 5 s in all, whatever the vendor does meanwhile."""
+    """There are two attempts of 2 s to connect, 250 ms apart. The total limit is 5 s, even if the vendor answers
+    slowly."""
     site = Site(session)
     trickle = endlessly(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"y", pause=0.1)
     late_chunk = saying(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", b"zz\r\n")

@@ -37,7 +37,7 @@ async def roku(tv: TvSimulator) -> AsyncIterator[Roku]:
 
 @pytest.fixture
 async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    """Provide a bare session, for requests that the clients do not send."""
+    """Provide a plain HTTP session, for requests that the clients do not send."""
     async with aiohttp.ClientSession() as session:
         yield session
 

@@ -241,7 +241,7 @@ async def test_a_broken_connection_of_pushes_is_a_reason_to_poll_at_once(monkeyp
 
 
 class Redirected:
-    """A session whose requests all go to the simulator, whatever port they name."""
+    """A session that sends the requests for every port to the simulator."""
 
     def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""A client over a bare socket: it sends bytes as given, and returns the bytes that came back."""
+"""A client over a plain socket. It sends the given bytes unchanged, and returns the received bytes."""
 
 from __future__ import annotations
 

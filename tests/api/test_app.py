@@ -1,4 +1,4 @@
-"""The application as a whole: the table of routes, the diagnostics, and bytes that are kept."""
+"""Tests of the whole application: the routes, the diagnostics, and the kept bytes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def make(number: int, **attributes: Value) -> Device:
 
 
 def plain(device: Device) -> dict[str, Any]:
-    """Return the device as the contract writes it, by hand."""
+    """Return the device as JSON with the contract's fields, without the code under test."""
     return {
         "id": device.id,
         "name": device.name,

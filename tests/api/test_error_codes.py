@@ -34,13 +34,13 @@ ELSEWHERE = {"path_not_found", "method_not_allowed", "head_too_large", "expectat
 
 
 def kinds(kind: type[errors.LaresError] = errors.LaresError) -> list[type[errors.LaresError]]:
-    """Return all classes of the tree that are Lares' own, below this one."""
+    """Return all subclasses that Lares defines."""
     below = [each for each in kind.__subclasses__() if each.__module__.startswith("appliance.")]
     return [*below, *(deeper for each in below for deeper in kinds(each))]
 
 
 def code_of(kind: type[errors.LaresError]) -> str | None:
-    """Return the code that every error of the class has; None for `NotFound`, whose resource decides."""
+    """Return the code of the class's errors. Return None for `NotFound`, whose code depends on the resource."""
     return None if issubclass(kind, errors.NotFound) else kind.code
 
 

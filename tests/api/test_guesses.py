@@ -22,7 +22,7 @@ OWNER = KeyToken.make(MASTER)
 
 
 class CountingHasher(Hasher):
-    """Counts the checks that it is asked for."""
+    """Counts the requested checks."""
 
     checks = 0
 

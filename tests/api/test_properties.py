@@ -111,7 +111,7 @@ class RawAnswer:
 def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> RawAnswer:
     """Return the next answer, which must fit the request.
 
-    Raises `http.client.HTTPException` or `OSError` when none comes.
+    Raises `http.client.HTTPException` or `OSError` if no answer arrives.
     """
     answer = http.client.HTTPResponse(line, method=method)
     answer.begin()

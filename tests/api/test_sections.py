@@ -55,7 +55,7 @@ OWN = """return {
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """Provide a hub with a configuration and a kind of its own."""
+    """Provide a hub with a separate configuration and a kind in Lua."""
     root = tmp_path_factory.mktemp("home")
     (root / "config" / "adapters").mkdir(parents=True)
     (root / "config" / "adapters" / "own.lua").write_text(OWN)
@@ -71,7 +71,7 @@ def text_of(file: Path) -> str:
 
 @pytest.fixture
 def file(home: App) -> Path:
-    """Return the configuration, as it was at first."""
+    """Return the initial configuration."""
     path = Path(home.hub._config.file)
     path.write_text(CONFIG)
     return path

@@ -390,13 +390,13 @@ class TestFallingBehind:
 
 
 def fill(app: App, count: int = 1000, size: int = 2000) -> None:
-    """Publish more than the system takes for a reader that does not read."""
+    """Publish more than the system buffers for a reader that does not read."""
     for number in range(count):
         app.hub.bus.publish(note(number, size))
 
 
 class Counter(asyncio.Protocol):
-    """A reader that keeps a digest of all it gets, once the handshake is over."""
+    """A reader that keeps a digest of all bytes after the handshake."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,5 +1,5 @@
 -- Hostile scripts: a line is the body of a scene's execute; a line that begins with ---- is the kind of those below it.
--- Behind --> stand the name of one and the pattern of its error, where that is known; tests/attacks/scripts.py reads this.
+-- After --> come the script's name and, if known, the pattern of its error. tests/attacks/scripts.py reads them.
 ---- hostile
 while true do end --> loop => CPU
 ::again:: goto again --> goto => CPU

@@ -1,5 +1,5 @@
-"""Hostile and broken scripts, each with its end if this is known. Scripts of `scripts.lua` without an end run only
-in a whole hub: they end in time and leave nothing."""
+"""Hostile and broken scripts, each with its end if this is known. Endless scripts of `scripts.lua` run only in a
+whole hub. The hub stops them in time, and they leave nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile announcements and messages against a running hub: it answers meanwhile, keeps little and starts again."""
+"""A running hub gets hostile announcements and messages. It still answers, uses little memory, and can restart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Announcement = tuple[str, dict[str, Any]]
 
 
 def sensors(*templates: str, topic: str = "attack", device: str = "") -> Iterator[Announcement]:
-    """Return a sensor for each template; all are of one device, or each of its own."""
+    """Return a sensor for each template, on one device or on separate devices."""
     for number, template in enumerate(templates):
         facts = {"identifiers": [device or f"one{number}"]}
         config = {"unique_id": f"s{number}", "state_topic": topic, "value_template": template, "device": facts}

@@ -42,7 +42,7 @@ SLACK = 120.0
 """Extra seconds of a busy machine for work that takes almost no time."""
 
 MAX_CPU_SECS = 10.0
-"""Processor seconds of hub and test, including the floods, within which other clients get answers."""
+"""The maximum processor seconds of hub and test, including the floods, until other clients get answers."""
 
 
 class Sockets:

@@ -69,7 +69,7 @@ def deaf(path: Path, secret: Path) -> None:
 
 
 def as_root(home: Path, *arguments: str) -> int:
-    """Return the exit code of the command, which must end by itself, and reveal nothing of root."""
+    """Return the command's exit code. The command must end without a kill, and print nothing from root's files."""
     done = ended(home, *arguments)
     assert SECRET not in done.out + done.err, done
     return done.code

@@ -1,5 +1,5 @@
-"""Hostile scripts against a hub in its own process: each ends in time with a sentence, other requests get answers,
-and afterwards neither hub nor workers have anything left of them."""
+"""Hostile scripts run in a hub that has a process of its own. Each script ends in time with one sentence, and other
+requests get answers. Afterwards, neither the hub nor a worker keeps memory or tasks of the scripts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ INNOCENT = "ctx:sleep(1) print('on')"
 
 
 def starved_secs(pid: str) -> float:
-    """Return how long a process waited for a processor; 0 if the kernel does not count that."""
+    """Return how long a process waited for a processor. Return 0 if the kernel does not measure it."""
     with suppress(FileNotFoundError):
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     return 0.0
@@ -91,7 +91,7 @@ class Home:
 
     @asynccontextmanager
     async def watched(self, wrong: list[str], what: str) -> AsyncIterator[None]:
-        """Note each moment in which the hub does not report soon that it is well; `slowest` is the longest wait."""
+        """Record each late health answer of the hub; `slowest` is the longest wait."""
         asking = asyncio.ensure_future(self._ask_health())
         try:
             yield

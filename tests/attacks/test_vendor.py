@@ -1,4 +1,5 @@
-"""A kind in Lua whose device floods, bombs, and never ends: one log line, and the other device keeps working."""
+"""A device of a kind in Lua sends floods, compression bombs, and endless answers. The hub logs one line, and the
+other device keeps working."""
 
 from __future__ import annotations
 

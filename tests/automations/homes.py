@@ -68,7 +68,8 @@ def environment_of(
     variables: Mapping[str, Value] | None = None,
     changed: Mapping[str, Mapping[str, datetime]] | None = None,
 ) -> Environment:
-    """Return an environment with these variables, and devices whose attributes changed then; it stores nothing."""
+    """Return an environment with these variables, and devices whose attributes changed at these times. It stores
+    nothing."""
     values = {f"variable/{name}": orjson.dumps({"value": value}) for name, value in (variables or {}).items()}
     for device_id, times in (changed or {}).items():
         millis = {attribute: to_millis(at) for attribute, at in times.items()}

@@ -70,7 +70,7 @@ class Bench:
         return times
 
     def show(self, **attributes: Any) -> None:
-        """Let the lamp show these attributes, a second later."""
+        """Let the lamp report these attributes after one second."""
         self.clock.suspend(1)
         seen = Observation(device_id=LAMP, kind=DeviceKind.LIGHT, attributes=attributes)
         self.registry.apply(Report(adapter="desk", observations=(seen,)))

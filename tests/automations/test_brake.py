@@ -18,7 +18,7 @@ PRESSES = {"type": "device_event", "device_id": "desk:light:0"}
 
 
 def command(it: Bench, source: str, device_id: str, value: int) -> None:
-    """Let the source command the device, which then shows the value."""
+    """Let the source command the device, which then reports the value."""
     done = Command.parse({"capability": "brightness", "action": "set", "value": value})
     it.bus.publish(CommandStarted(source=source, device_id=device_id, command=done))
     it.show(device_id, brightness=value)

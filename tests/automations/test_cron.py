@@ -88,8 +88,8 @@ def test_the_next_time_is_the_first_after_noon_on_a_friday(expression: str, due:
         ("*/0 * * * * *", "second needs a whole number of at least 1 after the slash, not '0'"),
         ("*/ * * * * *", "second needs a whole number of at least 1 after the slash, not ''"),
         ("*/5/2 * * * * *", "second needs a whole number of at least 1 after the slash, not '5/2'"),
-        ("1,,2 * * * * *", "second has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"),
-        ("-5 * * * * *", "second has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"),
+        ("1,,2 * * * * *", "second has an empty entry; write *, numbers, ranges like 1-5, steps like */5, lists"),
+        ("-5 * * * * *", "second has an empty entry; write *, numbers, ranges like 1-5, steps like */5, lists"),
         ("1.5 * * * * *", "second '1.5' is unknown; write *, numbers, ranges like 1-5, steps like */5, lists"),
         ("٣ * * * * *", "second '٣' is unknown; write *, numbers, ranges like 1-5, steps like */5, lists"),
         ("* 50-10 * * * *", "minute '50-10' runs backwards; write '50-59,0-10'"),
@@ -122,10 +122,10 @@ def test_invalid_expressions_are_refused_with_an_error(expression: str, sentence
 @each_row(
     ("weekday", "warning"),
     [
-        ("1-5", "weekday 1-5 is SUN-THU, as 1 is SUN and 7 is SAT; write SUN-THU, or MON-FRI if that was meant"),
-        ("7", "weekday 7 is SAT, as 1 is SUN and 7 is SAT; write SAT, or SUN if that was meant"),
-        ("2,4", "weekday 2,4 is MON,WED, as 1 is SUN and 7 is SAT; write MON,WED, or TUE,THU if that was meant"),
-        ("2/3", "weekday 2/3 is MON/3, as 1 is SUN and 7 is SAT; write MON/3, or TUE/3 if that was meant"),
+        ("1-5", "1-5 means SUN-THU, because 1 is SUN; write SUN-THU, or MON-FRI if you mean those days"),
+        ("7", "7 means SAT, because 1 is SUN; write SAT, or SUN if you mean those days"),
+        ("2,4", "2,4 means MON,WED, because 1 is SUN; write MON,WED, or TUE,THU if you mean those days"),
+        ("2/3", "2/3 means MON/3, because 1 is SUN; write MON/3, or TUE/3 if you mean those days"),
         ("MON-FRI", None),
         ("*/2", None),
         ("?", None),
@@ -219,7 +219,7 @@ def make_element(chance: random.Random, index: int) -> tuple[str, frozenset[int]
 
 
 def name(chance: random.Random, index: int, number: int) -> str:
-    """Return the number, or a name that stands for it."""
+    """Return the number or its name."""
     names = {4: CRON_MONTHS, 5: CRON_WEEKDAYS}.get(index)
     if names is None or chance.random() < 0.5:
         return str(number)

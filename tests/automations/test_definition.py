@@ -43,7 +43,7 @@ def definition(**fields: Any) -> AutomationDefinition:
     return parsed.definition
 
 
-ONE = "one table (a list of them is called triggers)"
+ONE = "one table (use triggers for a list)"
 
 
 def faults(raw: Any, locale: Any = BERLIN) -> list[str]:
@@ -142,11 +142,11 @@ KINDS = (
         ),
         (POWER | {"equal": "on"}, ["equal is not a field of the trigger device_state_change; did you mean equals"]),
         (BRIGHTNESS | {"equals": 101}, ["equals must be an integer from 0 to 100, not 101, for brightness"]),
-        (POWER | {"above": 5}, ["above needs an attribute with a number; power has none"]),
+        (POWER | {"above": 5}, ["above needs an attribute with numbers, but power has none"]),
         (BRIGHTNESS | {"above": True}, ["above must be a number, not true"]),
         (
             BRIGHTNESS | {"above": 30, "below": 30},
-            ["below must be greater than above (30), or no number lies between"],
+            ["below must be greater than above (30)"],
         ),
         (BRIGHTNESS | {"equals": 5, "above": 3}, ["equals cannot be used together with above or below; choose one"]),
         (
@@ -155,11 +155,11 @@ KINDS = (
         ),
         (
             {"type": "device_state_change", "device_id": LAMP, "equals": "on"},
-            ["attribute is missing; equals must know the attribute"],
+            ["attribute is missing; equals cannot work without it"],
         ),
         (
             {"type": "device_state_change", "device_id": LAMP, "above": 5, "duration_secs": 1},
-            ["attribute is missing; above, duration_secs must know the attribute"],
+            ["attribute is missing; above, duration_secs cannot work without it"],
         ),
         ({"type": "weather_state", "device_id": "w:1"}, ["attribute is missing"]),
         ({"type": "adapter_lifecycle", "adapter": 5}, ["adapter must be a string, not 5"]),
@@ -212,7 +212,7 @@ def test_errors_of_triggers(raw: dict[str, Any], sentences: list[str]) -> None:
         ({"trigger": None, "triggers": []}, "triggers must hold at least one trigger"),
         (
             {"trigger": None, "triggers": [EVERY | {"id": "x"}, POWER | {"id": "x"}]},
-            "triggers hold the id 'x' twice; give each its own",
+            "triggers contain the id 'x' twice; give each trigger its own id",
         ),
     ],
 )
@@ -239,7 +239,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         (
             STATE | {"equals": "on", "below": 5},
             [
-                "below needs an attribute with a number; power has none",
+                "below needs an attribute with numbers, but power has none",
                 "equals cannot be used together with above or below; choose one",
             ],
         ),
@@ -284,11 +284,11 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "sun_position", "after": "sunset", "before": "sunset"},
-            ["before must differ from after, or there is no time between"],
+            ["before must differ from after"],
         ),
         (
             {"type": "variable", "name": "n"},
-            ["equals is missing; give equals, above or below, or nothing is compared"],
+            ["equals is missing; give equals, above, or below"],
         ),
         (
             {"type": "group_state", "group_id": "g"},
@@ -312,11 +312,11 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 100},
-            ["above leaves no whole number for brightness"],
+            ["above excludes every whole number for brightness"],
         ),
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 3, "below": 4},
-            ["above leaves no whole number for brightness"],
+            ["above excludes every whole number for brightness"],
         ),
     ],
 )
@@ -341,15 +341,23 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
     cron = read(table(trigger={"type": "cron", "expression": "0 0 9 * * 2-6", "timezone": "utc"}))
     assert cron.definition is not None
     assert cron.warnings == (
-        "trigger.expression numbers weekdays from 1: weekday 2-6 is MON-FRI, as 1 is SUN and 7 is SAT; "
-        "write MON-FRI, or TUE-SAT if that was meant",
+        "trigger.expression uses numbers for weekdays: 2-6 means MON-FRI, because 1 is SUN; "
+        "write MON-FRI, or TUE-SAT if you mean those days",
     )
     minutes, hours = "trigger.expression has an uneven step: minute", "trigger.expression has an uneven step: hour"
-    pauses = "; for equal pauses use the trigger interval"
+    pauses = "; for equal intervals, use the trigger interval"
     for expression, zone, warnings in (
-        ("0 */90 * * * *", "local", (f"{minutes} */90 is 0, then 0 again: 90 does not divide 60{pauses}",)),
-        ("0 */7 * * * *", "local", (f"{minutes} */7 is 0, 7 … 56, then 0 again: 7 does not divide 60{pauses}",)),
-        ("0 0 0/9 * * *", None, (f"{hours} 0/9 is 0, 9, 18, then 0 again: 9 does not divide 24{pauses}",)),
+        (
+            "0 */90 * * * *",
+            "local",
+            (f"{minutes} */90 means 0, then 0 again, because 90 does not divide 60{pauses}",),
+        ),
+        (
+            "0 */7 * * * *",
+            "local",
+            (f"{minutes} */7 means 0, 7 … 56, then 0 again, because 7 does not divide 60{pauses}",),
+        ),
+        ("0 0 0/9 * * *", None, (f"{hours} 0/9 means 0, 9, 18, then 0 again, because 9 does not divide 24{pauses}",)),
         ("0 */15 */2 * * *", None, ()),
         ("0 30 7 * * MON-FRI", "utc", ()),
         ("0 30 7 * * MON-FRI", "local", ()),
@@ -357,8 +365,8 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
             "0 30 7 * * MON-FRI",
             None,
             (
-                "trigger.expression counts hours in UTC: 07:30 is 09:30 in Europe/Berlin; "
-                'write timezone = "local", or "utc" if UTC is meant',
+                "trigger.expression uses UTC: 07:30 is 09:30 in Europe/Berlin; "
+                'write timezone = "local", or "utc" if you mean UTC',
             ),
         ),
     ):

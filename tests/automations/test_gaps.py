@@ -33,7 +33,7 @@ def trigger_of(attribute: str, **more: Any) -> dict[str, Any]:
 
 
 def observe(it: Bench, attribute: str, shown: Any, device_class: str | None = None) -> None:
-    """Let the sensor show a value or a gap, polled or pushed."""
+    """Let the sensor report a value or a gap, polled or pushed."""
     if isinstance(shown, Pushed) and it.registry.find_devices([SENSOR]):
         it.registry.update_attributes("desk", SENSOR, {attribute: shown.value})
         return
@@ -206,7 +206,7 @@ async def test_last_values_are_kept_only_for_variables_that_triggers_name(tmp_pa
 
 
 class Model(Struct):
-    """The rules of gaps, alarms, and waits for one trigger of one attribute."""
+    """A model of gaps, alarms, and waits for one trigger of one attribute."""
 
     matcher: Matcher
     is_alarm: bool
@@ -225,7 +225,7 @@ class Model(Struct):
         return next((each for each in reversed(self.known) if self.matcher.is_usable(each)), None)
 
     def pass_to(self, now: datetime) -> None:
-        """Fire a wait that is over."""
+        """Fire an expired wait."""
         if self.began is not None and not self.is_suspended and (now - self.began).total_seconds() >= self.secs:
             self.began = None
             self.fired.append(self.previous())

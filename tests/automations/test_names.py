@@ -268,7 +268,7 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     (
         {**MOVES, "equals": "unoccupied"},
         "until 'mqtt:hall_motion' shows occupancy = 'unoccupied'; it shows occupancy = 'unoccupied'"
-        " already; it must change first",
+        " already, so it must change first",
     ),
     (
         {**CHANGE, "device_id": MOTION, "attribute": "motion"},
@@ -288,10 +288,10 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     ({"type": "variable_change", "name": "mode"}, "until variable mode changes; it is 'away'"),
     (
         {"type": "variable_change", "name": "mode", "equals": "away"},
-        "until variable mode = 'away'; it is 'away' already; it must change first",
+        "until variable mode = 'away'; it is 'away' already, so it must change first",
     ),
     ({"type": "variable_change", "name": "x", "above": 3}, "until variable x above 3; it is not set"),
-    ({"type": "timer", "name": "off"}, "until the timer 'off' is over; it does not run"),
+    ({"type": "timer", "name": "off"}, "until the timer 'off' ends; the timer is not running"),
     ({"type": "adapter_lifecycle"}, "until an adapter starts"),
     ({"type": "adapter_lifecycle", "adapter": "desk"}, "until the adapter 'desk' starts"),
     ({"type": "system_error", "contains": "disk"}, "until something fails with 'disk' in its message"),

@@ -65,7 +65,7 @@ def cooling(secs: int) -> str:
 
 
 def duplicate(ago: int, more: int) -> str:
-    """Return the refusal of an event that came a while ago."""
+    """Return the refusal of an earlier event."""
     return f"duplicate: the same event came {ago} s ago; it is ignored for {more} s more"
 
 

@@ -1,5 +1,5 @@
 """No timer fires twice, wherever the power is cut: the test tries every step of the loop and every write. No run
-of a timer begins before its end is durable. A cut before that leaves a timer that fires after the start."""
+of a timer begins before its end is durable. After an earlier cut, the timer fires at the next start."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NEVER = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """The state after a cut: the card, and the automations whose runs had begun and acted by then, over all
+    """The state after a cut: the card, and the automations whose runs had begun and acted before it, over all
     starts."""
 
     card: str
@@ -126,7 +126,7 @@ class Life:
         self.stage = Acting(self.look)
 
     def look(self) -> None:
-        """Note the state that a cut leaves now."""
+        """Record the state that a cut leaves at this moment."""
         begun = self._before.begun | {play.name for play in self.stage.plays}
         acted = tuple(sorted((*self._before.acted, *self.stage.acted)))
         self.end = Cut(card=json.dumps(self.card.values, sort_keys=True), begun=begun, acted=acted)

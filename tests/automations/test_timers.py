@@ -1,4 +1,4 @@
-"""Timers outlive the hub, fire once, and are right whatever is done to the clock."""
+"""Timers continue after a restart, fire once, and are correct after every change of the clock."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ async def test_the_payloads_of_all_timers_are_bounded(tmp_path: Path) -> None:
         for number in range(most):
             await start(it, f"t{number}", 5 + number, payload)
         await start(it, "t9", 30, payload)
-        with pytest.raises(Invalid, match="'more': the payloads of all would take over 1048576 bytes"):
+        with pytest.raises(Invalid, match="'more': the payloads of all timers together may take 1048576 bytes"):
             await start(it, "more", 5, payload)
         await it.parts.timers.cancel("t9")
         await it.pass_by(5.5)

@@ -124,7 +124,7 @@ def test_without_an_attribute_every_change_of_the_device_matches_once_and_has_no
 
 
 def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
-    """Return the course of the wait as the brightness takes these values."""
+    """Return the state of the wait after each of these brightness values."""
     pending: Match | None = None
     matched = []
     last: LastValues = {}

@@ -33,7 +33,7 @@ class Shift:
 
 
 def shifts_of(zone: ZoneInfo) -> tuple[Shift, ...]:
-    """Return the clock changes of the twenty years; two within one day would count as one."""
+    """Return the clock changes of the twenty years. Two changes within a day are returned as one."""
     found, day = [], FIRST
     while day < LAST:
         before, after = day.astimezone(zone).utcoffset(), (day + DAY).astimezone(zone).utcoffset()
@@ -72,7 +72,7 @@ def expected_times(
 
 
 def listed(trigger: TimedTrigger, start: datetime, end: datetime) -> list[datetime]:
-    """Return the due times of the trigger between the two."""
+    """Return the trigger's due times between the two instants."""
     found, instant = [], start
     while (due := trigger.next_after(instant)) is not None and due < end:
         found.append(due)
@@ -106,7 +106,7 @@ def compare(zone: ZoneInfo, shift: Shift) -> int:
 
 
 def distinct_zones(step: int) -> dict[tuple[Shift, ...], str]:
-    """Return a zone for each course that clocks take in the twenty years, of every zone in `step`."""
+    """Check every `step`-th zone. Return one zone for each distinct series of clock changes in the twenty years."""
     return {shifts_of(load_zone(name)): name for name in sorted(zone_names(), reverse=True)[::step]}
 
 

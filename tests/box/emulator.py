@@ -47,8 +47,7 @@ def make_overlay(image: Path, file: Path) -> Path:
 
 
 def cache_mode(folder: Path) -> str:
-    """Return `none`, which writes the guest's data to the disk without this machine's cache, if the folder allows
-    it."""
+    """Return the cache mode. If the folder allows it, the mode is `none`, which bypasses this machine's cache."""
     probe = folder / "direct"
     try:
         os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))

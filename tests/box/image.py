@@ -1,6 +1,6 @@
 """A disk with Debian for arm64 as after an installation: Debian's packages, kernel, initrd, and systemd.
-debootstrap makes it as root, and qemu's user emulation runs its arm64 programs. The disk is kept, and booting it
-needs no root."""
+debootstrap makes it as root, and qemu's user emulation runs its arm64 programs. The disk is kept between runs. No
+root permission is needed to boot it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Cell:
 
 @dataclass(slots=True, kw_only=True)
 class TimerRun:
-    """One start of a timer. Times are those of this machine's clock; `due` is None until it is known."""
+    """One start of a timer. Times use this machine's clock. `due` is None until the due time is known."""
 
     name: str
     number: int
@@ -217,7 +217,7 @@ class Model:
         self.up_since = time.time()
 
     def compare(self) -> None:
-        """Fail if the box shows an impossible state; open changes are known from now on."""
+        """Fail if the box reports an impossible state. Afterwards, the pending changes are resolved."""
         assert not self.failures, self.failures
         box = self.box
         shown: dict[str, Any] = {

@@ -42,7 +42,7 @@ def say(*words: object) -> None:
 
 @pytest.fixture(scope="module")
 def image(request: pytest.FixtureRequest) -> Image:
-    """Provide Debian as an installer leaves it; only with `-m box`."""
+    """Provide a newly installed Debian; only with `-m box`."""
     if request.config.option.markexpr != "box":
         pytest.skip("emulates a whole box for an hour; `build.py test -m box` asks for it")
     return debian_image()
@@ -61,7 +61,8 @@ def powered(image: Image, disk: Path) -> Iterator[Emulator]:
 
 @pytest.fixture(scope="module")
 def installed(image: Image, single_file: Path) -> Path:
-    """Provide the disk of a box after an evening with Lares, set up as docs describe; kept for the same file."""
+    """Provide the disk of a box after an evening with Lares, set up according to the docs. The disk is kept while
+    lares.pyz stays the same."""
     digest = single_file.with_name(f"{single_file.name}.sha256").read_text()[:16]
     disk = image.disk.with_name(f"installed-{digest}.qcow2")
     if not disk.exists():
@@ -115,7 +116,7 @@ def shows(box: Emulator, power: str) -> None:
 
 @contextmanager
 def evening(image: Image, installed: Path, tmp_path: Path) -> Iterator[Emulator]:
-    """Provide a box that continues from the evening, on a disk of its own."""
+    """Provide a box that continues from the evening, on a copy of the disk."""
     with powered(image, make_overlay(installed, tmp_path / "disk.qcow2")) as box:
         box.wait_for_ssh()
         box.key = box.run("cat /root/key").strip()

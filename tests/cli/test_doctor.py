@@ -279,7 +279,7 @@ def test_an_unset_clock_needs_care(tmp_path: Path, command: Command, monkeypatch
     assert sentence.startswith(
         "the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and the later time 20"
     )
-    assert sentence.endswith("before; set it, or run `lares clock trust` if it is right")
+    assert sentence.endswith("before; set it, or run `lares clock trust` if the clock is right")
     with monkeypatch.context() as full:
         full.setattr(Disk, "write", refuse)
         result, text = command(tmp_path, "clock", "trust")
@@ -317,7 +317,7 @@ WRONG: dict[str, Any] = {"counter/card": {"bytes_written": 0, "syncs": 0, "since
 
 @pytest.fixture
 def unsynchronised(tmp_path: Path) -> dict[str, str]:
-    """Return an environment whose Python cannot ask the kernel about the clock, as on a router."""
+    """Return an environment like a router's, in which Python cannot read the kernel's clock state."""
     folder = tmp_path / "python"
     folder.mkdir()
     (folder / "ctypes.py").write_text("raise ImportError('there is none on this box')\n")

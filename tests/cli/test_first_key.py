@@ -1,4 +1,5 @@
-"""The master key of a box without a configured one: generated and shown once, kept as a hash."""
+"""Tests of the master key of a box without a configured key. The hub generates the key, shows it once, and stores its
+hash."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ LOCAL = (
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Make a home whose names and files try to control the terminal."""
+    """Make a home whose names and files contain terminal control sequences."""
     home = tmp_path / EVIL
     (home / "config" / "automations").mkdir(parents=True)
     (home / "data").mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""Log lines: one line per entry, whatever it contains, in the form that its reader understands."""
+"""Each log entry is one line, with any content, in the format of its reader."""
 
 from __future__ import annotations
 

@@ -328,7 +328,7 @@ TOKEN = "token-of-the-telephone"
 
 @asynccontextmanager
 async def phone(folder: Path, status: int) -> AsyncIterator[list[tuple[str, str]]]:
-    """Run a hub with a section whose server answers with this status; collect the requests."""
+    """Run a hub with a section whose server answers with this status. Collect the server's requests."""
     received: list[tuple[str, str]] = []
 
     async def receive(request: web.Request) -> web.Response:

@@ -238,7 +238,7 @@ def test_check_checks_automations_and_warns_of_numeric_weekdays(tmp_path: Path) 
     furnish(tmp_path, "", numbered)
     result = ended(tmp_path, "check")
     assert result.code == 0 and result.out.startswith(
-        "warning: config/automations/0.lua:4: trigger.expression numbers weekdays from 1: "
+        "warning: config/automations/0.lua:4: trigger.expression uses numbers for weekdays: "
     )
     assert "SUN-THU" in result.out
     furnish(tmp_path, "", numbered, SUNSET, MORNING, MORNING)

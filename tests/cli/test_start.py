@@ -17,7 +17,7 @@ from appliance.cli.main import main
 ROOT = Path(__file__).parent.parent.parent
 
 LATE = ("aiohttp", "aiomqtt", "argon2", "astral", "croniter", "defusedxml", "jinja2", "watchfiles")
-"""A hub whose configuration needs none of these has imported none when it begins to respond."""
+"""These modules are not imported at the first answer, if the configuration does not need them."""
 
 STOPPED = """
 import os, signal, sys

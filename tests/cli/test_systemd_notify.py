@@ -1,4 +1,4 @@
-"""Messages to systemd, and none without systemd."""
+"""The hub sends messages to systemd only if systemd started it."""
 
 from __future__ import annotations
 

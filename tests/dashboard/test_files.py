@@ -153,7 +153,7 @@ KNOWN = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"}
 ENTITIES = Path(appliance.__file__).parent / "adapters" / "mqtt"
 
 SAYS_ENOUGH = ("attribute.", "value.", "action.", "error.")
-"""Names and sentences of the hub that a language can leave untranslated."""
+"""The hub's names and sentences that a translation can omit."""
 
 
 @pytest.mark.slow

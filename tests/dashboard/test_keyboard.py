@@ -1,4 +1,5 @@
-"""Keyboard only: Tab reaches every control of every view, and shows where it is; one control of each kind works."""
+"""Keyboard only: Tab reaches each control of each view, with a visible focus. One control of each kind works with the
+keyboard."""
 
 from __future__ import annotations
 

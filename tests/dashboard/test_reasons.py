@@ -79,7 +79,7 @@ WRITTEN = {
 
 
 async def home(app: App) -> None:
-    """Name a lamp, put it in a room, and leave two runs that did not begin: by a condition, and by the switch."""
+    """Name a lamp and put it in a room. Create two refused runs: one by a condition, one by a disabled automation."""
     await app.post("/rooms", {"id": "den", "name": "Arbeitszimmer"})
     await app.post(f"/devices/{LIGHT}/name", {"name": "Schreibtisch"})
     await app.command(LIGHT, "power", "on")

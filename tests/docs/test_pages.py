@@ -15,8 +15,7 @@ from tests.fakes.process import ROOT
 from tests.fakes.programs import need
 
 OURS = ("api.md", "card.md", "hooks.md", "moving.md", "troubleshooting.md", "virtual.md")
-"""The pages whose blocks are run here, in one home after another; First evening, Lua and monitoring have tests of
-their own."""
+"""The pages whose blocks run here, each in a new home. First evening, Lua, and monitoring have separate tests."""
 
 SOFTENER = """return {
   id = "soften",

@@ -1,4 +1,4 @@
-"""An adapter whose vendor is the test."""
+"""An adapter that the test controls in place of a vendor."""
 
 from __future__ import annotations
 

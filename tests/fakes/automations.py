@@ -170,7 +170,7 @@ class Bench:
         return [event["scheduled_at"] for event in self.events]
 
     def show(self, device_id: str = LAMP, **attributes: Any) -> None:
-        """Let the device show these attributes, in addition to earlier ones."""
+        """Let the device report these attributes, in addition to earlier ones."""
         adapter = device_id.split(":", maxsplit=1)[0]
         known = self.registry.find_devices([device_id])
         shown = {**(known[0].attributes if known else {}), **attributes}
@@ -214,7 +214,7 @@ class Bench:
 
 
 def automation(trigger: Mapping[str, Any] | None = None, id_: str = "a", **more: Any) -> dict[str, Any]:
-    """Return the file of an automation; by default it waits for the lamp to be switched on."""
+    """Return the file of an automation. The default trigger is the lamp being switched on."""
     return {"id": id_, "name": id_.upper(), "trigger": dict(ON if trigger is None else trigger), **more}
 
 

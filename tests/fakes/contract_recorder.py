@@ -20,7 +20,7 @@ SEEN: set[tuple[str, str, int]] = set()
 """Everything that was received from the routes of the table."""
 
 FILES: set[str] = set()
-"""The test files of this run, so that the verdict knows whether it is complete."""
+"""The test files of this run. They show whether the verdict is complete."""
 
 TESTS = Path(__file__).parent.parent
 
@@ -147,7 +147,7 @@ def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
 
 def verdict() -> str | None:
     """Return the fault of a run of all tests: an answer that a row names and no test received, or one that no row
-    names. Return None if there is none, or if not every test over HTTP ran."""
+    names. Return None without a fault, or if some HTTP tests did not run."""
     everything = {str(file) for folder in ("journeys", "api") for file in (TESTS / folder).glob("test_*.py")}
     if not everything <= FILES:
         return None
@@ -171,7 +171,7 @@ def take(handed: dict[str, Any] | None) -> None:
 
 
 def expected() -> set[tuple[str, str, int]]:
-    """Return the required answers: each route's own, and those that every route of its kind gives."""
+    """Return the required answers of each route, including the common answers of its kind of route."""
     wanted = {(route.method, route.path, status) for route in ROUTES for status in answers_of(route)}
     return wanted | {("PATCH", route.path, 405) for route in ROUTES}
 

@@ -1,6 +1,6 @@
 """A disk in memory that logs all operations and fails on request.
 
-`tests.store.cuts` tells from the log what a power cut may leave of it.
+`tests.store.cuts` derives the possible disk states after a power cut from the log.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ Content = Write | Truncate
 Naming = Named | Removed
 
 MAX_GRANTED_BYTES = 6 * 1024
-"""Bytes that a file grows by at most when more are reserved: one zero is like another, and images stay small."""
+"""The maximum bytes that a reservation adds to a file. This limit keeps images small."""
 
 
 class RecordingDisk(Disk):
     """A disk in memory; `log` has the operations, `fault` the failing ones, `refusals` the number of failures.
 
-    `operations` names all that was asked.
+    `operations` lists the names of all calls.
     """
 
     def __init__(self, image: Image | None = None, *, most_granted: int = MAX_GRANTED_BYTES) -> None:

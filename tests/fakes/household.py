@@ -29,7 +29,7 @@ OFF_SECS = 20
 
 
 class JumpingClock(Clock):
-    """Real time plus jumps; a jump wakes each wait whose time has passed."""
+    """A clock with real time plus jumps. A jump ends each wait whose time has passed."""
 
     recheck_secs = 86_400.0
 

@@ -1,4 +1,4 @@
-"""A home whose lamps obey at once, for tests and benchmarks of commands."""
+"""A home whose lamps execute commands immediately, for tests and benchmarks."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Process:
                 await asyncio.sleep(0.01)
 
     async def kill(self) -> None:
-        """Kill it with SIGKILL, and wait for its end."""
+        """Send SIGKILL, and wait until the process ends."""
         self.popen.kill()
         await asyncio.to_thread(self.popen.wait, _PATIENCE)
 

@@ -1,4 +1,4 @@
-"""A runner whose adapter does nothing by itself: the test polls and commands it."""
+"""A runner whose adapter is idle until the test polls or commands it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A home whose days pass at once: automations in Lua, obedient devices, restarts, a virtual clock."""
+"""A home with a virtual clock, so that days pass immediately. It has automations in Lua, devices that execute each
+command, and restarts."""
 
 from __future__ import annotations
 

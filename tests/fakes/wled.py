@@ -43,8 +43,8 @@ def segment(number: int, **fields: Any) -> dict[str, Any]:
 
 class WledSimulator(SimulatedDevice):
     """A WLED controller. `state` can be changed in place; `writes` contains the bodies of all POSTs. `answer`
-    replaces the answer to every write, which still takes effect. The next `torn_writes` take effect with an
-    incomplete answer; the next `busy_writes` are refused with 503. `overrides` replaces parts of `/json`. `base`
+    replaces the answer to every write, which still takes effect. The next `torn_writes` writes take effect, but their
+    answers are incomplete. The next `busy_writes` writes get 503. `overrides` replaces parts of `/json`. `base`
     are the arguments of `SimulatedDevice`."""
 
     content_type = "application/json"

@@ -1,4 +1,4 @@
-"""The folder of kinds is next to the configuration, whatever the name of their folder."""
+"""The folder of kinds is next to the configuration, even if the parent folder has another name."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ EVENTS = {
     "washing_machine": ["00:10 virtual:plug power_consumption 500 W", "+60 virtual:plug power_consumption 1 W"],
     "window_heating": ["00:10 virtual:door contact open"],
 }
-"""What happens in the home so that the automation runs."""
+"""The events in the home that make the automation run."""
 
 SHOWS = {
     "alarm_message": "Smoke detected",
@@ -279,8 +279,8 @@ async def test_a_home_has_recipes_of_its_own_that_replace_others(home: App) -> N
 
 
 FAULTS = {
-    "no label": ('--- @field x device\nlocal x = "a"', 1, "a field is written"),
-    "no type": ('--- @field x: a\nlocal x = "a"', 1, "a field is written"),
+    "no label": ('--- @field x device\nlocal x = "a"', 1, "write the field as"),
+    "no type": ('--- @field x: a\nlocal x = "a"', 1, "write the field as"),
     "an unknown type": ('--- @field x devise: a\nlocal x = "a"', 1, "did you mean device"),
     "another local": ('\n--- @field x device: a\nlocal y = "a"', 2, "`local x = …` must follow"),
     "nothing behind": ("--- @field x device: a", 1, "must follow"),

@@ -1,4 +1,4 @@
-"""Secrets in TOML are hidden whatever their form, and come back where the mark stays."""
+"""Secrets in TOML are hidden in each notation. A saved text with the mark keeps the stored secret."""
 
 from __future__ import annotations
 

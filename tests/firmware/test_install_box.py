@@ -116,7 +116,7 @@ def root(tmp_path: Path) -> Iterator[Root]:
 
 
 def make_broken(file: Path, good: Path, *, word: str = "run") -> Path:
-    """Return a version that seems valid until it gets this command."""
+    """Return a version that seems valid but fails at this command."""
     start = (
         "import sys\n"
         f"if {word!r} in sys.argv: sys.exit('it does not work')\n"

@@ -193,7 +193,7 @@ def harm_list(folder: Path) -> None:
 
 
 def harm_list_of_another_sort(folder: Path) -> None:
-    """Write a list that is JSON of another form."""
+    """Write a list file with valid JSON of the wrong structure."""
     (folder / "files.json").write_text("0")
 
 

@@ -26,7 +26,7 @@ LEAN = made([(0, 4096)])
 
 
 def wheel(folder: Path, name: str, **files: bytes) -> Path:
-    """Return a wheel with these files; `__` stands for a slash, `_dot_` for a dot."""
+    """Return a wheel with these files. In names, `__` means a slash, and `_dot_` a dot."""
     path = folder / f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for key, data in files.items():

@@ -1,4 +1,5 @@
-"""The start of the single file: any Python can read it, and an unsuitable one gets a sentence with the reason."""
+"""Tests of the start code of the single file. Each Python can run the code, and an unsuitable Python prints the
+reason."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ runpy.run_path(sys.argv[1] + "/__main__.py", run_name="__main__")
 
 @pytest.fixture
 def boot(tmp_path: Path) -> Path:
-    """Return the start code for these targets, with a launcher that only reports that it was reached."""
+    """Return the start code for these targets, with a launcher that only reports its start."""
     shutil.copy(BOOT / "__main__.py", tmp_path)
     (tmp_path / "lares_file.py").write_text(f"BUILD = 'x'\nGLIBC = '2.28'\nTARGETS = {HELD!r}\n")
     (tmp_path / "lares_launcher.py").write_text("def launch():\n    print('launched')\n    return 7\n")

@@ -43,7 +43,7 @@ def no_server(url: str, token: str | None) -> Any:
 
 
 class Box:
-    """A home whose devices change, and a card; one run of the hub at a time."""
+    """A home with changing devices and a card, for one run of the hub at a time."""
 
     def __init__(self, folder: Path, zone: str = "UTC", **settings: Any) -> None:
         self.disk = MoodyDisk(folder)

@@ -233,7 +233,7 @@ def test_a_month_of_a_usual_home_stays_useful_within_four_megabytes(capsys: pyte
 
 
 def _report(home: Home, rng: random.Random, events: int, step: float) -> None:
-    """Let the devices show this number of changes, one per `step` seconds."""
+    """Let the devices report this number of changes, one per `step` seconds."""
     units = [{"unit": "celsius"}, {"unit": "percent"}, {"unit": "lux"}]
     devices = [[f"custom.d.{number}" for number in range(3 + (index % 3 == 0))] for index in range(60)]
     shown: list[dict[str, Any]] = [dict.fromkeys(names, 0) for names in devices]

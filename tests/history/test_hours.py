@@ -1,4 +1,5 @@
-"""Hours: minimum, mean over time, and maximum of each, whatever the clock does; meters count over resets."""
+"""Each hour has a minimum, a mean over time, and a maximum, also when the clock changes. Meter totals include
+resets."""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ class Home:
 
 
 DAYS = int(os.environ.get("PROOF_HISTORY_DAYS", "100"))
-"""The days that a release test plays: three ends of a month, and three times the kept days."""
+"""The number of simulated days in a release test. They include three month ends, and are three times the kept
+days."""
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ NOON = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 
 
 class TickingClock(Clock):
-    """A clock that advances a second at each reading, so that no two are equal."""
+    """A clock that advances one second at each reading, so that no two readings are equal."""
 
     def __init__(self) -> None:
         self.looks = 0

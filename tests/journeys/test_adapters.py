@@ -1,4 +1,4 @@
-"""Adapters over HTTP: which ones run, how they start, and their status."""
+"""Tests of adapters over HTTP: the running adapters, their starts, and their status."""
 
 from __future__ import annotations
 

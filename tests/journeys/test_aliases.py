@@ -123,7 +123,7 @@ async def test_an_alias_is_in_every_answer_and_accepted_in_every_path(app: App) 
     assert called.status == 200 and (await app.device(LAMP))["attributes"]["power"] == "on"
     assert (await give(app, LAMP, None)).get("alias") is None
     assert (await app.get("/devices/lamp")).json["error"] == (
-        "device 'lamp' not found; that is the name of virtual:lamp"
+        "device 'lamp' not found; this is the name of virtual:lamp"
     )
 
 
@@ -178,7 +178,7 @@ async def test_an_alias_belongs_to_one_device(app: App) -> None:
 
 async def test_errors_have_the_id_and_the_alias(app: App) -> None:
     await give(app, LAMP, "lamp")
-    meant = "device 'hall lamp' not found; that is the name of virtual:lamp (alias lamp)"
+    meant = "device 'hall lamp' not found; this is the name of virtual:lamp (alias lamp)"
     assert (await app.get("/devices/hall%20lamp")).json["error"] == meant
     refused = await app.post("/groups", {"id": "g", "name": "G", "members": ["hall lamp"]})
     assert (refused.status, refused.json["error"]) == (400, meant)
@@ -220,7 +220,9 @@ async def test_simulate_check_and_why_accept_aliases_and_explain_names(tmp_path:
     assert done.out.count("fires") == 4, done
     write(root, {"scenes/all.lua": scene("all", 'ctx:command("Hall lamp", {})')})
     found = await asyncio.to_thread(ended, root, "check")
-    assert "ctx:command names 'Hall lamp', which is the name of virtual:lamp; write that id" in found.out, found.out
+    assert "ctx:command names 'Hall lamp', which is the name of virtual:lamp; write the id instead" in found.out, (
+        found.out
+    )
     gone = HOME.replace('  { id = "door"', '#  { id = "door"')
     async with open_app(adapters=_virtual(gone), root=root, data_dir=root / "data") as app:
         for word in (DOOR, "front_door", "door"):

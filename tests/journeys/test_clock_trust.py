@@ -116,7 +116,7 @@ class Hub:
 
 @asynccontextmanager
 async def hub(folder: Path, start: datetime) -> AsyncIterator[Hub]:
-    """Open a hub whose clock shows this at the start."""
+    """Open a hub whose clock has this time at the start."""
     clock = VirtualClock(start)
     async with open_app(clock=clock, root=write(folder, FILES), adapters={}) as app:
         yield Hub(app, clock)

@@ -19,7 +19,7 @@ from tests.fakes.process import PYTHONPATH, Process, configure, running
 pytestmark = pytest.mark.slow  # needs a C compiler, and each sync takes 0.6 s
 
 MOMENTS_SECS = (0.0, 1.2)
-"""The seconds from the signal that ends the hub until a command begins; the stop waits for some syncs."""
+"""The seconds from the stop signal until a command begins. The stop waits for some syncs."""
 
 
 async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, str]:

@@ -1,4 +1,4 @@
-"""`ctx` beyond commands: variables, timers, scenes, waiting, messages, restored lights; its trace."""
+"""Tests of `ctx` except commands: variables, timers, scenes, waits, messages, restored lights, and the trace."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ async def test_rooms_messages_and_failing_commands(tmp_path: Path) -> None:
         [entry] = (await app.get("/scenes/gone/history")).json["entries"]
         assert entry["warnings"] == ["power on to lost:1: device 'lost:1' not found"]
         [told] = (await app.get("/why?id=notify")).json["decisions"]
-        assert told["sentence"].endswith("ms: notify: no targets are configured: [notify] targets")
+        assert told["sentence"].endswith("ms: notify: no targets are configured; set targets in [notify]")
 
 
 async def test_notify_invokes_its_targets_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +345,7 @@ async def test_timers_are_listed_and_cancelled_and_survive_a_restart(tmp_path: P
         await start(app, "off: desk", 600)
         await start(app, "b", 60)
         told = TimerTrigger(name="b").describe(app.hub.environment, None)
-        assert told.endswith("; it is due at 2026-01-01T12:01:00.000Z, and the clock is not trusted yet")
+        assert told.endswith("; it ends at 2026-01-01T12:01:00.000Z, and the clock is not trusted yet")
     async with open_app(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as app:
         reported = (await app.get("/timers")).json
         assert [each["name"] for each in reported] == ["b", "off: desk"]

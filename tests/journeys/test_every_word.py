@@ -1,5 +1,5 @@
-"""Every trigger, condition, and call of `ctx`, in one table each. The API shows its fields; a failed condition has
-its reason, and a wrong call its place."""
+"""Every trigger, condition, and call of `ctx`, in one table each. The API returns each documented field. A failed
+condition has a reason, and a wrong call has its file and line."""
 
 from __future__ import annotations
 

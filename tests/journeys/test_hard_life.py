@@ -29,7 +29,7 @@ BASE = "base"
 
 KEYS = [f"{kind}/thing{number}" for kind in ("room", "group", "variable") for number in range(30)]
 NEVER_GONE = ("name", "place")
-"""Keys of the lamp that always have a value: a name, and a room or none."""
+"""Keys of the lamp that always have a value: a name, and a room or null."""
 
 Values = dict[str, str | None]
 """Values by `room/<id>`, `group/<id>`, `variable/<id>`, `name`, and `place`; a missing thing has no key."""
@@ -45,7 +45,7 @@ class Model:
     """Keys of changes without an answer yet; of two simultaneous ones, the order would be unknown."""
 
     def copy(self) -> Model:
-        """Return a copy of the model, for a hub that is killed now, whose answers are lost."""
+        """Return a copy of the model for a hub that is killed now. Its pending answers are lost."""
         return Model(dict(self.known), {key: set(values) for key, values in self.unanswered.items()})
 
     def check(self, found: Values, *, is_start: bool) -> None:
@@ -111,7 +111,7 @@ class Life:
             assert status == 400 or self.app.light.lights[0].on == (action == "on")
 
     async def check(self, *, is_start: bool = False) -> None:
-        """Check that the hub answers and shows the values of the model."""
+        """Check that the hub answers with the values of the model."""
         assert (await self.app.get("/health", token=None)).status == 200
         shown = {kind: (await self.app.get(f"/{kind}s")).json for kind in ("room", "group")}
         found: Values = {
@@ -167,7 +167,7 @@ class Life:
         await self.clock.advance(len(chosen) * STEP_SECS, sleepers=0)
 
     async def recover(self) -> None:
-        """Let lamp and card recover; check that each change is stored again, and that the hub shows the lamp."""
+        """Let lamp and card recover. Check that the hub stores changes again and reports the lamp."""
         await self._heal_the_lamp()
         self.disk.fault = lambda index, operation: None
         assert not {503} & set(await self.flood(4))

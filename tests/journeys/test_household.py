@@ -202,7 +202,7 @@ Fri 18:15 restart
 Fri 18:40 ann home
 Sat 18:20 ann home
 """
-"""By the clocks of the home: what devices say, what somebody sets, and what happens to the hub, with seconds off."""
+"""The events by the home's clocks: values of devices, changes by people, and stops of the hub with their seconds."""
 
 EXPECTED = """
 Thu 15:10 hall {"state":"ON"}

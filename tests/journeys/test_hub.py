@@ -1,4 +1,4 @@
-"""The hub's reports about itself, and the entry to its event stream, over HTTP."""
+"""Tests of the hub's health, diagnostics, and connection to the event stream over HTTP."""
 
 from __future__ import annotations
 

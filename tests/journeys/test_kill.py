@@ -1,4 +1,4 @@
-"""The hub is killed repeatedly in the middle of changes: it keeps every confirmed change, and nothing else."""
+"""The hub is killed repeatedly during changes. It keeps exactly the confirmed changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.fakes.process import Process, configure, light_section, running, spaw
 
 WRITERS = 8
 MARGIN = "x" * 900
-"""A text that makes names long, so that kills also hit compactions of the journal."""
+"""A text for long names, so that some kills happen during a journal compaction."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Memory:
     asked: list[Any] = field(default_factory=list)
 
     def may_be(self, found: Any) -> bool:
-        """Return whether a start may show this value."""
+        """Return whether the hub may report this value after a start."""
         return found == self.held or found in self.asked
 
     def settle(self, found: Any) -> None:
@@ -53,14 +53,14 @@ class Writer:
         self._numbers = itertools.count()
 
     def files(self) -> dict[str, str]:
-        """Write the automation that it switches, and the scene that starts its timer."""
+        """Write the automation that the test enables and disables, and the scene that starts a timer."""
         return {
             f"automations/{self.automation}.lua": automation(self.automation, "{ type = 'system_error' }"),
             f"scenes/{self.timer}.lua": scene(self.timer, f"ctx:start_timer('{self.timer}', 86400)"),
         }
 
     async def work(self, hub: Process) -> None:
-        """Request changes until the hub is gone."""
+        """Request changes until the hub ends."""
         try:
             while True:
                 await self._round(hub)

@@ -66,7 +66,7 @@ async def test_a_kind_is_changed_broken_and_repaired_without_a_restart(tmp_path:
 
 
 async def shows(app: App, holds: Callable[[Any], bool]) -> None:
-    """Wait until the device shows it."""
+    """Wait until the device reports the value."""
 
     async def asked() -> bool:
         return holds(await app.device(DEVICE))

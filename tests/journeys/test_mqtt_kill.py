@@ -1,4 +1,4 @@
-"""Two hubs and their broker are killed repeatedly; within seconds, both hubs show all devices again."""
+"""Two hubs and their broker are killed repeatedly; within seconds, both hubs list all devices again."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ class Neighbourhood:
         await getattr(self, name).start()
 
     async def heal(self) -> float:
-        """Wait until both hubs show both devices, and command them crosswise; return the seconds that it took."""
+        """Wait until both hubs list both devices. Command each device from the other hub. Return the elapsed
+        seconds."""
         began = time.monotonic()
         self.rounds += 1
         action = "off" if self.rounds % 2 else "on"

@@ -1,4 +1,4 @@
-"""Reloads over HTTP: all files or none, whatever the folder contains, without losing a running execution."""
+"""A reload over HTTP loads all files or no file, for each content of the folder. Running executions continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""kill -9 during saves leaves the old text or the new one, every answered save, and a hub that starts."""
+"""After kill -9 during saves, each file has its old or its new text. Each answered save is kept, and the hub
+starts."""
 
 from __future__ import annotations
 

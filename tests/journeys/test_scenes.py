@@ -52,7 +52,7 @@ FILES = {
 
 @pytest.fixture
 async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[App]:
-    """Provide a running hub with scenes, in which time stands still."""
+    """Provide a running hub with scenes and a stopped clock."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     async with open_app(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES), toml=LIMITS) as app:
         yield app

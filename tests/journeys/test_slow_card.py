@@ -1,4 +1,4 @@
-"""A card on which every sync takes 300 ms: only changes wait for it, and they share a sync."""
+"""A card on which every sync takes 300 ms: only changes wait for the sync, and several changes share one sync."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def scene(body: str) -> Source:
 
 
 class Started:
-    """An execution that runs in a task of its own; many can wait for its end."""
+    """An execution that runs in a separate task. Several callers can wait for its end."""
 
     def __init__(self, pool: WorkerPool, execution: LuaExecution) -> None:
         self.lua = execution

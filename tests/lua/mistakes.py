@@ -91,7 +91,7 @@ AT_CHECK = (
         'return {\n  id = "x", name = "X", execute = print,\n  trigger = {\n    type = "device_state_change", '
         'device_id = "a", attribute = "brightness",\n    above = "50",\n  },\n}\n',
         5,
-        "trigger.above must be a number, not '50' (a number is written without quotes: 50)",
+        "trigger.above must be a number, not '50' (write the number without quotes: 50)",
         kinds=("automations",),
     ),
     Mistake(
@@ -115,7 +115,7 @@ AT_CHECK = (
     Mistake(
         'return {\n  id = "x", name = "X", TRIGGER execute = print,\n  mode = { type = "queued", max = "3" }\n}',
         3,
-        "mode needs a max that is a whole number from 1 up, not '3' (a number is written without quotes: 3)",
+        "mode needs a max that is a whole number from 1 up, not '3' (write the number without quotes: 3)",
     ),
     Mistake(
         'return {\n  name = "X",\n  id = "x",\n  TRIGGER\n  execute = function(ctx) end,\n}\n',
@@ -138,7 +138,7 @@ AT_CHECK = (
         'local lamps = require("lib/lamps")\nreturn {}\n',
         1,
         "require 'lib/lamps': a module name consists of words separated by dots; a word has letters, digits, _ and - "
-        '(write require("lib.lamps"), dots for folders and no .lua)',
+        '(write require("lib.lamps"): use dots for folders, and omit .lua)',
     ),
     Mistake(
         'local lamps = require("lamps.lua")\nreturn {}\n',
@@ -155,8 +155,8 @@ AT_CHECK = (
     Mistake(
         'local lamps = require("lamps")\nreturn { id = lamps.id }\n',
         2,
-        "attempt to index a boolean value (local 'lamps') (a script without return gives true: does it end with "
-        '"return { … }"?)',
+        "attempt to index a boolean value (local 'lamps') (a script without return gives true: end the script with "
+        '"return { … }")',
         {"scripts/lamps.lua": "local lamps = {}"},
     ),
 )
@@ -182,7 +182,7 @@ AT_RUN = (
         3,
         'local count = ctx:get("count")\nctx:set("count", count + 1)',
         "attempt to perform arithmetic on a nil value (local 'count') "
-        '(a variable that is not set is nil: ctx:get("name", 0) gives 0 then)',
+        '(a variable that is not set is nil: use ctx:get("name", 0) to get 0 instead)',
     ),
     _body(
         2,
@@ -190,7 +190,7 @@ AT_RUN = (
         "attempt to call a table value (for iterator 'for iterator') "
         "(loop over a list like this: for _, each in ipairs(list) do … end)",
     ),
-    _body(2, "sleep(5)", "attempt to call a nil value (global 'sleep') (is it ctx:sleep(…)?)"),
+    _body(2, "sleep(5)", "attempt to call a nil value (global 'sleep') (did you mean ctx:sleep(…))"),
     _body(
         2,
         "print(event.value)",
@@ -200,7 +200,7 @@ AT_RUN = (
     _body(
         2,
         f'ctx:command(ctx:get_device("{LAMP}"), {{ capability = "power", action = "on" }})',
-        "bad argument #1 to ctx:command (string expected, got table) (give its id: device.id)",
+        "bad argument #1 to ctx:command (string expected, got table) (pass its id: device.id)",
     ),
     _body(
         2,
@@ -213,7 +213,9 @@ AT_RUN = (
         f'ctx:wait_for("{LAMP}", {{ attribute = "power", equals = "on", timeout = 5 }})',
         "ctx:wait_for: timeout_secs is missing; timeout is not a field of ctx:wait_for; did you mean timeout_secs",
     ),
-    _body(2, 'ctx:get_devise("x")', "attempt to call a nil value (method 'get_devise') (is it ctx:get_device?)"),
+    _body(
+        2, 'ctx:get_devise("x")', "attempt to call a nil value (method 'get_devise') (did you mean ctx:get_device)"
+    ),
     _body(
         2,
         'ctx:http { path = "/" }',
@@ -265,7 +267,7 @@ AT_RUN = (
     ),
     _command(
         'capability = "brightness", action = "set", value = "50"',
-        "value of brightness: must be an integer from 0 to 100, not '50' (a number is written without quotes: 50)",
+        "value of brightness: must be an integer from 0 to 100, not '50' (write the number without quotes: 50)",
     ),
     _body(
         2,
@@ -276,8 +278,7 @@ AT_RUN = (
     _body(
         3,
         'local lamp = ctx:get_device("elgato_lights:light:0")\nif lamp.attributes.brightness > "50" then end',
-        "attempt to compare string with number (a number in quotes is text: take the quotes away, or use "
-        "tonumber(…))",
+        "attempt to compare string with number (a number in quotes is text: remove the quotes, or use tonumber(…))",
     ),
     _body(
         3,
@@ -300,7 +301,7 @@ AT_RUN = (
         2,
         'require("scripts.lamps")',
         "module 'scripts.lamps' not found: there is no config/scripts/scripts/lamps.lua (write "
-        'require("lamps"), dots for folders and no .lua)',
+        'require("lamps"): use dots for folders, and omit .lua)',
         {"scripts/lamps.lua": "return {}"},
     ),
 )

@@ -80,9 +80,9 @@ AT_LOAD: tuple[tuple[str, int, str], ...] = (
     (
         "return { id: 'x' }",
         1,
-        "<name> expected near ''x'' (a field is written with =, not with a colon: name = value)",
+        "<name> expected near ''x'' (write a field with =, not with a colon: name = value)",
     ),
-    ("return { id = 'x', above: 5 }", 1, "<name> expected near '5' (a field is written with =, not with a colon"),
+    ("return { id = 'x', above: 5 }", 1, "<name> expected near '5' (write a field with =, not with a colon"),
     ('{"id": "x"}', 1, "unexpected symbol near '{' (begin the file with \"return {\")"),
     ("return {id = 'x' }}", 1, "<eof> expected near '}'"),
     ("return 5", 1, "must return a table, not a number"),

@@ -1,5 +1,5 @@
-"""Signals hit the worker at random moments while automations run in it: each caller gets an answer, each trigger
-has an end, and modes and cooldowns are as after a failure."""
+"""Signals kill the worker at random moments while automations run in it. Each caller gets an answer, each trigger has
+a result, and modes and cooldowns are the same as after a failure."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def all_run(it: Bench, *, has_cooled: bool) -> None:
 
 
 async def home(folder: Path, count: int, seed: int, signals: tuple[signal.Signals, ...]) -> int:
-    """Run a home whose worker is hit this many times; return the number of lost executions."""
+    """Run a home whose worker gets this number of signals. Return the number of lost executions."""
     dice = random.Random(seed)
     async with open_pool(LIMITS) as pool:
         automations = (automation(id_=id_, **more) for id_, (more, _) in MODES.items())

@@ -262,7 +262,7 @@ async def test_every_hostile_script_has_a_name_of_its_own() -> None:
 
 
 async def end_of(pool: WorkerPool, text: str, expected: str, *, described: bool = False) -> str | None:
-    """Return the fault in the end of the file; None if there is none."""
+    """Return the fault at the end of the file, or None."""
     try:
         async with asyncio.timeout(PATIENCE):
             if described:

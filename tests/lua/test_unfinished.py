@@ -1,4 +1,4 @@
-"""Executions that a kill ended have an entry after the next start; others have none."""
+"""After the next start, exactly the executions that a kill ended have an entry."""
 
 from __future__ import annotations
 

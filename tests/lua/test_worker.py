@@ -282,7 +282,7 @@ async def test_a_large_worker_is_replaced_when_idle() -> None:
         await asyncio.gather(*(run(pool, body) for _ in range(4)))
 
         def is_small() -> bool:
-            """Return whether the worker has returned its memory, or is gone: a young one has no successor yet."""
+            """Return whether the worker has released its memory or ended. A new worker has no successor yet."""
             most = fresh["resident_bytes"] + MAX_IDLE_GROWTH_BYTES
             workers = pool.figures()["workers"]
             return all(each["pid"] != fresh["pid"] or each["resident_bytes"] <= most for each in workers)

@@ -1,4 +1,4 @@
-"""The proof of the plugin for Matterbridge: a hub, Matterbridge, and a real controller, each killed in turn.
+"""Test the plugin for Matterbridge with a hub, Matterbridge, and a real controller. Each of the three is killed once.
 
 Run in the namespace by `test_bridge.py`; the last line is a JSON object of the figures.
 """
@@ -33,7 +33,7 @@ SERVER = "ws://127.0.0.1:5580/ws"
 PATIENCE_SECS = 200.0
 MANY = 50
 REPORTS = 3000
-"""Changes of a busy day, replayed as fast as the hub takes them."""
+"""The changes of a busy day, replayed as fast as the hub accepts them."""
 
 CELSIUS = {"unit": "°C"}
 
@@ -130,7 +130,7 @@ COMMANDS: list[tuple[str, int, str, dict[str, Any], dict[str, Any]]] = [
     ("door", 257, "UnlockDoor", {}, {"lock": "unlocked"}),
     ("door", 257, "LockDoor", {}, {"lock": "locked"}),
 ]
-"""A command at a cluster, and the attributes that the hub's device then shows."""
+"""A command to a cluster, and the resulting attributes of the hub's device."""
 
 WRITES: list[tuple[str, str, Any, dict[str, Any]]] = [
     ("heater", "513/18", 1900, {"target_temperature": {"value": 19, **CELSIUS}}),
@@ -379,7 +379,7 @@ class Proof:
         return wrong
 
     async def until_equal(self) -> None:
-        """Wait until the controller shows what the hub shows."""
+        """Wait until the controller reports the hub's values."""
         began, found = time.monotonic(), ["nothing was compared"]
         while found and time.monotonic() - began < PATIENCE_SECS:
             found = await self.differences()
@@ -394,7 +394,7 @@ class Proof:
         await until_async(holds, 30)
 
     async def change(self, id_: str, attributes: Mapping[str, Any]) -> None:
-        """Let a virtual device report; return once the hub shows it."""
+        """Let a virtual device report a value. Return once the hub reports the value."""
         await self.hub("POST", f"/hooks/device:virtual:{id_}", {"attributes": attributes})
         await self.until_hub_shows(id_, attributes)
 
@@ -420,7 +420,7 @@ class Proof:
         await self.until_equal()
 
     async def command_each_type(self) -> None:
-        """The command is answered once the hub shows its result."""
+        """The hub answers the command once the device reports its result."""
         for id_, cluster, name, payload, expected in COMMANDS:
             timed = {"timed_request_timeout_ms": 2000} if cluster == 257 else {}
             await self.controller.call(
@@ -459,7 +459,7 @@ class Proof:
         await until_async(came, 30)
 
     async def until_named(self, *names: str, gone: str = "") -> dict[str, int]:
-        """Wait until the controller shows these names and not the removed one; return the endpoints of all names."""
+        """Wait until the controller lists these names without the removed one. Return the endpoints of all names."""
         found: dict[str, list[int]] = {}
 
         async def holds() -> bool:
@@ -526,7 +526,7 @@ class Proof:
         await self.until_equal()
 
     async def _is_lost(self) -> bool:
-        """Return whether the controller shows every device as unreachable."""
+        """Return whether the controller reports every device as unreachable."""
         shown = await self.controller.attributes()
         paths = [each for each in shown if each.endswith("/57/17")]
         return bool(paths) and not any(shown[each] for each in paths)

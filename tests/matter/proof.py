@@ -1,4 +1,4 @@
-"""The proof: a hub, a real controller server, and eleven real virtual devices, from pairing to removal.
+"""Test a hub with a real Matter server and eleven virtual devices from the Matter SDK, from pairing to removal.
 `test_real_server.py` runs it in the namespace; its last line is a JSON object of the figures."""
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Proof:
         assert (await self.app.get("/adapters/matter")).json["dropped"] == []
 
     async def command_each_cluster(self) -> None:
-        """Check that each command is answered once the API shows its result."""
+        """Check that the reply to each command comes once the API returns the command's result."""
         took = []
         for device, body, expected in COMMANDS:
             began = time.monotonic()
@@ -196,7 +196,7 @@ class Proof:
             await self.until_shown(device, **{attribute: expected})
 
     async def look_at_the_page(self) -> None:
-        """Check that the page shows each device as the API does, if there is a browser."""
+        """If a browser is installed, check that the page shows the API's values of each device."""
         program = skips.find_program("chromium")
         if program is None:
             self.figures["page"] = skips.needs("chromium")

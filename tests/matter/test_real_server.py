@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow(minutes=5), pytest.mark.release]
 
 
 def test_eleven_devices_are_paired_commanded_and_recovered(tmp_path: Path) -> None:
-    """Some three minutes: see `proof.py` for the steps, and run with -s for the figures."""
+    """Takes about three minutes. `proof.py` lists the steps; -s prints the measured values."""
     paths = {"folder": str(tmp_path), "modules": str(find_devices()), "server": str(find_server())}
     check_namespaces()
     command = [str(LAB / "one-namespace.sh"), sys.executable, "-m", "tests.matter.proof", json.dumps(paths)]

@@ -1,5 +1,5 @@
-"""Damaged files: each kind is detected or harmless, never silently wrong. Every function takes the maker of a
-store, so that mutants can be tested too."""
+"""Damaged files: each kind is detected or harmless, never silently wrong. Each function gets a function that creates
+a store, so that mutants can be tested too."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def healthy() -> dict[str, bytes]:
 
 
 def start(maker: Maker, image: Image) -> tuple[Recovered, Values]:
-    """Start from the image; damaged files must be kept, and later changes must last."""
+    """Start from the image. Check that damaged files are kept and later changes are durable."""
     disk = RecordingDisk(image)
     files = maker(disk)
     found = files.open()
@@ -244,7 +244,7 @@ def check_previous_generation(maker: Maker) -> None:
 
 
 def check_a_first_start_that_was_cut(maker: Maker) -> None:
-    """A journal without records and no snapshot come from an interrupted first start: nothing was stored."""
+    """An interrupted first start leaves a journal without records and no snapshot. Nothing was stored."""
     found, values = start(maker, {OLD_JOURNAL: journal(header=encode_header(1, 0))})
     assert values == {} and not found.damaged
     found, values = start(maker, {SNAPSHOT + ".part": b"half", JOURNAL + ".part": b""})

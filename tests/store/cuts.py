@@ -97,7 +97,8 @@ class PowerCut:
         return digest.digest(), image
 
     def _namings(self) -> list[dict[str, int]]:
-        """Yield the possible names of files: none of the unsettled changes first, all of them last."""
+        """Yield the possible names of files. The first is without the unsettled changes, the last with all of
+        them."""
         open_changes = [index for index, each in enumerate(self._changes) if not each.is_settled]
         found = [self._named(frozenset(chosen)) for chosen in _subsets(open_changes, self._bounds, self._random)]
         return [each for index, each in enumerate(found) if each not in found[:index] or index == len(found) - 1]
@@ -153,7 +154,8 @@ class _File:
         self._variants = None
 
     def variants(self) -> list[tuple[bytes, bytes]]:
-        """Return the contents with their hashes: none of the unsettled changes first, all of them last."""
+        """Return the possible contents with their hashes. The first is without the unsettled changes, the last with
+        all of them."""
         if self._variants is None:
             contents = list(dict.fromkeys(self._contents()))
             everything = self._with(lambda index, event: [event])
@@ -225,7 +227,8 @@ def _blocks(event: Write) -> list[Content]:
 
 
 def _subsets(items: Sequence[int], bounds: Bounds, chance: random.Random) -> Iterator[Sequence[int]]:
-    """Yield none, each prefix, each item, all but each, every subset of few and some of many, and all."""
+    """Yield subsets: the empty one, each prefix, each single item, all items except one, and all items. Of few items,
+    yield every subset; of many items, some random subsets."""
     yield ()
     if len(items) <= bounds.names:
         for flags in product((False, True), repeat=len(items)):

@@ -1,4 +1,5 @@
-"""The proof of the store: after any power cut, a start finds every confirmed change and little else. A start may
+"""Test the store with power cuts at every point. Each start finds every confirmed change, and at most the unconfirmed
+ones in progress. A start may
 find a refused change only if the disk also refused to remove it, that is if its whole record was written and no
 successful truncation and sync removed it. Nothing better is possible there. An unfinished start may find the
 change in progress; the content after a finished start is treated as confirmed, unless the disk refused the writes
@@ -17,32 +18,32 @@ from tests.fakes.disk import Event, Image, Mark, RecordingDisk, Sync, Truncate, 
 from tests.store.cuts import Bounds, PowerCut, durable
 
 Maker = Callable[[RecordingDisk], Files]
-"""A function that makes the store under proof; mutants make other ones."""
+"""A function that creates the store under test. Mutants create faulty stores."""
 
 Values = dict[str, bytes]
 
 SMALLEST = 1200
-"""The maximum size of a journal in these histories: small, so that generations are short."""
+"""The maximum size of a journal in these histories. It is small, so that each test covers several generations."""
 
 AFTER: EncodedChanges = {"after": b'"the cut"'}
 
 
 def make(disk: RecordingDisk) -> Files:
-    """Return the store as it is."""
+    """Return the unchanged store."""
     return Files(disk, "20260101T000000Z", min_compact_bytes=SMALLEST)
 
 
 def make_roomy(disk: RecordingDisk) -> Files:
-    """Return the store as it is, with journals as long as in life."""
+    """Return the unchanged store with journals of the normal maximum size."""
     return Files(disk, "20260101T000000Z")
 
 
 class Died(BaseException):
-    """The process was killed here; the disk keeps its content, with everything unsynced."""
+    """The process was killed here. The disk keeps all its content, including unsynced writes."""
 
 
 class Owner:
-    """Uses a store like the hub, and marks in the disk's log the documents that a start may find."""
+    """Uses a store like the hub. Marks in the disk's log which documents a start may find."""
 
     def __init__(
         self, disk: RecordingDisk, maker: Maker, state: Values | None = None, *, may_be_damaged: bool = False

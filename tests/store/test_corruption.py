@@ -1,4 +1,5 @@
-"""Damage in the files: reported or harmless, the files kept, and never an empty start from existing files."""
+"""Damaged files are reported, or their damage is harmless. The files are kept, and the hub never starts empty from
+existing files."""
 
 from __future__ import annotations
 

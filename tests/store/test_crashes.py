@@ -1,4 +1,5 @@
-"""The power is cut at every point of all the store's work; no start loses, invents, or half keeps a change."""
+"""The power is cut at every point of the store's work. After each start, every confirmed change is complete, and no
+change is invented."""
 
 from __future__ import annotations
 

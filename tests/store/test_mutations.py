@@ -1,4 +1,5 @@
-"""Each sync and each check of the store is necessary: without any one, a proof fails. The sites are found in the
+"""Each sync and each check of the store is necessary. If one is removed, a test of the store fails. The sites are
+found in the
 syntax tree."""
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def test_without_a_precaution_a_proof_fails(site: Site, tmp_path: Path, capsys: 
 
 
 def first_failure(store: dict[str, ModuleType], tmp_path: Path, provers: tuple[Prover, ...]) -> str | None:
-    """Return the first proof that fails with this store, or None."""
+    """Return the first test that fails with this store, or None."""
     for prover in provers:
         try:
             prover(store, tmp_path)

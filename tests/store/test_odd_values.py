@@ -1,4 +1,4 @@
-"""A stored value of another form never stops the start."""
+"""A stored value of the wrong type never prevents a start."""
 
 from __future__ import annotations
 

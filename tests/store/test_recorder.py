@@ -50,7 +50,7 @@ class SteppingClock(VirtualClock):
         return self._elapsed
 
     async def sleep(self, seconds: float) -> None:
-        """Return in the next turn of the loop; wait forever for the next flush."""
+        """Return in the loop's next iteration. Wait forever for the next flush."""
         await (asyncio.Event().wait() if seconds >= 300 else asyncio.sleep(0))
 
 

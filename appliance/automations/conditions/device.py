@@ -157,7 +157,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
 def _demand_comparison(table: Table) -> None:
     """Add a fault if the condition has no comparison."""
     if not any(map(table.has, ("equals", "above", "below"))):
-        table.fault("equals", "is missing; give equals, above or below, or nothing is compared")
+        table.fault("equals", "is missing; give equals, above, or below")
 
 
 def _compare(name: str, value: Value, matcher: Matcher, kind: str = "") -> Fact:

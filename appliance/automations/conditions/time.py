@@ -167,7 +167,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         if not table.has("after") and not table.has("before"):
             table.fault("after", "and before are both missing; give one or both")
         if after is not None and after == before:
-            table.fault("before", "must differ from after, or there is no time between")
+            table.fault("before", "must differ from after")
         if not locale.is_placed:
             table.fault("type", "sun_position needs locale.latitude and locale.longitude in the configuration")
             return None
@@ -193,9 +193,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
             for start, end in self._windows([today + timedelta(days=n) for n in range(-1, 2)]):
                 if start is not None and end is not None and start >= end:
                     other = edge.event.opposite
-                    end_of_window = (
-                        f"before the {other} that precedes it" if self.before else f"after the next {other}"
-                    )
+                    end_of_window = f"before the previous {other}" if self.before else f"after the next {other}"
                     return f"never holds around {today:%m-%d}: {edge} is {end_of_window}"
         return None
 

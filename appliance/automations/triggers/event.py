@@ -125,8 +125,8 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
     def describe(self, home: Environment, instant: datetime | None) -> str:
         due = home.list_timers().get(self.name)
         doubt = f", and {UNTRUSTED}" if instant is None else ""
-        told = "it does not run" if due is None else f"it is due at {timestamp(due)}{doubt}"
-        return f"waits until the timer '{self.name}' is over; {told}"
+        remaining = "the timer is not running" if due is None else f"it ends at {timestamp(due)}{doubt}"
+        return f"waits until the timer '{self.name}' ends; {remaining}"
 
     def match(self, event: Event) -> Match | None:
         if not isinstance(event, events.TimerFired) or event.name != self.name:

@@ -87,7 +87,7 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
         if cron.next_after(now) is None:
             table.fault("expression", f"never occurs again up to the year {LAST_YEAR}")
         if cron.warning is not None:
-            table.warn("expression", f"numbers weekdays from 1: {cron.warning}")
+            table.warn("expression", f"uses numbers for weekdays: {cron.warning}")
         for warning in cron.uneven_steps:
             table.warn("expression", f"has an uneven step: {warning}")
         if zone is None and (hint := _other_hour(cron, locale, now)) is not None:
@@ -256,7 +256,7 @@ def _other_hour(cron: Cron, locale: Locale, now: datetime) -> str | None:
     if due is None or cron.repeats_hourly or not any(locale.local(due + n * _HALF_YEAR).utcoffset() for n in (0, 1)):
         return None
     there = f"{locale.clock(due)} in {locale.timezone.key}"
-    return f'counts hours in UTC: {due:%H:%M} is {there}; write timezone = "local", or "utc" if UTC is meant'
+    return f'uses UTC: {due:%H:%M} is {there}; write timezone = "local", or "utc" if you mean UTC'
 
 
 def _days(days: frozenset[int]) -> str:

@@ -1,4 +1,4 @@
-"""The bundled kinds, each with a simulator, a device, and its commands or values: one table for every suite."""
+"""The bundled kinds, each with a simulator, a device, and its commands or values: one table for all test files."""
 
 from __future__ import annotations
 

@@ -37,9 +37,10 @@ class ShellyOne(Vendor):
 
 
 class ShellyTwo(Vendor):
-    """A Shelly of the second generation, as aioshelly captured it; it takes calls by HTTP and over its WebSocket.
+    """A Shelly of the second generation, as captured by aioshelly. It accepts calls over HTTP and its WebSocket.
 
-    `config` has the configuration of parts, beyond their ids. `behind` are the components of devices that a Bluetooth
+    `config` has each component's configuration, except its id. `behind` are the components of devices that a
+    Bluetooth
     gateway connects. With a `password`, its WebSocket requires it.
     """
 
@@ -373,7 +374,7 @@ def scpd(action: str, given: tuple[str, ...], reported: tuple[str, ...]) -> str:
 
 
 class Sonos(Vendor):
-    """A player, by the UPnP actions and fields that SoCo documents; it is a group of its own."""
+    """A player, by the UPnP actions and fields that SoCo documents; it is alone in its group."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)

@@ -22,7 +22,7 @@ def _now() -> int:
 
 
 class HomeWizardMeter(Vendor):
-    """A P1 meter, by HomeWizard's published API v1, with a gas meter of its own telegram."""
+    """A P1 meter, by HomeWizard's published API v1, with a gas meter that has a separate telegram."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
@@ -119,7 +119,7 @@ def _in_texts(times: Any, *, only_date: bool) -> Any:
 class Tibber(Vendor):
     """Prices, by Tibber's published GraphQL schema: one home with a subscription, one without.
 
-    A query is executed by the schema's own rules, so that an unknown field is rejected.
+    The schema validates each query, so unknown fields are rejected.
     """
 
     def __init__(self, **base: Any) -> None:

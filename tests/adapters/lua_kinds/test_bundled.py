@@ -1,4 +1,4 @@
-"""The kinds that come with Lares, over captures of real devices."""
+"""Tests of the bundled kinds with captures of real devices."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ async def test_the_error_describes_the_answer(pool: WorkerPool, tmp_path: Path, 
             "what poll returned is larger than 256 KiB",
         ),
         ("ctx:sleep(1)", r"\(ctx:sleep is available only in scenes and automations, not in a kind of adapter\)"),
-        ('ctx:fetsh("/x")', r"attempt to call a nil value \(method 'fetsh'\) \(is it ctx:fetch\?\)"),
+        ('ctx:fetsh("/x")', r"attempt to call a nil value \(method 'fetsh'\) \(did you mean ctx:fetch\)"),
         ("ctx:getdevice(1)", r"\(method 'getdevice'\)$"),
     ],
 )
@@ -479,7 +479,7 @@ async def test_an_empty_table_of_attributes_removes_them(pool: WorkerPool, tmp_p
 
 
 def powers(changes: list[Any]) -> list[Any]:
-    """Return the power that each change shows."""
+    """Return the power after each change."""
     return [each.device.attributes.get("power") for each in changes]
 
 
@@ -560,7 +560,7 @@ async def test_an_unreadable_answer_to_a_write_is_followed_by_a_poll(
 
 
 async def test_a_row_without_attributes_confirms_no_command(pool: WorkerPool, tmp_path: Path) -> None:
-    """The device shows `off` from before; the poll after the command reports nothing of it."""
+    """The device already reports `off`; the poll after the command omits the attribute."""
     poll = f"""
       ctx.memory.n = (ctx.memory.n or 0) + 1
       if ctx.memory.n > 1 then return {{ {{ id = "a", name = "B" }} }} end

@@ -1,4 +1,4 @@
-"""Firmware that lacks a field, or has another value: the rest is shown, or one sentence."""
+"""Tests of firmware with a missing field or an unexpected value. The hub reports the other values, or one error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.adapters.lua_kinds.vendor import Vendor
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 OTHERS: Iterator[Any] = itertools.cycle((None, "x", 0, 1e300, [7], {"x": 7}, ""))
-"""Replacements of values; each place gets the next two."""
+"""Replacement values. Each field is tested with the next two."""
 
 LEAF = re.compile(r"<(\w+)>([^<]*)</\1>")
 

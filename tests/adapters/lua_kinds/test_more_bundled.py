@@ -1,4 +1,4 @@
-"""Further kinds that come with Lares, over figures of our own in the forms that the vendors publish."""
+"""Tests of further bundled kinds. The values are invented; their form follows the vendors' documentation."""
 
 from __future__ import annotations
 

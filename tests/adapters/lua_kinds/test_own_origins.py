@@ -1,4 +1,4 @@
-"""`ctx:http` reaches the origins of its section and nothing else."""
+"""`ctx:http` reaches only the origins of its section."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def settings_of(base_url: str, **values: Any) -> SectionSettings:
 
 
 class Spiteful(SimulatedDevice):
-    """Answers as no device should."""
+    """A server with malicious answers."""
 
     content_type = "text/plain"
     target = ""

@@ -1,4 +1,4 @@
-"""Answers from public bug reports that look like measurements, and are none; one table per kind of fault."""
+"""Answers from public bug reports that look like measurements but are not. Each kind of fault has one table."""
 
 from __future__ import annotations
 

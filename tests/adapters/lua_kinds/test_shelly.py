@@ -146,7 +146,7 @@ def second(status: dict[str, Any], config: dict[str, Any] | None = None) -> Vend
 
 
 def obey(status: dict[str, Any], call: dict[str, Any]) -> Answer:
-    """Apply a call to the part that it names."""
+    """Apply the call to its component."""
     wish = dict(call["params"])
     part = status[f"{call['method'].partition('.')[0].lower()}:{wish.pop('id')}"]
     if "on" in wish:

@@ -367,7 +367,7 @@ def _is_about_one_node(message: Any) -> bool:
 
 
 def _changed_values(it: Trial) -> list[str]:
-    """Return the devices whose values change from now on, one entry for each change."""
+    """Return a list that gets the changed device's id at each later change."""
     changed: list[str] = []
 
     def note(event: events.Event) -> None:
@@ -386,7 +386,7 @@ def _subject(server: Callable[[], MatterSimulator], device: str = "sim-1:1") -> 
 
 @asynccontextmanager
 async def _failing(lines: list[dict[str, Any]]) -> AsyncIterator[Trial]:
-    """Run an adapter at a server that it cannot follow."""
+    """Run an adapter with an unusable server."""
     async with RecordedServer(lines) as server, DeviceSession() as session:
         it = Trial(SUBJECT, server)
         settings = Matter(url=f"ws://127.0.0.1:{server.port}/ws")

@@ -1,4 +1,4 @@
-"""Every recording of a real controller server ends in the devices, events and sentences that it should."""
+"""Each recording of a real Matter server produces the expected devices, events, and log lines."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ DEVICES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "uid-bridge:2": ("Light", "light", "Desk lamp", {"power": "off", "brightness": 39}),
     "uid-bridge:3": ("Sensor", "temperature", "Freezer", {"temperature": _measured(-18.5, "°C")}),
 }
-"""Each device at first: kind, class, name and what it shows."""
+"""The initial kind, class, name, and attributes of each device."""
 
 
 @pytest.fixture

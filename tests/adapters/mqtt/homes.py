@@ -100,7 +100,7 @@ class BrokerHome:
         await self.send(device_id, {"capability": capability, "action": action, "value": value})
 
     async def send(self, device_id: str, command: Mapping[str, Any]) -> None:
-        """Do the same as `command`, with all fields of a request."""
+        """Send a command with all fields of a request."""
         await self.adapter.command(device_id, Command.parse(dict(command)))
 
     def happened(self) -> list[tuple[str, str]]:

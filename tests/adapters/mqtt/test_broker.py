@@ -21,7 +21,7 @@ from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, both_brokers
 
 
 class Impatient(Clock):
-    """The box's clock, whose pauses end once `may_go_on` is set; `pauses` has their lengths."""
+    """The box's clock. A pause ends once `may_go_on` is set; `pauses` lists the lengths of all pauses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,8 +36,7 @@ class Impatient(Clock):
 
 @asynccontextmanager
 async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.Event, asyncio.Queue[str]]]:
-    """Return a connection that is kept within the context, with each time of a connection and the reason of each
-    loss."""
+    """Keep a connection within the context. Provide the time of each connect and the reason of each loss."""
     connected, losses = asyncio.Event(), asyncio.Queue[str]()
 
     async def session(_: hub.BrokerConnection) -> None:

@@ -1,4 +1,4 @@
-"""Every documented key of every component is read, or the documentation gives the reason why it is omitted."""
+"""The hub reads each documented key of each component, or the documentation gives the reason why not."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def sensor(name: str) -> Sent:
 
 
 def announce(catalog: Router, sent: list[Sent]) -> None:
-    """Let the catalog take configurations and build devices within its limit."""
+    """Let the catalog accept configurations and build devices within its limit."""
     for each in sent:
         catalog.take_config(each.topic, each.payload)
     rebuild(catalog)

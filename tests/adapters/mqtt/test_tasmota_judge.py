@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 SPEEDS = 3
 
 UNJUDGED = ("reader of cards",)
-"""Plays without a value that both readers show."""
+"""Test cases without a value that both readers report."""
 
 
 class JudgeClient:
@@ -49,7 +49,7 @@ class JudgeClient:
         return {}
 
     def receive(self, topic: str, payload: str) -> None:
-        """Hand a message to whatever subscribed to its topic."""
+        """Deliver a message to the subscribers of its topic."""
         for subscribed, callback in list(self.callbacks):
             if subscribed == topic:
                 callback(bus.ReceiveMessage(topic, payload, 0, False))
@@ -106,7 +106,7 @@ async def judged(device: TasmotaDevice, client: JudgeClient) -> list[JudgedEntit
 
 
 def start(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
-    """Return the simulated device of a play, and the hub's devices before its first message."""
+    """Return the simulated device of a test case, and the hub's devices before the first message."""
     device, live = TasmotaDevice(play.state, play.sensors, **play.config), live_devices()
     announce(live, *device.announcements)
     return device, live

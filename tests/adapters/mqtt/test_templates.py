@@ -385,7 +385,7 @@ SLOW = [
 
 
 def attacks() -> Iterator[str]:
-    """Return templates that would take forever, or much memory, without limits."""
+    """Return templates that never end, or use much memory, without limits."""
     yield from REFUSED
     yield from (f"{DOUBLED}{{{{ {use} }}}}" for use in USES)
     for start in ("(ns.x, ns.x)", "[ns.x, ns.x]", "{'a': ns.x, 'b': ns.x}", "ns.x + ns.x", "ns.x * 2", "[ns.x] * 2"):
@@ -407,11 +407,11 @@ LONG_STEPS = [
     + ") | slugify }}",
     "{% set x, y = 'x' * 32000, '\u4e00' * 32000 %}{{ (x ~ x).strip(y ~ y ~ 'x') }}",
 ]  # fmt: skip
-"""Templates with a step that would take seconds without its charge or check."""
+"""Templates with a step that takes seconds without a cost limit."""
 
 
 def rendering_cost(text: str, **names: Any) -> tuple[float, int]:
-    """Seconds of the processor and bytes that a template takes to render, however it ends; parsing does not count."""
+    """The processor seconds and bytes for rendering a template, with or without success. Parsing is not included."""
     made = Template(text)
     began = time.process_time()
     with contextlib.suppress(TemplateFailed):

@@ -61,7 +61,7 @@ class Verdict(Struct):
 
 
 def judge(model: str, announced: list[tuple[str, str]]) -> Verdict:
-    """Announce one model, and command everything that it offers with every value that it names."""
+    """Announce one model. Send each of its commands with each possible value."""
     verdict, catalog = Verdict(model, len(announced)), new_catalog(includes_config_entities=True)
     take(catalog, tuple(Sent(topic, payload.encode(), True) for topic, payload in announced))
     verdict.failures += [f"{each.attribute}: {each.reason}" for each in catalog.refused.values()]

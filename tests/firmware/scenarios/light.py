@@ -1,4 +1,4 @@
-"""A light is switched, and shows the same after a restart."""
+"""A switched light reports the same state after a restart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMANDS = (
 
 
 def prepare(folder: Path) -> None:
-    """Nothing beyond the configuration that every box has."""
+    """No additional configuration."""
 
 
 def first(box: Box, lamp: LightSimulator) -> None:
@@ -27,5 +27,5 @@ def first(box: Box, lamp: LightSimulator) -> None:
 
 
 def again(box: Box, lamp: LightSimulator) -> None:
-    """Check that it shows the same."""
+    """Check that the light still reports the same state."""
     box.shows(LIGHT, state="online", power="on", brightness=42)

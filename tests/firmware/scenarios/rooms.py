@@ -9,7 +9,7 @@ from tests.firmware.boxed import LIGHT, Box
 
 
 def prepare(folder: Path) -> None:
-    """Nothing beyond the configuration that every box has."""
+    """No additional configuration."""
 
 
 def first(box: Box, lamp: LightSimulator) -> None:

@@ -127,7 +127,7 @@
 ---@field id? string The `trigger_id` of the event, to distinguish several triggers.
 ---@field contains? string The message must contain this text.
 
----Once a day, by the clocks in the home (locale.timezone).
+---Once a day, at the home's local time (locale.timezone).
 ---@class WallClock
 ---@field type "wall_clock"
 ---@field id? string The `trigger_id` of the event, to distinguish several triggers.
@@ -136,7 +136,7 @@
 ---@field minute? integer 0 to 59.
 ---@field weekdays? Day[] Only on these days: { "sat", "sun" }.
 
----On a day of every year, or of one year, by the clocks in the home.
+---On a day of every year, or of one year, at the home's local time.
 ---@class Date
 ---@field type "date"
 ---@field id? string The `trigger_id` of the event, to distinguish several triggers.
@@ -191,7 +191,7 @@
 ---@field attribute? Capability|string The attribute; "presence" by default.
 ---@field equals? AttributeValue The required value; true by default.
 
----It is between two times, by the clocks in the home. The time from 22:00 to 06:00 includes midnight.
+---The home's local time is between two times. The time from 22:00 to 06:00 includes midnight.
 ---@class TimeWindow
 ---@field type "time_window"
 ---@field start string "HH:MM", included.
@@ -211,7 +211,7 @@
 ---@field min_devices? integer At least this many.
 ---@field max_devices? integer At most this many.
 
----It is one of these days, in the home.
+---The home's local date is one of these weekdays.
 ---@class Weekday
 ---@field type "weekday"
 ---@field days Day[] { "mon", "tue" }
@@ -230,7 +230,7 @@
 ---@field above? number The number must be above this.
 ---@field below? number The number must be below this.
 
----Every one of these conditions holds.
+---All of these conditions hold.
 ---@class All
 ---@field type "all"
 ---@field conditions Condition[] At least one.
@@ -263,7 +263,7 @@
 ---@field value? any The present value of the attribute or variable.
 ---@field previous_value? any The previous value.
 ---@field attributes? Attributes The present attributes of the device.
----@field scheduled_at? string When it was due, in UTC: "2026-01-31T06:30:00.000Z".
+---@field scheduled_at? string The scheduled time, in UTC: "2026-01-31T06:30:00.000Z".
 ---@field hour? integer Of a wall clock.
 ---@field minute? integer Of a wall clock.
 ---@field timezone? string Of a wall clock, a date or a local cron: "Europe/Berlin".
@@ -277,7 +277,8 @@
 ---@field query? table The query of the hook's request, as texts.
 ---@field name? string The variable or the timer.
 ---@field payload? any The payload of the timer.
----@field late_secs? number How late at most, if a timer fell due or an alarm began while the hub was off; 0 for an alarm's first value.
+---@field late_secs? number Maximum delay in seconds, if a timer ended or an alarm began while the hub was off; 0 for
+an alarm's first value.
 ---@field on? string Of a date.
 ---@field time? string Of a date.
 ---@field trigger_id? string The id of the trigger, if it has one.
@@ -310,7 +311,7 @@ local Context = {}
 ---@return CommandResult
 function Context:command(device_id, command) end
 
----Command every device of a group, in the group's order. An unknown group raises an error; an empty group does not.
+---Send a command to every device of a group, in the group's order. An unknown group raises an error; an empty group does not.
 ---@param group_id string
 ---@param command Command
 ---@return GroupResult[] # one for each member
@@ -369,7 +370,7 @@ function Context:log(level, message, fields) end
 ---@param secs number
 function Context:sleep(secs) end
 
----Command every device in a room; see `command`. An unknown room raises an error.
+---Send a command to every device in a room; see `command`. An unknown room raises an error.
 ---@param room_id string
 ---@param command Command
 ---@return GroupResult[] results One for each device, by id.
@@ -725,14 +726,14 @@ function collectgarbage(option) end
 ---Time, in the home's time zone. There is no os.execute, os.getenv or os.exit.
 os = {}
 
----Seconds since 1970 in UTC; with a table, of that local time.
+---Return the seconds from 1970 in UTC until now, or until the local time in the table.
 ---@param fields? { year: integer, month: integer, day: integer, hour?: integer, min?: integer, sec?: integer }
 ---@return integer
 function os.time(fields) end
 
----The time as text, or as a table with "*t"; local, or UTC if the form begins with "!".
+---Return the time as text, or as a table with "*t". The time is local, or UTC if the form begins with "!".
 ---@param form? string `os.date("%H:%M")`
----@param seconds? integer Since 1970; now when left out.
+---@param seconds? integer Seconds since 1970; the present time when left out.
 ---@return string|table
 function os.date(form, seconds) end
 

@@ -157,7 +157,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 def pytest_collection_finish() -> None:
-    """Keep the thousands of tests out of every later search for garbage."""
+    """Exclude the thousands of test objects from later garbage collections."""
     gc.freeze()
     gc.enable()
 

@@ -187,5 +187,5 @@ def _bound(table: Table, name: str, attribute: str | None) -> float | None:
     bound = table.take(name, number)
     entry = CAPABILITIES.get(attribute or "")
     if table.has(name) and entry is not None and entry.type not in NUMERIC:
-        table.fault(name, f"needs an attribute with numbers, but {attribute} has none")
+        table.fault(name, f"needs a numeric attribute, but {attribute} is not numeric")
     return bound

@@ -1,4 +1,4 @@
-"""The addresses that a device's name may have: the checked address is the one that is connected to."""
+"""Tests of the allowed addresses of a device's name. The hub connects to the address that it checked."""
 
 from __future__ import annotations
 

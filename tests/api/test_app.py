@@ -123,7 +123,7 @@ def plain(device: Device) -> dict[str, Any]:
 
 
 def info(device: Device) -> dict[str, str]:
-    """Return the device's info as the contract writes it, by hand."""
+    """Return the device's info with the contract's fields, without the code under test."""
     words = ("manufacturer", "model", "firmware", "serial", "parent_id", "area")
     received = {word: getattr(device.info, word) for word in words} | {"class": device.info.device_class}
     return {word: text for word, text in received.items() if text is not None}

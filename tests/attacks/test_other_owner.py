@@ -33,7 +33,7 @@ PLACES = {
         ("restore", "{root}/first.tar.gz"),
     ),
 }  # fmt: skip
-"""What each command may meet in these places."""
+"""The files that each command can find at these paths."""
 
 
 def pipe(path: Path, secret: Path) -> None:
@@ -53,7 +53,7 @@ def link(path: Path, secret: Path) -> None:
 
 
 def hard_link(path: Path, secret: Path) -> None:
-    """Make another name of a file that only root can read."""
+    """Make a hard link to a file that only root can read."""
     path.hardlink_to(secret)
 
 

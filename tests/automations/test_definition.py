@@ -142,7 +142,7 @@ KINDS = (
         ),
         (POWER | {"equal": "on"}, ["equal is not a field of the trigger device_state_change; did you mean equals"]),
         (BRIGHTNESS | {"equals": 101}, ["equals must be an integer from 0 to 100, not 101, for brightness"]),
-        (POWER | {"above": 5}, ["above needs an attribute with numbers, but power has none"]),
+        (POWER | {"above": 5}, ["above needs a numeric attribute, but power is not numeric"]),
         (BRIGHTNESS | {"above": True}, ["above must be a number, not true"]),
         (
             BRIGHTNESS | {"above": 30, "below": 30},
@@ -239,7 +239,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         (
             STATE | {"equals": "on", "below": 5},
             [
-                "below needs an attribute with numbers, but power has none",
+                "below needs a numeric attribute, but power is not numeric",
                 "equals cannot be used together with above or below; choose one",
             ],
         ),

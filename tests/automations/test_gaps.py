@@ -285,7 +285,7 @@ MATCHERS: tuple[dict[str, Any], ...] = (
 
 
 async def run_random(chance: random.Random, folder: Path) -> str:
-    """Play a random sequence on a bench and on the model; return what differs."""
+    """Run a random sequence with the automations and with the model; return the differences."""
     is_alarm = chance.random() < 0.3
     matcher = {"equals": chance.random() < 0.8} if is_alarm and chance.random() < 0.7 else chance.choice(MATCHERS)
     if (

@@ -1,4 +1,5 @@
-"""Secrets in backups: API keys go with the home, as hashes; the master key, and what kinds in Lua keep, stay."""
+"""Secrets in backups: A backup contains API keys as hashes, without the master key and the kept texts of kinds in
+Lua."""
 
 from __future__ import annotations
 

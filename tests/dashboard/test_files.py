@@ -28,7 +28,7 @@ PAGE = "/dashboard/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raw:
-    """An answer as its bytes came."""
+    """An answer with its raw bytes."""
 
     status: int
     headers: dict[str, str]
@@ -147,7 +147,7 @@ def test_the_page_names_no_other_host() -> None:
 
 
 KNOWN = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"}
-"""Names of XML's sorts of elements, which no browser fetches."""
+"""XML namespaces, which no browser fetches."""
 
 
 ENTITIES = Path(appliance.__file__).parent / "adapters" / "mqtt"

@@ -17,7 +17,7 @@ from tests.firmware.archive import content, expected, make_archive
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """Return a single file in small."""
+    """Return a small single file."""
     return make_archive(tmp_path / "lares.pyz")
 
 

@@ -25,7 +25,7 @@ SHARED = [f"{folder}/lares-{USER}" for folder in ("/var/tmp", "/tmp", "/run")]
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a single file in small."""
+    """Return a small single file."""
     return make_archive(tmp_path_factory.mktemp("archive") / "lares.pyz")
 
 

@@ -1,4 +1,5 @@
-"""A long time in a home with 200 devices: each day within its budget, without growing memory, and readable.
+"""Simulate many days in a home with 200 devices. Each day stays within its budget, memory does not grow, and the
+history is readable.
 `PROOF_HISTORY_DAYS=365 python3 build.py test -m release -k each_day_stays` plays a whole year, in five minutes."""
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class Life:
         return await asyncio.gather(*map(self.change, chosen))
 
     async def switch_the_lamp(self) -> None:
-        """Switch the lamp; if the hub confirms it, the lamp has obeyed."""
+        """Switch the lamp; if the hub confirms the command, the lamp has switched."""
         async with self._lamp:
             action = self.dice.choice(("on", "off"))
             status = (await self.app.command(LIGHT, "power", action)).status

@@ -1,4 +1,4 @@
-"""The ten wishes of a household, played by announced devices for three days; each wait includes a restart."""
+"""Ten automations of a household run for three days with announced devices. Each wait includes a restart."""
 
 from __future__ import annotations
 

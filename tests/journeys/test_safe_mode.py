@@ -1,4 +1,5 @@
-"""Safe mode after crashes: automations rest, and run again without a person."""
+"""After crashes, the hub starts in safe mode without automations. Later, it runs them again without a person's
+action."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class KindAtWork:
             self.happened.append(event)
 
     async def poll(self) -> dict[str, Device]:
-        """Poll once: the devices by their local ids."""
+        """Poll once, and return the devices by their local ids."""
         self.registry.apply(await self.adapter.poll())
         await self.adapter.publish_events()
         return {each.id.partition(":")[2]: each for each in self.registry.list_devices()}

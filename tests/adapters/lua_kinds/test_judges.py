@@ -108,7 +108,7 @@ async def test_aioshelly_and_the_second_generation(pool: WorkerPool, tmp_path: P
 
 
 def server_context() -> ssl.SSLContext:
-    """TLS with a certificate of the server's own, as a bridge has one."""
+    """TLS with a self-signed certificate, like a bridge's."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
     return context

@@ -1,4 +1,5 @@
-"""A vendor's device of a table of answers: over HTTP with every fault, or asked without a network."""
+"""A vendor's device that answers from a table. It serves HTTP with configurable faults, or works without a
+network."""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ class Vendor(SimulatedDevice):
     """Answers each path from the table `answers`, which can change at any time; 404 for any other path.
 
     `odd` has answers to single requests that replace them: by path, or by path and action of SOAP
-    (`/control#GetVolume`). While it is entered, it listens, and misbehaves according to its `faults`. It is a
-    `Transport` too, for tests without a network. `asked` are the requests, with the body as bytes and, if it is JSON,
+    (`/control#GetVolume`). Inside `async with`, the device listens, and misbehaves according to its `faults`. The
+    device is also a `Transport`, for tests without a network. `asked` are the requests, with the body as bytes and,
+    if it is JSON,
     as `json`.
     """
 

@@ -74,7 +74,7 @@ def steps(name: str) -> Iterator[list[dict[str, Any]]]:
 class RecordedServer(MatterSimulator):
     """Replays a recording line by line (`in`), after the requests in it (`out`).
 
-    It comes `pace` real seconds later for each second of the recording.
+    Each second of the recording takes `pace` real seconds.
     """
 
     def __init__(self, recording: Iterable[Mapping[str, Any]], pace: float = 0.0) -> None:

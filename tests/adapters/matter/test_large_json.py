@@ -1,4 +1,4 @@
-"""Large messages of a server: the same values as when parsed at once, and bounds."""
+"""Large messages of a server are parsed in limited steps. The values are the same as when parsed at once."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ COMMANDS: list[tuple[int, str, dict[str, Any]]] = [
     (45, "uid-plug:1", {"capability": "power", "action": "on"}),
     (46, "uid-plug:1", {"capability": "power", "action": "toggle"}),
 ]
-"""The number of a recorded request, and the command that is the same."""
+"""The number of a recorded request, and the equivalent command."""
 
 OPTIONS = ("optionsMask", "optionsOverride", "transitionTime")
 REFUSED = {31}
@@ -394,7 +394,7 @@ SENTENCES = {
     ("test-node", "6"): "the server does not know the device (error 5: Node 900000 does not exist or has not been "
     "interviewed.)",
 }
-"""What each refusal is in words, by recording and number of the request."""
+"""The sentence of each refusal, by recording and number of the request."""
 
 
 async def test_every_refusal_has_its_status_and_meaning() -> None:

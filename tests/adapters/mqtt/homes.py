@@ -32,7 +32,7 @@ PLAIN = Mqtt(**{**_DEFAULTS, "host": "127.0.0.1", "username": USER, "password": 
 
 
 class SkippingClock(Clock):
-    """Real time plus skipped seconds, which end no wait."""
+    """A clock with real time plus skipped seconds. Skipped seconds do not end a wait."""
 
     skipped_secs = 0.0
 

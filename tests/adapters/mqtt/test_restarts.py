@@ -25,7 +25,7 @@ VALUE = {"custom.mqtt.x": 21, "custom.mqtt.y": 21}
 
 
 class RestartingHub:
-    """A hub of one device, restarted as often as `restart` is called; the home outlives it.
+    """A hub with one device. Each call of `restart` restarts the hub, and keeps the home.
 
     The entities of the device are announced one after the other, as in a flood of announcements.
     """

@@ -144,8 +144,8 @@ def _shown(entity: Entity, expected: Mapping[str, Any]) -> str:
 def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the states of a device that executes a message at `<base>/<name>[/endpoint]/set[/property]`.
 
-    A device that is addressed by its own name puts the endpoint after each property. Addressed by an endpoint's name,
-    it does not. A property whose name contains the endpoint has both forms, because models differ.
+    A device that is addressed by its own name puts the endpoint after each property. A device that is addressed by an
+    endpoint's name does not. A property whose name contains the endpoint has both forms, because models differ.
     """
     before, _, name = message.topic.partition("/set")
     base, device, *endpoints = before.split("/")

@@ -27,7 +27,7 @@ from tests.fakes import contract_recorder, forked
 from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
 
-# Show details of assertions in the tests' own modules too; the modules imported above are too late for that.
+# Show details of assertions also in the tests' shared modules, except the modules imported above.
 pytest.register_assert_rewrite(
     *(f"tests.{folder.name}" for folder in Path(__file__).parent.iterdir() if folder.name != "fakes")
 )
@@ -36,12 +36,12 @@ pytest.register_assert_rewrite(
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, which their hubs would inherit.
+# A shell makes background processes ignore Ctrl-C, and the hubs of the tests would inherit this.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Hypothesis would parse every imported module for constants to try: seconds in each process, and other examples with
-# each import.
+# Hypothesis would parse every imported module for constants. This takes seconds in each process, and changes the
+# examples with each import.
 vars(providers)["is_local_module_file"] = lambda _: False
 
 EXAMPLES, QUICK_EXAMPLES = 200, 10
@@ -75,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # collecting tests creates no garbage, so the collector waits until its end
 
 
-# Hundreds of Lua workers are started too, and most tests are about what runs in one, not about its start.
+# Tests start hundreds of Lua workers, and most tests do not test this start.
 forked.fork_workers()
 
 

@@ -52,7 +52,8 @@ function climate.mode(ctx, id, mode)
   return false
 end
 
--- Pause a device: switch it off, or set its lowest temperature if it cannot be switched off. Its previous state outlives restarts. A paused
+-- Pause a device: switch it off, or set its lowest temperature if it cannot be switched off. The previous state is
+kept over restarts. A paused
 -- device stays paused. Returns true if the device is paused now.
 ---@param ctx Context
 ---@param id string

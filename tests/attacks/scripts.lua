@@ -1,4 +1,5 @@
--- Hostile scripts: a line is the body of a scene's execute; a line that begins with ---- is the kind of those below it.
+-- Hostile scripts: each line is the body of a scene's execute. A line that begins with ---- names the kind of the
+scripts below it.
 -- After --> come the script's name and, if known, the pattern of its error. tests/attacks/scripts.py reads them.
 ---- hostile
 while true do end --> loop => CPU

@@ -210,9 +210,9 @@ async def test_schedules_due_before_the_start_of_the_adapters_fire_once_after_it
 @pytest.mark.parametrize(
     ("before", "start", "after_restart", "later", "fires"),
     [
-        (650, 3100, every(600), 600, [after(seconds=3000), after(seconds=3600)]),  # what fell due meanwhile: once
-        (300, 400, every(600), 300, [after(seconds=600)]),  # before it ever fired
-        (650, 3 * 86_400, every(60), 59, []),  # what another schedule fired last is nothing to resume
+        (650, 3100, every(600), 600, [after(seconds=3000), after(seconds=3600)]),  # missed ones fire once
+        (300, 400, every(600), 300, [after(seconds=600)]),  # a restart before the first occurrence
+        (650, 3 * 86_400, every(60), 59, []),  # the last time of another schedule is ignored
         (650, 3 * 86_400, wall(0, 0), 59, []),
         (650, 3 * 86_400, cron("0 0 0 * * *"), 59, []),
     ],

@@ -133,10 +133,10 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
         (Each(SECOND), False, [("set", 4 * MINUTE)], [4 * MINUTE]),
         (DAILY, True, [("set", 8 * HOUR)], []),
         (DAILY, True, [("set", 33 * MINUTE)], [30 * MINUTE]),
-        # set back: an hourly one follows the clock; a daily one fires once on the same day
+        # set back: an hourly schedule follows the clock; a daily schedule fires once on the same day
         (Each(HOUR), False, [("pass", HOUR), ("set", -HOUR), ("pass", 90 * MINUTE)], [HOUR, HOUR]),
         (Each(HOUR), False, [("pass", HOUR), ("set", -6 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
-        # set back to just before an occurrence that comes before the step is noticed
+        # set back to just before an occurrence, which is due before the scheduler notices the step
         (
             Each(HOUR),
             False,
@@ -148,9 +148,9 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
             *(DAILY, True, [("pass", HOUR), ("set", -HOUR), ("pass", 26 * HOUR)], [30 * MINUTE, 24.5 * HOUR]),
             marks=pytest.mark.slow,
         ),
-        # forward by mistake and back again: what never fired still comes
+        # set forward by mistake and back: occurrences that never fired still fire
         (DAILY, True, [("set", 8 * HOUR), ("set", -8 * HOUR), ("pass", HOUR)], [30 * MINUTE]),
-        # a year ahead by mistake, ringing there, and back: no silence
+        # a year ahead by mistake, with an occurrence there, and back: the schedule still fires
         (
             DAILY,
             True,

@@ -4,7 +4,7 @@ set -eu
 folder=$1 suite=$2 packages=$3 size=$4 mirror=$5
 root=$folder/root
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin QEMU_CPU=cortex-a53
-export INITRD=No # of every module: it would be made in minutes, and made anew below
+export INITRD=No # an initrd with every module takes minutes; a smaller one is made below
 
 debootstrap --arch=arm64 --variant=minbase --include="$packages" "$suite" "$root" "$mirror"
 
@@ -13,7 +13,7 @@ echo '127.0.0.1 localhost box' >"$root/etc/hosts"
 install -d -m 0700 "$root/root/.ssh"
 install -m 0600 "$folder/key.pub" "$root/root/.ssh/authorized_keys"
 
-# Where each program that starts costs a second, nothing starts that the hub does not need: no udev, no networkd.
+# Each started program takes a second, so start only what the hub needs, without udev and networkd.
 cat >"$root/etc/systemd/system/box-network.service" <<-END
 	[Unit]
 	DefaultDependencies=no
@@ -41,11 +41,11 @@ mkdir -p "$root/etc/systemd/system-generators"
 for each in "$root"/usr/lib/systemd/system-generators/*; do
 	ln -s /dev/null "$root/etc/systemd/system-generators/${each##*/}"
 done
-# What a first boot does once took place already.
+# Mark the first-boot tasks as done.
 chroot "$root" systemd-machine-id-setup
 touch "$root/etc/.updated" "$root/var/.updated"
 
-# An initrd of what this machine needs starts quicker than one of every module.
+# An initrd with only the needed modules starts faster.
 printf 'MODULES=list\nCOMPRESS=gzip\n' >"$root/etc/initramfs-tools/conf.d/box"
 printf '%s\n' virtio_pci virtio_blk virtio_net ext4 >"$root/etc/initramfs-tools/modules"
 scripts=$root/etc/initramfs-tools/scripts # in the place of udev's

@@ -202,7 +202,7 @@ class Model:
         """Return whether a timer of this name can still be running: starting it again would replace it."""
         return any(run.name == name and self._is_open(run) for run in self.runs)
 
-    # --- the cut, and what must be there behind it ---------------------------------------------------
+    # --- the cut, and the checks after it ---------------------------------------------------
 
     def note_cut(self) -> None:
         """Note a power cut now."""
@@ -210,7 +210,7 @@ class Model:
         for run in self.runs:
             if self._is_open(run) and run.due - 1 <= now <= max(run.due, self.up_since) + CUT_SECS:
                 run.may_be_lost = True
-        self.up_since = now  # what is cut before it is ready may have fired at any moment
+        self.up_since = now  # until the box is ready, a timer may fire at any moment
 
     def note_start(self) -> None:
         """Note that the box is ready."""

@@ -104,7 +104,8 @@ NAMED(unlink, (const char *path), (path))
 
 
 class Card:
-    """The hub's view of its data directory. Moods: `slow` (every fdatasync takes 600 ms longer), `EIO` (every sync
+    """The data directory as the hub's process sees it. Moods: `slow` (every fdatasync takes 600 ms longer), `EIO`
+    (every sync
     fails), `ENOSPC` (every write fails), `brim` (half of a write succeeds and later ones fail), `short` (writes
     are accepted in parts), `EROFS` (every change fails)."""
 

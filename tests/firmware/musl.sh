@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles a CPython that runs on musl, and the libraries that it needs into it.
+# Compiles a CPython for musl, and the libraries that it needs.
 # usage: musl.sh ROOT SOURCES WORK PREFIX
 # ROOT holds Debian's musl packages, SOURCES Debian's source packages. PREFIX/bin/python3.11 comes last, if all went
 # well; it needs nothing outside of PREFIX, and PREFIX to stay where it is.
@@ -28,7 +28,7 @@ cp -aL "$root/usr/include/x86_64-linux-gnu/asm" "$work/headers"
 sed -e "s#/usr/include/x86_64-linux-musl#$work/headers#g" -e "s#-L/usr/lib/#-L$root/usr/lib/#g" \
     -e "s#\([ :]\)/usr/lib/#\1$root/usr/lib/#g" -e "s# /lib/ld-musl# $prefix/lib/ld-musl#" \
     "$root/usr/lib/x86_64-linux-musl/musl-gcc.specs" >specs
-# Python asks which folders of the machine to search: none, those are glibc's.
+# Without this wrapper, Python searches the machine's folders, which contain libraries for glibc.
 cat >cc <<END
 #!/bin/sh
 case \$* in *-print-multiarch) echo x86_64-linux-musl; exit;; esac

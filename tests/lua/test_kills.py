@@ -104,7 +104,7 @@ async def hit(it: Bench, pool: WorkerPool, dice: random.Random, signals: tuple[s
         assert all(any(each in error for each in SENTENCES) for error in errors), errors
     if worker and number in DEADLY:
         await until(lambda: worker not in pids(pool))
-    while not await describe(pool):  # a halted worker is only noticed at its next use
+    while not await describe(pool):  # the hub notices a halted worker only at its next use
         pass
     await all_run(it, has_cooled=any(status == "ok" for status, _ in ended["cool"]))
 

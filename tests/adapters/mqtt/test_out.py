@@ -140,8 +140,8 @@ async def test_two_hubs_are_one_home_without_a_loop(broker: Broker) -> None:
             broker.stop(signal.SIGKILL)
             await there.shows(THERE, state="offline")
             await broker.start()
-            # The broker kept nothing: the lamp may disappear until it is announced again, which its newest state
-            # shows.
+            # The broker kept no messages, so the lamp may disappear. Its newest state shows that it was announced
+            # again.
             await until(lambda: publisher._connection is not None)
             lamp.show(brightness=71)
             await there.shows(THERE, state="online", brightness=71)

@@ -38,7 +38,7 @@ try:
     import coverage
 
     coverage.process_startup()
-except Exception:  # an old Python, which is only there to be refused
+except Exception:  # an old Python, which the tests only reject
     pass
 """
 

@@ -264,12 +264,12 @@
 ---@field previous_value? any The previous value.
 ---@field attributes? Attributes The present attributes of the device.
 ---@field scheduled_at? string The scheduled time, in UTC: "2026-01-31T06:30:00.000Z".
----@field hour? integer Of a wall clock.
----@field minute? integer Of a wall clock.
----@field timezone? string Of a wall clock, a date or a local cron: "Europe/Berlin".
----@field expression? string Of a cron trigger.
----@field every_secs? number Of an interval.
----@field offset_mins? integer Of sunrise and sunset.
+---@field hour? integer The hour of a wall_clock trigger.
+---@field minute? integer The minute of a wall_clock trigger.
+---@field timezone? string The time zone of a wall_clock, date, or local cron trigger: "Europe/Berlin".
+---@field expression? string The expression of a cron trigger.
+---@field every_secs? number The seconds of an interval.
+---@field offset_mins? integer The offset from sunrise or sunset.
 ---@field adapter? string The adapter that started.
 ---@field event? string "started" for an adapter, or the event of the device.
 ---@field data? any Further data of the device's event, or the body of the hook's request.
@@ -279,8 +279,8 @@
 ---@field payload? any The payload of the timer.
 ---@field late_secs? number Maximum delay in seconds, if a timer ended or an alarm began while the hub was off; 0 for
 an alarm's first value.
----@field on? string Of a date.
----@field time? string Of a date.
+---@field on? string The day of a date trigger.
+---@field time? string The time of a date trigger.
 ---@field trigger_id? string The id of the trigger, if it has one.
 ---@field message? string What failed.
 

@@ -10,7 +10,7 @@ local schedule = require("schedule")
 local people = { "mqtt:zigbee2mqtt_anna_phone" }
 --- @field group group: the lights that are visible from outside
 local group = "pretend"
---- @field from time: when they start
+--- @field from time: when the lights start
 local from = "18:00"
 --- @field to time: when they end
 local to = "23:00"

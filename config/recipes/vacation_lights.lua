@@ -7,7 +7,7 @@ local lights = require("lights")
 
 --- @field group group: the lights
 local group = "vacation"
---- @field from time: when they go on
+--- @field from time: when the lights go on
 local from = "18:30"
 --- @field to time: when they go off
 local to = "22:30"

@@ -74,7 +74,7 @@ class Bench:
         return self.happened[before:]
 
     async def command(self, outcome: CommandResult | Exception) -> tuple[str | None, list[events.Event]]:
-        """Command with this result, and return the error and the events."""
+        """Send a command with this result. Return the error and the events."""
         number, before = len(self.adapter.commands), len(self.happened)
         task = asyncio.ensure_future(self.link.ask("stub:1", ON))
         await self.adapter.begun(self.adapter.commands, number + 1)

@@ -30,7 +30,7 @@ CONTRACT = {
 }
 
 ELSEWHERE = {"path_not_found", "method_not_allowed", "head_too_large", "expectation_failed", "internal"}
-"""Codes of refusals before a route is called, and of bugs."""
+"""The codes of bugs, and of requests that are rejected before a route is called."""
 
 
 def kinds(kind: type[errors.LaresError] = errors.LaresError) -> list[type[errors.LaresError]]:

@@ -131,7 +131,7 @@ class Writer:
 async def _look(hub: Process) -> dict[str, Any]:
     """Return everything that the writers could have changed."""
     await hub.ready()
-    assert await hub.post("/automations/reload") == 200  # after so many crashes none would be loaded
+    assert await hub.post("/automations/reload") == 200  # safe mode after the crashes would load no automations
     rooms = {each["id"]: {"name": each["name"]} for each in await hub.get("/rooms")}
     groups = {each["id"]: {"name": each["name"], "members": each["members"]} for each in await hub.get("/groups")}
     others = {

@@ -35,7 +35,7 @@ def fault_in(text: str) -> str:
         ('[adapters]\nx={y=1}\n["adapters".x]', "3: is not TOML: [adapters.x] already exists above, as a key"),
         ("[a]\nb = 1\n[c]\nb = 1\nb = 2", "5: is not TOML: b already exists in line 4; remove one of the two"),
         ("a: 1", "1: is not TOML: write = instead of the colon: a = 1"),
-        ("- a", "1: is not TOML: a list is written in brackets"),
+        ("- a", "1: is not TOML: write a list in brackets"),
         ("[a\nb=1", "1: is not TOML: close the section with ]"),
         ("[a]]", "1: is not TOML: write a section as [name], alone on its line"),
         ("a = [1 2]", "1: is not TOML: the list is not closed"),

@@ -1,4 +1,4 @@
-"""The running adapter sections: started with the hub, and replaced when the configuration file changes."""
+"""The running adapter sections. They start with the hub, and are replaced after changes of the configuration file."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class AdapterSections:
         return await self._file.compare(self.settings)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Start, stop, or replace the sections that differ in the file, and reload the kinds in Lua."""
+        """Start, stop, or replace the sections that have changed in the file, and reload the kinds in Lua."""
         self.last_changes = {}
         found, changes, faults = await self._read()
         if found is not None:
@@ -111,7 +111,7 @@ class AdapterSections:
         return (None, {}, refused) if refused else (found, changes, [])
 
     async def _stop_changed(self, found: Config, changes: SectionChanges) -> None:
-        """Stop the sections that differ, and use the settings of the file from now on."""
+        """Stop the changed sections. From now on, use the settings in the file."""
         for name, change in changes.items():
             if change != "started":
                 await self._stop_section(name, found.adapters.get(name))

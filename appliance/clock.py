@@ -16,7 +16,8 @@ _REAL_TIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Clock:
-    """The machine's time. All code reads the time from an instance; subclasses can simulate it.
+    """The machine's time. All code reads the time from an instance of this class, so that subclasses can simulate
+    time.
 
     Code that waits for an instant checks the clock every `recheck_secs` seconds, because the clock may be set.
     """
@@ -50,17 +51,16 @@ class Clock:
 
 
 _CLOCK_ERROR, _FAILED = 5, -1
-"""Results of adjtimex(2) for an unsynchronised clock, and for a call that is not allowed."""
+"""Results of adjtimex(2): the clock is unsynchronised, or the call is not allowed."""
 
 _TIMEX_BYTES = 512
-"""More than the size of `struct timex` on any machine. If all bytes are zero, the call only reads and changes
-nothing."""
+"""Larger than `struct timex` on any machine. With zeros, the call only reads the clock's state."""
 
 
 def _adjtimex() -> int:
-    """Return the state of the kernel's clock; -1 if it cannot be read."""
+    """Return the state of the kernel's clock, or -1 if the state cannot be read."""
     try:
-        import ctypes  # a part of Python that a router may lack
+        import ctypes  # routers may lack this part of Python
 
         adjtimex = ctypes.CDLL(None).adjtimex
     except (ImportError, AttributeError, OSError):
@@ -102,9 +102,9 @@ class ClockSteps:
                 log.error("a changed clock was not followed: %s: %s", type(error).__name__, error, exc_info=error)
 
     def redate(self, at: datetime, step: timedelta) -> datetime:
-        """Return a past time, corrected for a clock that has just been set by `step`.
+        """Correct a past time after the clock was set by `step`.
 
-        A time before the creation of this object stays unchanged.
+        A time before the creation of this object does not change.
         """
         return at + step if self.began <= at + step <= self._clock.now() else at
 

@@ -76,8 +76,8 @@ LUA_FOLDERS = ("scenes", "automations", "scripts")
 
 
 def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Iterator[Fault]:
-    """Return a sentence for each missing folder of Lua files. Default folders may be missing; others are misspelt or
-    on a missing disk."""
+    """Return a sentence for each missing folder of Lua files. A default folder may be missing, but another missing
+    folder is probably misspelt or on a missing disk."""
     for name in LUA_FOLDERS:
         section, path = getattr(found, name), (name, "directory")
         folder, is_usual = found.root / section.directory, section.directory == section.FIELDS["directory"].default
@@ -86,7 +86,7 @@ def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Itera
 
 
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
-    """Parse a configuration text. Faults name the file `name`; otherwise, this is like `load`."""
+    """Like `load`, but parse this text. Faults contain the file name `name`."""
     raw = parse_toml(text, name)
     root, line_of = Table(raw, Findings(TOML)), line_finder(text)
     sections = _read_section(root, Sections)
@@ -135,7 +135,8 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
 
 
 def _read_section(table: Table, of: type[S]) -> S:
-    """Return the settings of the section and its inner sections. Record a fault for a wrong key; use its default."""
+    """Return the settings of the section and its inner sections. For a wrong key, record a fault and use the
+    default."""
     values = table.read({key: each for key, each in of.FIELDS.items() if not each.is_section})
     for name, each in of.FIELDS.items():
         if each.is_section:
@@ -162,11 +163,11 @@ _BESIDE = (
     ("locale", "longitude", "latitude"),
     ("history", "influx_token", "influx_url"),
 )
-"""Keys that have no effect without another key: the section, the key, and the other key."""
+"""Keys that have no effect without another key, as triples of the section, the key, and the other key."""
 
 
 def _check_pairs(root: Table) -> None:
-    """Record a fault for each key without the other key that it needs."""
+    """Record a fault for each key of `_BESIDE` without its other key."""
     for section, key, other in _BESIDE:
         table = root.raw(section)
         if isinstance(table, dict) and key in table and other not in table:
@@ -261,7 +262,7 @@ def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str])
 
 
 def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Fault]) -> Auth:
-    """Return the master key with the highest precedence; add its faults to the list."""
+    """Return the master key from the source with the highest precedence. Add faults of the key to the list."""
     key, source = environment.get("LARES_MASTER_KEY"), "LARES_MASTER_KEY"
     try:
         if not key:
@@ -278,7 +279,7 @@ def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Faul
 
 
 def _weaknesses(auth: Auth) -> list[Fault]:
-    """Return the reason why a key is easy to guess, or None."""
+    """Return the reasons why a key is easy to guess, or None."""
     key = auth.master_key
     if key is None:
         return []

@@ -50,7 +50,7 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
         return found + self.at_next_start()
 
     def at_next_start(self) -> list[str]:
-        """Return a sentence about the keys that take effect at the next start, or an empty list."""
+        """Return a list with a sentence about the keys that take effect at the next start, or an empty list."""
         if not self.next_start:
             return []
         keys = ", ".join(self.next_start)
@@ -146,8 +146,8 @@ class ConfigFile:
         return self._last[1]
 
     def _identify(self) -> Any:
-        """Return a value that changes with the file or the folder of kinds. That folder determines the valid types of
-        sections."""
+        """Return a value that changes with the file or with the folder of kinds, because this folder determines the
+        valid types of sections."""
         found = []
         for path in (self._file, self._file.parent / "adapters"):
             try:

@@ -39,7 +39,7 @@ class LaresError(Exception):
 
     @property
     def lines(self) -> Sequence[str]:
-        """The sentences of the message, one per line. Other line breaks in the message come from outside."""
+        """The sentences of the message, as separate lines. Line breaks inside a sentence come from external texts."""
         return (str(self),)
 
 

@@ -1,5 +1,5 @@
-"""The event loop. The loop measures its turns, and keeps turns short if many sockets are ready or a task works for
-long."""
+"""An event loop that measures its turns (iterations), and keeps turns short if many sockets are ready or a task works
+for long."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ STEP_SECS = 0.001
 """Seconds of work before other tasks run. After a much longer step, other tasks get the same time as the step."""
 
 REQUEST_TURNS = 3
-"""Turns of the loop that a request needs. A request gets them together, without a step of work between them."""
+"""Loop turns that a request needs. Long work waits for this number of turns, so that it does not delay a request in
+each turn."""
 
 MAX_EVENTS_PER_TURN = 32
 """Sockets that one turn of the loop serves. Hundreds of sockets in one turn would block all tasks for 30 ms."""
 
 MIN_LAG_SECS = 0.05
-"""Shorter waits for the loop are too short to notice."""
+"""Waits for the loop below this duration are ignored."""
 
 LAG_WINDOW_SECS = 10.0
 
@@ -42,7 +43,7 @@ class LoopLag:
         self._longest = 0.0
 
     def note(self, now: float, secs: float) -> None:
-        """Record a wait that has just ended. Before the time `ends_at`, callers can omit waits of at most
+        """Record a wait that has just ended. Until the time `ends_at`, callers need not report waits of at most
         `least_secs`."""
         self._longest, self.max_secs = max(self._longest, secs), max(self.max_secs, secs)
         self.total_secs += secs if secs > MIN_LAG_SECS else 0.0

@@ -1,4 +1,4 @@
-"""The hub: it starts the parts of the home in order, and stops them in reverse order."""
+"""The hub: starts its parts in order, and stops them in reverse order."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Hub:
         self.has_files = config.files.enabled
         """Whether clients can read and save the files of the home over HTTP."""
         self.worker_starts = asyncio.Event()
-        """Set before the Lua worker starts, at the latest when the hub has started."""
+        """An event that is set before the Lua worker starts, or at the latest when the hub has started."""
         self.folders: Mapping[str, LuaFolder] = {
             "scenes": config.scenes,
             "automations": replace(config.automations, enabled=False) if is_safe else config.automations,
@@ -245,7 +245,7 @@ class Hub:
         ]
 
     async def pack(self) -> bool:
-        """Pack the data that remain of removed devices; return whether there were any."""
+        """Pack the remaining data of removed devices. Return whether any devices were removed."""
         has_packed = await self.history.pack()
         if not has_packed:
             self.names.list_removed()
@@ -258,7 +258,7 @@ class Hub:
         self.scheduler.recheck()
 
     def record_stop(self) -> None:
-        """Record that the process was asked to stop, so that a later kill is not treated as a crash."""
+        """Record that a stop was requested, so that a later kill is not treated as a crash."""
         self._store.record_stop()
 
     def begin_to_stop(self) -> None:
@@ -337,18 +337,18 @@ class Hub:
         log.info("safe mode is over: %s", because)
 
     def _try_again(self, _: float) -> None:
-        """Arm the automations after `SAFE_SECS` without a crash, unless they were reloaded meanwhile."""
+        """Arm the automations after `SAFE_SECS` without a crash, unless a reload has already armed them."""
         if self.safe_because == CRASHED_OFTEN:
             self.automations.engine.arm()
             self._end_safe_mode(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
 
     def _list_names(self) -> HomeNames:
-        """Return the names that are already known while files are loaded."""
+        """Return the names that are known before all files are loaded."""
         layout = self.registry.layout
         return HomeNames(adapters=self.adapter_sections.names, rooms=layout.rooms, groups=layout.groups)
 
     async def _list_dependencies(self) -> object:
-        """Return the inputs of a file's definition except its own text: scripts, and names of the home."""
+        """Return the dependencies of Lua files: scripts, and names of the home."""
         scripts = folder_of(self._config.scripts, self._config.root, is_deep=True)
         return (await read_folder(scripts)).sources, self._list_names()
 

@@ -27,9 +27,9 @@ async def import_ahead(modules: Iterable[str]) -> None:
     """Import the modules one after another on a thread, so that the event loop continues.
 
     Some libraries take long to import, and the first response does not need them: aiohttp, aiomqtt, argon2, astral,
-    croniter, defusedxml, jinja2, and watchfiles. Functions import these libraries at the first use, because they
-    would multiply the start time. When the hub answers requests, this function imports some of them, so that no
-    request waits for an import.
+    croniter, defusedxml, jinja2, and watchfiles. Functions import these libraries at the first use, because imports
+    at the start would multiply the start time. Once the hub answers requests, this function imports some of the
+    libraries, so that requests do not wait for imports.
     """
     for module in modules:
         await asyncio.to_thread(importlib.import_module, module)

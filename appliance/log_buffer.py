@@ -1,4 +1,4 @@
-"""The latest log entries in memory, for `lares log` and the API; and their form as text."""
+"""Keeps the latest log entries in memory, for `lares log` and the API, and formats log entries as text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LogEntry(Struct, frozen=True, kw_only=True):
 
 
 class LogQuery(Struct, frozen=True, kw_only=True):
-    """A selection of log entries: a minimum level, a part, a text, and the number of the last known entry.
+    """A filter for log entries: a minimum level, a part, a text, and the number of the last known entry.
 
     `contains` ignores case.
     """
@@ -75,8 +75,8 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 class LogBuffer(logging.Handler):
     """Keeps the last entries of the root logger while the context is open. All threads may use it.
 
-    Repeated lines are counted instead of kept. If the buffer is full, it drops the oldest entry of the part and level
-    with the most bytes, so that an error survives a flood from a script.
+    Repeated lines are counted instead of kept. If the buffer is full, the oldest entry of the part and level with the
+    most bytes is dropped, so that errors survive a flood of lines from a script.
     """
 
     def __init__(self) -> None:

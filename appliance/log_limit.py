@@ -21,7 +21,7 @@ MAX_SAME_KIND = 100
 """Maximum number of lines per interval from one part and one place in the code, regardless of their texts."""
 
 MAX_KINDS = 2048
-"""Maximum number of remembered texts and places. The least recent ones are forgotten first."""
+"""Maximum number of stored texts and places. The least recent entries are deleted first."""
 
 MAX_TEXT_CHARS = 10_000
 """Maximum length of a line; a script can log a line of 8 KiB."""

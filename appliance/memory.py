@@ -29,7 +29,7 @@ MAX_COLLECTED = 50_000
 """Maximum number of objects in an additional collection, so that it does not block the loop."""
 
 GROWTH_BYTES = 3 << 20
-"""Growth above the smallest process size that justifies a search for unused pages."""
+"""Growth above the smallest process size after which the hub searches for unused pages."""
 
 LARGE_BYTES = 1 << 20
 """Blocks of at least this size get their own mappings, so that the system gets each block back when it is freed."""
@@ -37,7 +37,7 @@ LARGE_BYTES = 1 << 20
 _ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1
 
 _RAW, _MEMORY, _OBJECTS = range(3)
-"""Python's domains of memory."""
+"""Python's allocator domains."""
 
 
 def limit_allocator() -> None:
@@ -67,8 +67,8 @@ def keep_present() -> None:
 def _allocate_by_malloc() -> None:
     """Let Python allocate new objects by `malloc`.
 
-    Python's functions that free or enlarge a block remain. They pass blocks that are not in their own memory on to
-    `free` and `realloc`. Other allocators (`PYTHONMALLOC`, Python without the GIL) do not, so they stay as they are.
+    Keep Python's functions that free or enlarge a block, because they pass foreign blocks on to `free` and `realloc`.
+    Other allocators (`PYTHONMALLOC`, Python without the GIL) do not, so they stay as they are.
     """
     has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     if "PYTHONMALLOC" in os.environ or not has_gil:
@@ -82,7 +82,7 @@ def _allocate_by_malloc() -> None:
     ctypes.pythonapi.PyMem_GetAllocator(_RAW, ctypes.byref(raw))
     for domain in (_MEMORY, _OBJECTS):
         ctypes.pythonapi.PyMem_GetAllocator(domain, ctypes.byref(present))
-        if present.context is None and raw.context is None:  # a debugger's allocators have one
+        if present.context is None and raw.context is None:  # only allocators of a debugger have a context
             present.malloc, present.calloc = raw.malloc, raw.calloc
             ctypes.pythonapi.PyMem_SetAllocator(domain, ctypes.byref(present))
 
@@ -125,7 +125,7 @@ class Packed:
         self._ends.append(len(self._block))
 
     def take(self, device_id: str) -> tuple[Any, ...] | None:
-        """Remove and return the record of the device; None if it has none."""
+        """Remove and return the device's record, or return None without a record."""
         word, at = device_id.encode(errors="surrogatepass"), -1
         while self._ends and (at := self._block.find(word, at + 1)) >= 0:
             index = bisect_right(self._ends, at)

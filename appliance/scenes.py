@@ -69,7 +69,7 @@ class Scenes(ExecutableFiles[Scene]):
     def __init__(self, catalog: Catalog[Scene], executor: Executor) -> None:
         super().__init__(catalog, executor)
         self._waits: list[tuple[str, str]] = []
-        """Executions that wait for scenes: the label of the waiting execution, and the label of the scene."""
+        """The waits for scenes, as pairs of the waiting execution's label and the scene's label."""
 
     async def __aenter__(self) -> Scenes:
         await self.catalog.load()

@@ -1,4 +1,4 @@
-"""Background tasks that end with their owner, time limits, and back-off. Every failure of a task is logged."""
+"""Background tasks that end with their owner, time limits, and back-off. Task failures are always logged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ CANCEL_GRACE_SECS = 1.0
 """Seconds that a cancelled task gets to end."""
 
 STALL_SECS = 0.25
-"""The length of a step of a `time_limit`. The limit ignores a step that takes more than twice this time."""
+"""A `time_limit` measures time in steps of this length. A step that takes more than twice as long is a stall, which
+the limit ignores."""
 
 
 log = logging.getLogger("tasks")

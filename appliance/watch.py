@@ -1,4 +1,4 @@
-"""Watches folders of Lua files. Each save causes one callback, however the editor writes the file."""
+"""Watches folders of Lua files. Each save causes one callback, regardless of the editor's way to write files."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Watcher:
         return [target for target, then in zip(self._targets, before, strict=False) if target.list_files() != then]
 
     def _changed_behind_links(self) -> list[Target]:
-        """Return the targets with a link to a file that changed since the last call."""
+        """Return the targets with a link to a file that has changed since the previous call."""
         before, self._linked = self._linked, [target.list_linked() for target in self._targets]
         return [each for each, one, other in zip(self._targets, before, self._linked, strict=True) if one != other]
 

@@ -1,1 +1,2 @@
-"""The measures: each file is one, run in its own process; RESULTS.md has the figures that users notice."""
+"""Benchmarks, called measures. Each file is a measure and runs in a separate process. RESULTS.md contains the figures
+that users notice."""

@@ -1,4 +1,4 @@
-"""`python3 build.py bench [NAME ...]`: run the measures, each in a process of its own, and write RESULTS.md."""
+"""`python3 build.py bench [NAME ...]`: runs each measure in a separate process, and writes RESULTS.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USAGE_ERROR, FAILED = 64, 1
 
 
 def main() -> int:
-    """Run the named measures; return 64 for an unknown name, 1 if a measure failed."""
+    """Run the named measures. Return 64 for an unknown name, and 1 if a measure failed."""
     names = sorted(each.name for each in pkgutil.iter_modules(benchmarks.__path__) if not each.name.startswith("_"))
     parser = argparse.ArgumentParser(
         prog="build.py bench",
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def _measure_apart(name: str, rounds: int, *, is_written: bool) -> int:
-    """Run a measure in its own process and print its rows; return the exit code of that process."""
+    """Run a measure in a separate process and print its rows. Return the exit code of the process."""
     print(f"\n{name}: {(importlib.import_module(f'benchmarks.{name}').__doc__ or '').splitlines()[0]}", flush=True)
     command = [sys.executable, "-m", "benchmarks", "--alone", name, "--rounds", str(rounds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

@@ -15,10 +15,10 @@ UPGRADE = (
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 )
 FRAME = b'{"type":'
-"""The beginning of the text of each frame of a hub, which occurs nowhere else."""
+"""The first bytes of each event frame's text. These bytes occur nowhere else."""
 
 PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
-"""A hub's ping, and the answer; without an answer, the hub closes a stream."""
+"""The hub's ping, and the answer. Without an answer, the hub closes the stream."""
 
 PATIENCE_SECS = 60.0
 
@@ -45,7 +45,7 @@ class Client:
         self._socket.sendall(message)
 
     def receive(self) -> bytes:
-        """Return the complete answer; anything except success ends the benchmark."""
+        """Return the complete answer. An answer without success ends the benchmark."""
         data, size = b"", 1
         while len(data) < size:
             if not (piece := self._socket.recv(1 << 18)):
@@ -65,7 +65,8 @@ class Client:
 
 
 def ask(port: int, method: str, path: str, body: bytes = b"") -> bytes:
-    """Return the body of the answer to one request on its own connection; retry the connection until it works."""
+    """Send a request on a new connection, and return the answer's body. Retry until the hub accepts the
+    connection."""
     deadline = time.perf_counter() + PATIENCE_SECS
     while True:
         try:
@@ -92,10 +93,9 @@ def wait_until_ready(port: int) -> None:
 
 
 async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds: float) -> list[float]:
-    """Return the milliseconds of each request; this many kept connections send one message after another, for this
-    long.
+    """Send the messages one after another over `clients` connections for `seconds`.
 
-    All answers must have the same length.
+    Return the duration of each request in milliseconds. All answers must have the same length.
     """
     client = Client(port)
     client.send(messages[0])
@@ -145,9 +145,9 @@ class _Hammering(asyncio.Protocol):
 
 
 class Readers:
-    """Event streams of a hub, or bare connections, from entering the context to leaving it.
+    """Readers of a hub's event stream, or of bare connections, within the context.
 
-    `frames` counts the frames that all of them have received.
+    `frames` counts the frames that all readers have received.
     """
 
     def __init__(self, port: int, count: int) -> None:
@@ -171,7 +171,7 @@ class Readers:
             transport.abort()
 
     async def read(self, frames: int) -> None:
-        """Wait until each reader has received this many more frames than at the last call."""
+        """Wait until each reader has received `frames` further frames since the last call."""
         self._goal += frames * self._count
         if self.frames < self._goal:
             self._there = asyncio.get_running_loop().create_future()
@@ -211,5 +211,5 @@ class _Reader(asyncio.Protocol):
 
 
 def percentile(figures: Sequence[float], percent: int) -> float:
-    """Return the percentile; for a single figure, the figure itself."""
+    """Return the percentile. For a single figure, return the figure."""
     return statistics.quantiles(figures, n=100)[percent - 1] if len(figures) > 1 else figures[0]

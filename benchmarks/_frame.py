@@ -50,12 +50,12 @@ each round. Compare times only with times of the same machine and day; ratios ho
 
 
 class Skipped(Exception):
-    """Raised by a measure, or one of its rounds, that this machine cannot run; its text is the reason."""
+    """A measure or a round cannot run on this machine. The text is the reason."""
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A line of a table. With a floor (the same work by bare means), its target is a ratio to the floor, unless
-    `is_absolute`; without a floor, it is a value."""
+    """A line of a table. With a floor (the same work by a minimal program), the target is a ratio to the floor,
+    unless `is_absolute`. Without a floor, the target is a value."""
 
     label: str
     unit: str = ""
@@ -64,10 +64,11 @@ class Row(Struct, frozen=True, kw_only=True):
     at_least: float | None = None
     is_absolute: bool = False
     is_felt: bool = False
-    """Whether users notice it, so that it belongs in RESULTS.md."""
+    """Whether users notice this figure, so that it belongs in RESULTS.md."""
 
     def sample(self, value: float, floor: float | None = None, node_red: float | None = None) -> Sample:
-        """Return the sample of one round: figures of the hub, the floor, and Node-RED if it does the same."""
+        """Return one round's sample: the figures of the hub, of the floor, and of Node-RED if it can do the same
+        work."""
         return self, value, floor, node_red
 
 
@@ -117,7 +118,7 @@ def gather(samples: Sequence[Sample]) -> list[Result]:
 
 
 def write(name: str, results: Sequence[Result]) -> None:
-    """Keep the figures of every round, and replace the measure's rows in both tables."""
+    """Store the figures of every round, and replace the measure's rows in both tables."""
     ROUNDS.mkdir(parents=True, exist_ok=True)
     (ROUNDS / f"{name}.json").write_text(json.dumps(to_builtins(results), indent=1) + "\n")
     machine = _describe_machine()
@@ -141,7 +142,7 @@ def _describe_machine() -> str:
 
 
 def _start_of_python() -> float:
-    """Return the least of ten times that `python -c pass` took, in milliseconds."""
+    """Return the shortest of ten durations of `python -c pass`, in milliseconds."""
     times = []
     for _ in range(10):
         began = time.perf_counter()

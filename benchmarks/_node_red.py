@@ -27,7 +27,8 @@ Wires = Sequence[str]
 
 @contextlib.contextmanager
 def node_red(flow: Flow = (), credentials: Mapping[str, Mapping[str, str]] | None = None) -> Iterator[Running | None]:
-    """Provide a Node-RED that runs the flow, from its first answer at `/ready` to its end; None if it is missing."""
+    """Run Node-RED with the flow within the context, beginning with its first answer at `/ready`. Provide None if
+    Node-RED is missing."""
     program = shutil.which("node-red")
     if program is None:
         yield None
@@ -84,7 +85,7 @@ def read_strip(strip: int, wires: Wires) -> Flow:
 
 
 def send_to_readers() -> Flow:
-    """Return the node `events`, which sends what it receives to the readers of `/events`."""
+    """Return the node `events`, which forwards its messages to the readers of `/events`."""
     return [
         {"id": "listener", "type": "websocket-listener", "path": "/events", "wholemsg": "false"},
         function(
@@ -97,7 +98,7 @@ def send_to_readers() -> Flow:
 
 
 def request_lamp(name: str, method: str, wires: Wires, code: str = "") -> Flow:
-    """Return the nodes that send one request to the lamp at `msg.lamp`; the code makes the body."""
+    """Return the nodes that send a request to the lamp at `msg.lamp`. `code` creates the body."""
     prepare = f"msg.method = '{method}'; msg.url = 'http://127.0.0.1:' + msg.lamp + '/elgato/lights'; {code}"
     return [
         function(name, prepare, [f"{name}-request"]),

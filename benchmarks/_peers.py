@@ -1,6 +1,6 @@
 """`python -m benchmarks._peers NAME`: servers for comparison with the hub, or as its devices.
 
-Each prints the ports at which it listens on one line, and serves until it is ended.
+Each server prints its ports on one line, and runs until its process is ended.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ async def serve_broadcast(arguments: list[str]) -> None:
 
 
 async def serve_polls(arguments: list[str]) -> None:
-    """Not a server: request the state of a lamp at each port, every this many seconds; print the process's id.
+    """Not a server: request the state of a lamp at each port at a fixed interval, and print the process id.
 
-    Connections are kept for the number of seconds in the second argument.
+    The first argument is the interval in seconds, and the second the seconds for which connections are kept.
     """
     poll_secs, keep_secs, *ports = map(int, arguments)
     connector = aiohttp.TCPConnector(keepalive_timeout=keep_secs, limit=0)
@@ -121,7 +121,7 @@ async def serve_polls(arguments: list[str]) -> None:
 
 
 async def serve_states(arguments: list[str]) -> None:
-    """Not a server: read JSON below a topic of the broker at a port by bare aiomqtt; prints its process's id."""
+    """Not a server: read JSON below a broker's topic by bare aiomqtt, and print the process id."""
     port, user, password, topic = arguments
     async with aiomqtt.Client("127.0.0.1", int(port), username=user, password=password) as client:
         await client.subscribe(topic)
@@ -132,7 +132,7 @@ async def serve_states(arguments: list[str]) -> None:
 
 
 async def serve_reporting_lamp(_: list[str]) -> None:
-    """Serve a lamp, and a port whose clients receive a byte for each write to it."""
+    """Serve a lamp, and a second port whose clients receive a byte for each write to the lamp."""
     watchers = set[asyncio.Transport]()
     lamp = _ReportingLamp(watchers)
     await lamp.__aenter__()
@@ -142,9 +142,9 @@ async def serve_reporting_lamp(_: list[str]) -> None:
 
 
 async def serve_rule(arguments: list[str]) -> None:
-    """Not a server: for each push of the strip at a port, ask a Lua worker for a command, read the lamp, write to it.
+    """Not a server: for each push of the strip, ask a Lua worker for a command, read the lamp, and write to it.
 
-    The worker is a process with bare lupa behind a pipe; prints the process's id.
+    The worker is a process with bare lupa, connected by a pipe. Print the process id.
     """
     strip, lamp = map(int, arguments)
     url = f"http://127.0.0.1:{lamp}/elgato/lights"
@@ -185,7 +185,7 @@ class _ReportingLamp(LightSimulator):
 
 
 class _Reader(asyncio.Protocol):
-    """Joins the readers, and first receives a greeting: by default like a hub's, which confirms the subscription."""
+    """A reader that first receives a greeting. The default greeting is a hub's confirmation of the subscription."""
 
     def __init__(self, readers: set[asyncio.Transport], greeting: bytes = b"HTTP/1.1 101 \r\n\r\n") -> None:
         self._readers, self._greeting = readers, greeting

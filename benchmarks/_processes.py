@@ -1,4 +1,4 @@
-"""Hubs and other servers as processes of their own, for measures that look from outside."""
+"""Starts hubs and other servers as separate processes, for measurements from outside."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from benchmarks._frame import Row, Sample
 
 ROOT = Path(__file__).parent.parent
 MODULE = (sys.executable, "-m", "appliance")
-"""How the hub is started from the source tree."""
+"""The command that starts the hub from the source tree."""
 
 MAX_TURN_MS = 20
 CPU_CLOCK = 2
-"""With a process's id in the other bits, the clock of its processor time (clock_getcpuclockid(3))."""
+"""The low bits of the clock id for a process's processor time. The other bits contain the process id
+(clock_getcpuclockid(3))."""
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """A hub that answered, or another process; `started_after` is the number of seconds until that answer."""
+    """A running hub or another process. `started_after` is the number of seconds until the first answer."""
 
     pid: int
     port: int = 0
@@ -41,7 +42,7 @@ class Running(Struct, frozen=True, kw_only=True):
         os.kill(self.pid, signal.SIGUSR1)
 
     def longest_turn(self, when: str) -> Sample:
-        """Return the row of the longest turn of the hub's loop; its cause is printed."""
+        """Return the row for the longest turn of the hub's event loop, and print the cause of that turn."""
         ms, cause = json.loads(self.turns.read_text())
         print(f"{when}: longest turn {ms:.1f} ms, most of it {cause}", file=sys.stderr)
         label = f"{when}: longest turn of the loop, processor time"
@@ -72,7 +73,7 @@ class Running(Struct, frozen=True, kw_only=True):
         return sum(_field(f"/proc/{pid}/io", "write_bytes") for pid in self.pids()) / 1e6
 
     def wakeups(self) -> int:
-        """Return how often threads of the hub and its worker went to sleep by themselves and were woken."""
+        """Return the number of times that threads of the hub and its worker were woken after a voluntary sleep."""
         tasks = [task for pid in self.pids() for task in Path(f"/proc/{pid}/task").iterdir()]
         return sum(_field(f"{task}/status", "voluntary_ctxt_switches") for task in tasks)
 
@@ -140,7 +141,7 @@ def peer(name: str, *arguments: str, given: bytes = b"") -> Iterator[Sequence[in
 
 
 def lamps(ports: Sequence[int], poll_secs: int = 3600) -> str:
-    """Return a section of the configuration for each simulated lamp, `lamp0` and so on."""
+    """Return a configuration section for each simulated lamp, named `lamp0`, `lamp1`, and so on."""
     return "".join(
         f'[adapters.lamp{number}]\ntype = "elgato_lights"\nbase_url = "http://127.0.0.1:{port}"\n'
         f"poll_interval_secs = {poll_secs}\n"

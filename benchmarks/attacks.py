@@ -1,4 +1,5 @@
-"""Floods from outside and inside: the waits of a normal client meanwhile, and memory before, at the peak, and after.
+"""Floods from outside and inside. Measures the waits of a normal client during a flood, and the memory before, at the
+peak, and after it.
 
 `python -m benchmarks.attacks NAME PORT FOLDER` runs one flood against a hub while the file `go` exists in the folder.
 It writes `ready` when its server listens, and one byte to its output for each success.
@@ -35,7 +36,7 @@ FLOOD_SECS = float(os.environ.get("FLOOD_SECS", "60"))
 """The duration of each flood, in seconds."""
 
 REST_SECS = 30.0
-"""Seconds within which memory must have returned."""
+"""Seconds after a flood within which the memory must be returned."""
 
 PAUSE_SECS = 0.01
 MAX_WAIT_MS, MAX_GAINED_MB, MAX_STOP_SECS = 50, 10, 5
@@ -78,7 +79,7 @@ class Attack:
             await asyncio.sleep(0.02)
 
     def count(self, successes: int = 1) -> None:
-        """Count something that the hub has accepted or answered."""
+        """Count successes: requests or connections that the hub has accepted or answered."""
         os.write(sys.stdout.fileno(), b"." * successes)
 
 
@@ -88,7 +89,8 @@ Flooding = Callable[[Attack], Coroutine[Any, Any, None]]
 async def flood_connections(
     first: bytes, answer: bytes, last: bytes, count: int, stay_secs: float, pause_secs: float, attack: Attack
 ) -> None:
-    """Open connections, send something and read its answer, wait, send something else or reset them, and repeat."""
+    """Repeatedly open connections, send `first`, read the answer, and wait. Then send `last`, or reset the
+    connections."""
     while attack.continues:
         made = await asyncio.gather(*(_begin(first, answer, attack.port) for _ in range(count)))
         opened = [each for each in made if each is not None]
@@ -146,7 +148,7 @@ async def restart_adapters(attack: Attack) -> None:
 
 
 async def send_commands(attack: Attack) -> None:
-    """Act as a broker, and send commands to the hub's own device; its results are counted."""
+    """Act as a broker, and send commands to the hub's own device. Count the results."""
     broker = OwnBroker(attack.folder)
     broker.port = attack.server_port
     await broker.start()
@@ -168,8 +170,8 @@ async def _count_messages(reader: aiomqtt.Client, attack: Attack) -> None:
 
 
 async def add_nodes(attack: Attack) -> None:
-    """Act as a Matter server that reports new nodes endlessly, and removes them afterwards; the hub's devices are
-    counted."""
+    """Act as a Matter server that endlessly reports new nodes, and removes them afterwards. Count the hub's
+    devices."""
     async with MatterSimulator(port=attack.server_port) as server:
         while True:
             await attack.begin()
@@ -193,7 +195,7 @@ async def _run(flood: Flood, attack: Attack) -> None:
 
 
 class Flood(Struct, frozen=True):
-    """A flood, and the configuration of the hub that it needs; if it needs a server, that runs all the time."""
+    """A flood, and the hub configuration that it needs. If the flood needs a server, the server runs all the time."""
 
     label: str
     run: Flooding

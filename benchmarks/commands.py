@@ -59,7 +59,7 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 def _flow(number: int, port: int) -> Flow:
-    """Return the same trips in Node-RED: read, write, read again, and answer."""
+    """Return a Node-RED flow that does the same requests as the hub: read, write, read again, and answer."""
     path = f"/devices/lamp{number}:light:0/command"
     route, _, reply = answer(f"lamp{number}", path, "post", "")
     names = [f"lamp{number}-{step}" for step in ("do", "write", "check")]
@@ -80,8 +80,8 @@ def _brightness(turn: int, number: int) -> int:
 
 
 def _command(port: int, count: int, turn: int) -> list[float]:
-    """Return the milliseconds until this many lamps have done a command, when all are commanded at once over kept
-    connections."""
+    """Send a command to each of `count` lamps at the same time over open connections. Return the milliseconds until
+    all commands are done."""
     clients = [Client(port) for _ in range(count)]
     durations = []
     for number in range(TIMES):

@@ -23,7 +23,7 @@ MINUTES = int(os.environ.get("HOME_MINUTES", "60"))
 DEVICES, LAMPS, AUTOMATIONS, PAGES = 100, 5, 20, 2
 POLL_SECS, SETTLE_SECS = 10, 330.0  # the first flush, after 300 s, writes each new device once
 REPORT_SECS = 60
-"""How often each sensor reports: temperature, humidity, and battery in one message."""
+"""Seconds between two reports of a sensor. A report contains temperature, humidity, and battery."""
 
 DAY_MINUTES = 24 * 60
 

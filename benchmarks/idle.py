@@ -11,7 +11,7 @@ from benchmarks._processes import Running, hub, lamps, peer
 
 LAMPS, POLL_SECS = 100, 5
 WINDOWS, SECONDS, SETTLE_SECS = 5, 30, 10
-"""An activity this rare varies by half between one half minute and the next, so five are measured."""
+"""Five half minutes are measured, because such rare activity varies by half from one half minute to the next."""
 
 POLLED = f"{LAMPS} lamps polled every {POLL_SECS} s"
 CPU = Row(label=f"{POLLED}: processor", unit="% of a core", floor="bare aiohttp", at_most=1.15)

@@ -1,4 +1,5 @@
-"""How a hub grows with devices, automations, readers, and values per minute, far beyond the size of a home."""
+"""The cost of a hub by the number of devices, automations, readers, and values per minute, far beyond the size of a
+home."""
 
 from __future__ import annotations
 

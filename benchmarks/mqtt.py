@@ -85,7 +85,7 @@ async def _measure() -> list[Sample]:
 
 
 def _samples(broker: int) -> Iterator[Sample]:
-    """Measure one hub, then the turns of another one, because that measurement slows the hub down."""
+    """Measure one hub, then the loop turns of a second hub, because measuring turns slows a hub down."""
     section = f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = {broker}\nusername = "{USER}"\npassword = "{PASSWORD}"\n'
     name = f"{DEVICES:,} devices and {RUBBISH} announcements of rubbish"
     with hub(section) as home:
@@ -125,7 +125,8 @@ def _devices(home: Running) -> list[object]:
 
 @contextlib.contextmanager
 def _others(broker: int) -> Iterator[list[Running]]:
-    """Provide bare aiomqtt, and Node-RED if it is here; a flood would leave the hub too little of the processor."""
+    """Run bare aiomqtt, and Node-RED if it is installed. Do not run them during a flood, because the hub needs the
+    processor."""
     flow = [*read_states(broker, TOPIC, ["events"]), *send_to_readers()]
     credentials = {"broker": {"user": USER, "password": PASSWORD}}
     with (

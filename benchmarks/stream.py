@@ -1,4 +1,4 @@
-"""The time from a change to the last of its readers, and frames per second, compared with a bare broadcast and
+"""The time from a change until the last reader has it, and the frames per second, compared with a bare broadcast and
 Node-RED."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def strip_section(strip: int) -> str:
 
 
 def until_pushed(port: int, push: int) -> bytes:
-    """Wait until the hub is ready and the strip's pushes arrive; return the frame of one push, as it is sent."""
+    """Wait until the hub is ready and the strip's pushes arrive. Return the bytes of one push's frame."""
     wait_until_ready(port)
     with (
         socket.create_connection(("127.0.0.1", port)) as reader,
@@ -101,8 +101,8 @@ async def latencies_by_turns(sides: Sequence[tuple[int, int]], count: int) -> li
 
 
 async def _rate(port: int, push: int) -> float:
-    """Return the frames per second to all readers; the strip pushes a batch as soon as the last reader has the
-    previous one."""
+    """Return the frames per second to all readers. The strip pushes a batch as soon as the last reader has received
+    the previous batch."""
     async with Readers(port, READERS[-1]) as readers:
         _, pushing = await asyncio.open_connection("127.0.0.1", push)
         began = time.perf_counter()

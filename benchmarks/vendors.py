@@ -1,4 +1,4 @@
-"""Malicious devices of a kind in Lua: how much they lengthen the longest poll of a neighbour."""
+"""Malicious devices of a kind in Lua. Measures the increase of the longest poll of another adapter, the neighbour."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
 
 
 async def _longest(home: Neighbours) -> float:
-    """Return the longest time in ms from the neighbour's due poll until its published answer."""
+    """Return the longest time in ms from the neighbour's due time until its answer is published."""
     longest, until = 0.0, time.perf_counter() + SECS
     assert isinstance(home.lamp.adapter, PollingAdapter)
     while (began := time.perf_counter()) < until:

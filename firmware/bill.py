@@ -1,6 +1,6 @@
-"""The content of the single file and its licences: the beginning of its NOTICE, and an SPDX 2.3 document.
+"""Writes the single file's packages and licences, as the beginning of NOTICE and as an SPDX 2.3 document.
 
-The data come from the packages: metadata, licence files, and lists of parts (CycloneDX, PEP 770).
+The data come from the packages' metadata, licence files, and lists of parts (CycloneDX, PEP 770).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Package:
 
 
 LUA = Package(name="lua", version="5.4.8", licence="MIT", purl="pkg:generic/lua@5.4.8", parent="lupa")
-"""The Lua in lupa, which its metadata do not list. `pack` checks the version."""
+"""The Lua interpreter inside lupa, which lupa's metadata do not list. `pack` checks the version."""
 
 
 def read_metadata(data: bytes) -> Package:

@@ -53,7 +53,7 @@ def processes() -> int:
 def _check(
     environment: Environment, name: str, command: Sequence[str], variables: dict[str, str] | None = None
 ) -> None:
-    """Run one of the checks under its heading, in an environment without settings for the hub."""
+    """Run a check under a heading, in an environment without settings for the hub."""
     say(f"== {name}: {shlex.join(command)}")
     started = time.monotonic()
     code = run_visible(
@@ -76,11 +76,11 @@ def _outside() -> dict[str, str]:
 
 
 SKIPPED = 6
-"""Exit code of a run with unexpected skips; pytest does not use it, and a second try does not help."""
+"""Exit code for unexpected skips. pytest does not use this code. A second try does not help."""
 
 
 def pytest_sessionfinish(session: Any) -> None:
-    """Fail a run with unexpected skips; only the main process knows them."""
+    """Fail a run with unexpected skips. Only the main process knows all skips."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if hasattr(session.config, "workerinput") or reporter is None:
         return
@@ -89,7 +89,7 @@ def pytest_sessionfinish(session: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Report unexpected skips; store passed tests and missing programs for `run_checks`."""
+    """Report unexpected skips. Store the passed tests and missing programs for `run_checks`."""
     skipped = _skipped(terminalreporter)
     if wrong := skips.unlisted(skipped):
         terminalreporter.section("skipped for a reason that firmware/skips.py does not list")

@@ -15,7 +15,7 @@ USAGE_ERROR, UNAVAILABLE, IO_ERROR = 64, 69, 74  # as in sysexits.h
 
 
 class BuildFailed(Exception):
-    """Ends build.py with a sentence, an exit code, and the last lines of a tool."""
+    """Ends build.py with a sentence, an exit code, and a tool's last output lines."""
 
     def __init__(self, sentence: str, code: int, *, lines: Sequence[str] = ()) -> None:
         super().__init__(sentence)

@@ -1,4 +1,4 @@
-"""Makes .venv match the locks, even after interruption or damage."""
+"""Updates .venv to match the locks, even after an interruption or damage."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Environment:
         self.test_lock = root / "firmware" / "test.lock"
 
     def ensure(self, *locks: Path) -> None:
-        """Make .venv match the last lock, which includes the earlier ones. Return quickly if it already does.
+        """Make .venv match the last lock, which includes the earlier locks. Return quickly if .venv already matches.
 
         Raises `BuildFailed`. Concurrent processes wait for each other.
         """
@@ -125,7 +125,7 @@ class Environment:
             yield file.fileno()
 
     def _make(self, reason: str, held: int) -> None:
-        """Replace .venv by a new, empty one."""
+        """Replace .venv by a new, empty environment."""
         check_venv()
         say(f"making .venv with Python {python_version()} ({reason})")
         self.stamp.unlink(missing_ok=True)
@@ -138,9 +138,8 @@ class Environment:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
     def _is_same_python(self) -> bool:
-        """Return whether .venv's Python starts, with the version and ABI of this one. It can differ because a
-        distribution may upgrade the Python at the same path.
-        """
+        """Return whether .venv's Python starts with the same version and ABI as this Python. They differ if the
+        distribution has upgraded the Python at the same path."""
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
             said = subprocess.run([self.python, "-I", "-S", "-c", tell], capture_output=True, text=True, check=False)

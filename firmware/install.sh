@@ -1,6 +1,6 @@
-#!/bin/sh
-# Installs, upgrades, rolls back, and removes Lares on systems with systemd and on OpenWrt. Configuration and data stay.
-# `lares upgrade` runs this script from within the new file. The exit codes are those of sysexits.h.
+# !/bin/sh Installs, upgrades, rolls back, and removes Lares on systems with systemd and on OpenWrt. Configuration and
+# data are never removed. `lares upgrade` runs this script from within the new file. The exit codes are those of
+# sysexits.h.
 set -eu
 
 usage() {
@@ -67,12 +67,12 @@ scratch() {
 	fi
 }
 
-# Run a file, unpacked to a temporary folder.
+# Run the single file with a temporary folder for its unpacked files.
 try() {
 	STATE_DIRECTORY=$SCRATCH CACHE_DIRECTORY='' LARES_DATA_DIR='' "$PYTHON" "$@"
 }
 
-# Find the first Python that runs the file; otherwise fail with the file's own message about the last one.
+# Find the first Python that runs the file. Otherwise, fail with the file's message about the last Python.
 find_python() {
 	said="Python 3 is missing; install it (OpenWrt: opkg install python3, newer ones: apk add python3)"
 	for name in python3 python3.14 python3.13 python3.12 python3.11; do
@@ -118,7 +118,7 @@ put() {
 	mv -f "$3.new" "$3"
 }
 
-# A box without this user has never had Lares.
+# Lares has never been installed on a system without this user.
 make_user() {
 	if grep -q '^lares:' /etc/passwd; then
 		return
@@ -208,7 +208,7 @@ start() {
 	fi
 }
 
-# Print the process of the hub and the status of /ready, such as "4711 200"; nothing if no hub listens.
+# Print the hub's process id and the status of /ready, such as "4711 200". Print nothing if no hub listens.
 ask_hub() {
 	"$PYTHON" -I - "$DATA_DIR/control.sock" <<-'END'
 		import socket, struct, sys
@@ -251,7 +251,7 @@ stop() {
 # Remove the unpacked files of root's commands: they belong to the other version.
 forget_unpacked() { rm -rf "$HOME_DIR/program"; }
 
-# link FILE NAME: give the file this name too; copy it on a file system without links.
+# link FILE NAME: link the file to a second name; copy the file on a file system without links.
 link() {
 	rm -f "$2"
 	ln "$1" "$2" 2>/dev/null || cp "$1" "$2" || {
@@ -260,7 +260,7 @@ link() {
 	}
 }
 
-# Make NEW the current version. There is a current version at every moment.
+# Make NEW the current version. A current version exists at every moment.
 replace() {
 	sync "$NEW"
 	mv -f "$NEW" "$CURRENT"
@@ -268,7 +268,7 @@ replace() {
 	forget_unpacked
 }
 
-# Run the previous version again, and remove the failed one, which also frees its space on a full disk.
+# Run the previous version again, and remove the failed version, which also frees space on a full disk.
 undo() {
 	mv -f "$PREVIOUS" "$CURRENT"
 	sync "$HOME_DIR"
@@ -279,7 +279,7 @@ undo() {
 	say "the upgrade was undone; $(version "$CURRENT") runs again" >&2
 }
 
-# Exchange the current version and the one before.
+# Exchange the current version and the previous version.
 swap() {
 	link "$PREVIOUS" "$NEW"
 	link "$CURRENT" "$PREVIOUS"

@@ -14,7 +14,7 @@ from firmware.environment import Environment, venv_command
 from firmware.pip import ENTRY, advice, readable
 
 LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
-"""The tools with an influence on the form of a lock."""
+"""The tools whose versions affect the format of a lock."""
 
 EDITABLE = ("editables",)
 """Needed by `pip install --no-build-isolation -e .`, next to pyproject's own [build-system]."""
@@ -27,7 +27,7 @@ LEFT_OUT = {
     "bluetooth-data-tools": "only for aioshelly's devices over Bluetooth",
     "setproctitle": "the hub has one process and can name it by itself",
 }
-"""Omitted dependencies of other packages. With `--no-deps`, pip accepts that."""
+"""Dependencies that the locks omit. With `--no-deps`, pip accepts missing dependencies."""
 
 LOCK_HEAD = """\
 # Pinned packages with the hashes of all their wheels, for Python 3.11 to 3.14.

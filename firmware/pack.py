@@ -30,7 +30,7 @@ MEMORY = 16 << 20
 of different targets are compressed together."""
 
 FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
-"""Start code, which runs from within the file."""
+"""Start code that runs from within the packed file."""
 
 HUB = (
     "appliance.cli.main",
@@ -50,12 +50,12 @@ CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/l
 WHEN_CUT = b"""# coding: latin-1
 "lares: this file is cut off or damaged; copy it to this box again
 """
-"""The text after the first line. Python reads it only in a truncated file, and prints the invalid line.
-"""
+"""The text after the first line. Python reads this text only in a truncated file, and then prints the invalid
+line."""
 
 Run = Callable[[Sequence[str], Mapping[str, str]], None]
 Row = tuple[int, int, dict[str, list[str]]]
-"""A content in a stream: size, CRC-32, and the paths by key."""
+"""The content of one or more equal files in a stream: size, CRC-32, and the files' paths by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,9 +25,8 @@ TELL = (
 
 
 def pythons() -> Iterator[tuple[str, str]]:
-    """Yield version and path of one Python per version 3.x, first of `python3` on PATH. Report and skip a Python
-    without venv, ensurepip, or ssl, because it cannot make .venv.
-    """
+    """Yield the version and path of one Python per version 3.x, beginning with `python3` on PATH. Report and skip a
+    Python without venv, ensurepip, or ssl, because such a Python cannot create .venv."""
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     names = [
         "python3",

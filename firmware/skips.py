@@ -29,7 +29,7 @@ ALLOWED = {
     "compiles a CPython for musl": "minutes of compiling; `build.py test -m musl` asks for it",
     "needs libseccomp": "keeps the filters of the unit file without systemd, on machines that have it",
 }
-"""Prefixes of accepted reasons, and why they are accepted."""
+"""Prefixes of accepted skip reasons, each with an explanation."""
 
 PROGRAMS = {
     "apt-get",
@@ -63,7 +63,7 @@ PROGRAMS = {
 """Programs that tests may need, in addition to Python and git."""
 
 OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable")}
-"""Other names of some of these programs."""
+"""Alternative names for some of the `PROGRAMS`."""
 
 FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
 """Program folders that may be missing in a user's PATH."""
@@ -102,10 +102,7 @@ def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def summary(skipped: Iterable[tuple[str, str]]) -> str:
-    """Return the numbers of skipped tests by program (`3 proofs need chromium, 1 mosquitto`).
-
-    Empty for none.
-    """
+    """Return the numbers of skipped tests by program (`3 proofs need chromium, 1 mosquitto`), or an empty text."""
     count = Counter(filter(None, (missing_program(reason) for _, reason in skipped)))
     [first, *rest] = [f"{number} {name}" for name, number in count.most_common()] or [""]
     if not first:

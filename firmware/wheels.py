@@ -18,7 +18,7 @@ from firmware.targets import Target
 Run = Callable[[Sequence[str]], None]
 
 AT_ONCE = 3
-"""The number of targets with concurrent downloads."""
+"""Maximum number of targets that download at the same time."""
 
 
 class ChecksumMismatch(Exception):
@@ -74,7 +74,7 @@ class Store:
 
 
 def _finish(part: Path, folder: Path) -> None:
-    """Put the folder in place. Remove it if another build was faster."""
+    """Rename the folder to its final name. Remove the folder if another build was faster."""
     try:
         part.rename(folder)
     except OSError:

@@ -13,7 +13,7 @@ from appliance.tables.checks import one_of
 
 
 class Capability(Struct, frozen=True, kw_only=True):
-    """A property or function of devices: the type of its value, and the actions that change it.
+    """A property or function of devices, with the type of its value and the actions that change the value.
 
     `type` is a key of `values.CHECKS`, or `enum` with a list of `values`. `unit` is the usual unit of a number, and
     `period` the usual period of an accumulation; a value can have a different unit or period.
@@ -150,7 +150,7 @@ PRESENCE = Capability(
 """An attribute outside the catalog, for devices that represent people."""
 
 KNOWN_ATTRIBUTES: Mapping[str, Capability] = {**CAPABILITIES, PRESENCE.key: PRESENCE}
-"""The capability of each attribute except `custom.<adapter>.<field>`."""
+"""The capability of each known attribute, without `custom.<adapter>.<field>`."""
 
 _CUSTOM = re.compile(r"custom\.[^.\s]{1,100}\.[^\s]{1,150}")
 
@@ -171,7 +171,7 @@ OWNERSHIP: Mapping[str, Value] = {
         "A command consists of a capability of this catalog and one of its actions.",
     ],
 }
-"""The places of canonical, custom, and vendor data in a device."""
+"""Where a device contains canonical, custom, and vendor data."""
 
 STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
     ("power", "on"): "on",

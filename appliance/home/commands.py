@@ -21,7 +21,7 @@ VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
 
 
 RELATIVE_ACTIONS = frozenset({"toggle", "press", "next", "previous", "increase", "decrease"})
-"""Actions that have a further effect if they are executed twice."""
+"""Actions whose repetition has a further effect."""
 
 _OPPOSITES = {"on": "off", "off": "on"}
 
@@ -74,7 +74,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
     @property
     def can_repeat(self) -> bool:
-        """Whether a request of the command can be repeated if it got no answer."""
+        """Whether the command can be sent again after a missing answer."""
         return self.action not in RELATIVE_ACTIONS
 
     @property
@@ -85,7 +85,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 def without_toggle(command: Command, shown_value: Value, device: str) -> Command:
-    """Return the command; replace `toggle` by the opposite of the shown value, `on` or `off`.
+    """Replace `toggle` in the command by `on` or `off`, the opposite of the present value.
 
     Raise `BadAnswer` for `toggle` if the value is unknown.
     """
@@ -120,7 +120,7 @@ def _word(raw: dict[str, Any], field: str) -> str:
 
 
 def _needed(value: Value, key: str, action: str) -> Value:
-    """Return the value. Raise `Invalid` for a missing value, or for a value that the action does not take."""
+    """Return the value. Raise `Invalid` if the action needs a value but has none, or if the action takes no value."""
     if action in VALUED_ACTIONS and value is None:
         raise Invalid(f"{key} {action} needs a value")
     if action not in VALUED_ACTIONS and value is not None:
@@ -138,7 +138,7 @@ def _value(value: Value, capability: Capability, action: str) -> Value:
     if _needed(value, capability.key, action) is None:
         return None
     if capability.type == "measurement" and is_number(value):
-        return value  # the device may accept exactly one unit
+        return value  # accept the number here, because the device may accept only one unit
     return _checked(capability.check, value, capability.key)
 
 
@@ -164,7 +164,7 @@ def _transition(seconds: Value) -> float | None:
 
 
 class CommandSpec(Struct, frozen=True, kw_only=True):
-    """A capability of a device that accepts commands, with the device's actions and restrictions.
+    """A capability that a device accepts commands for, with the device's actions and restrictions.
 
     `min`, `max`, and `step` restrict the number of a `set`, in `unit` if the value has a unit. `values` contains the
     options. `type` is the schema type of a capability outside the catalog, `custom.<adapter>.<field>`.
@@ -184,7 +184,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         return COMMAND_SCHEMA(self)  # type: ignore[no-any-return]
 
     def with_unit(self, command: Command) -> Command:
-        """Return the command; add this device's unit to a number that needs a unit."""
+        """Add this device's unit to the command if its number needs a unit."""
         if not is_number(command.value) or type_of(self) != "measurement":
             return command
         if self.unit is None:
@@ -251,7 +251,7 @@ def type_of(spec: CommandSpec) -> str:
 
 
 def options_of(spec: CommandSpec) -> tuple[str, ...]:
-    """Return the words that the device accepts, or an empty tuple if the values are not words."""
+    """Return the words that the device accepts. Return an empty tuple if the values are not words."""
     entry = CAPABILITIES.get(spec.capability)
     return spec.values or (() if entry is None else entry.values)
 
@@ -274,7 +274,7 @@ def accepts(specs: Iterable[CommandSpec], command: Command) -> bool:
 
 
 def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command) -> Command:
-    """Return the command; add the device's unit to a number without a unit. Raise `Unsupported` if the device does
+    """Check the command, and add the device's unit to a number without a unit. Raise `Unsupported` if the device does
     not offer the action, and `Invalid` if the value is outside the device's range."""
     actions: list[str] = []
     for spec in specs:
@@ -291,7 +291,8 @@ def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command
 
 @contextmanager
 def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator[None]:
-    """Replace an `UnfitValue` by an `Invalid` with the device's range, if the device has its own range."""
+    """Within the context, replace an `UnfitValue` by an `Invalid` with the device's range, if that range differs from
+    the catalog."""
     try:
         yield
     except UnfitValue as unfit:
@@ -300,7 +301,7 @@ def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator
 
 
 def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
-    """Raise `Invalid` for a number outside the device's range, if the device's range is not the catalog's."""
+    """Raise `Invalid` for a number outside the device's range, if that range differs from the catalog."""
     value = unfit.command.value
     number, unit = (value.get("value"), value.get("unit")) if isinstance(value, dict) else (value, None)
     if not is_number(number):

@@ -20,8 +20,8 @@ _COLOR_MODES = {
 
 
 def changes_of(command: Command, attributes: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the new values of the attributes that the command changes. Return an empty result if the effect is
-    unknown."""
+    """Return the new values of the attributes that the command changes. Return an empty result for an unknown
+    effect."""
     value = _value_after(command, attributes.get(command.capability))
     if value is None:
         return {}
@@ -47,7 +47,7 @@ def _value_after(command: Command, now: Value) -> Value:
 
 
 def _step(command: Command, now: Value) -> Value:
-    """Return the value after `increase` or `decrease`, within its range. A colour temperature gets the command's
+    """Return the value after `increase` or `decrease`, limited to the range. A colour temperature gets the command's
     unit."""
     sign = 1 if command.action == "increase" else -1
     if not isinstance(command.value, Mapping):

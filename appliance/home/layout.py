@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 class Layout(Struct, frozen=True, kw_only=True, dict=True):
-    """Rooms and groups by id. `room_assignments`, `names`, and `aliases` contain people's choices by device id, also
-    for absent devices.
+    """Rooms and groups by id. `room_assignments`, `names`, and `aliases` contain people's choices by device id,
+    including absent devices.
 
-    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. The argument
-    `devices` of these methods contains the present devices. An absent device keeps its room and groups, but cannot be
-    moved to others.
+    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. Their
+    argument `devices` contains the present devices. An absent device keeps its room and groups, but cannot be moved
+    to another room or group.
     """
 
     rooms: Mapping[str, Room] = field(default_factory=dict)
@@ -44,13 +44,13 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return found
 
     def keeps(self, device_id: str) -> bool:
-        """Return whether the device has a room, a name, an alias, or a group that people chose. The device can be
+        """Return whether people have chosen a room, a name, an alias, or a group for the device. The device can be
         absent."""
         is_member = any(device_id in group.members for group in self.groups.values())
         return is_member or any(device_id in each for each in (self.room_assignments, self.names, self.aliases))
 
     def id_of(self, word: str, devices: Container[str]) -> str:
-        """Return the id of the device with this alias. Return the word unchanged if it is no alias."""
+        """Return the id of the device with this alias. Return the word unchanged if it is not an alias."""
         return word if word in devices else self.ids_by_alias.get(word, word)
 
     def devices_in(self, room_id: str) -> list[str]:
@@ -72,7 +72,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(rooms={room.id: room})
 
     def remove_room(self, room_id: str) -> Layout:
-        """Return the layout without the room, and without the places of devices in the room."""
+        """Return the layout without the room. The room's devices are then in no room."""
         self.get_room(room_id)
         return self._with(rooms={room_id: None}, room_assignments=dict.fromkeys(self.devices_in(room_id)))
 
@@ -119,7 +119,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(groups={group_id: None})
 
     def _checked(self, members: tuple[str, ...], devices: Devices, before: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the members' ids without duplicates. An absent device can stay a member, but cannot be added."""
+        """Return the members' ids without duplicates. An absent device can remain a member, but cannot be added."""
         ids = tuple(dict.fromkeys(self.id_of(each, devices) for each in members))
         for device_id in ids:
             if device_id not in devices and device_id not in before:
@@ -163,7 +163,7 @@ def describe_id(device: Device) -> str:
 
 
 class LayoutChange(Struct, frozen=True, kw_only=True):
-    """A new layout, and its differences from the previous layout by id. None means a removal."""
+    """A new layout, with its differences from the previous layout by id. None means a removal."""
 
     layout: Layout
     rooms: Mapping[str, Room | None]

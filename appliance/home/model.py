@@ -12,14 +12,14 @@ from appliance.home.commands import CommandSpec
 from appliance.home.values import Value, last_known, number_in
 
 ALARM_ATTRIBUTES = frozenset({"smoke", "water_leak"})
-"""Alarm attributes. An alarm is treated as clear until it has a value, and its changes fire triggers even if the hub
-was off."""
+"""Alarm attributes. An alarm without a value is treated as clear. Changes of an alarm fire triggers even if they
+happened while the hub was off."""
 
 ALARM_CLASSES = frozenset({"gas", "carbon_monoxide", "safety"})
 """Device classes whose boolean attributes are alarms."""
 
 MAX_LAST_VALUES = 100
-"""Maximum number of attributes per device whose last value is kept after a gap."""
+"""Maximum number of attributes per device whose last value is stored during a gap."""
 
 LastValues = Mapping[str, tuple[Value, ...]]
 
@@ -34,7 +34,7 @@ class DeviceKind(StrEnum):
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
-    """The device's adapter (`source`), and data of the vendor in addition to the attributes."""
+    """The device's adapter (`source`), and vendor data in addition to the attributes."""
 
     source: str
     accuracy: float | None = None
@@ -83,8 +83,7 @@ class Device(Struct, frozen=True, kw_only=True):
     last: LastValues = field(default_factory=dict)
 
     def known(self, attribute: str) -> tuple[Value, ...]:
-        """Return the attribute's last value before any gap; if the value is not a number, also return the last
-        number."""
+        """Return the attribute's last known value. If this value is not a number, also return the last number."""
         value, last = self.attributes.get(attribute), self.last.get(attribute, ())
         return last if value is None else (value, *last)
 
@@ -157,15 +156,13 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """The complete present description of a device by its vendor. `attributes` contains the canonical attributes
-    without `state`.
+    """A vendor's complete present description of a device. `attributes` contains the canonical attributes without
+    `state`.
 
     If `is_available` is false, the device exists, but its bridge or broker cannot reach it. `wrong` contains a
-    sentence for each attribute with an unreadable value; these attributes stay unchanged.
-
-    `kept` contains the names of attributes with stored values that the device has not reported since the start.
-    `pushed` contains the names of attributes that the device has just sent by itself, so their values are neither
-    polled nor retained.
+    sentence for each attribute with an unreadable value; these attributes do not change. `kept` contains the names of
+    attributes with stored values that the device has not reported since the start. `pushed` contains the names of
+    attributes that the device has just sent by itself, so their values are neither polled nor retained.
     """
 
     device_id: str

@@ -15,7 +15,7 @@ from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import format_value
 
 Dropped = dict[str, str]
-"""The reasons for dropped attributes and fields. A reason continues a sentence that begins with the name."""
+"""The reasons for dropped attributes and fields, by name. A reason continues a sentence that begins with the name."""
 
 _SCALARS = (str, int, float, bool)
 
@@ -48,8 +48,8 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
 def device_after(before: Device, seen: Observation, state: str, now: datetime, dropped: Dropped) -> Device:
     """Return the device after the observation, with this `state`. Raise `Invalid` for an unknown kind.
 
-    The reasons for other invalid parts are added to `dropped`. Dropped attributes keep their values; so do a name or
-    info that the observation lacks. Equal parts stay the same objects.
+    Add the reasons for other invalid parts to `dropped`. A dropped attribute keeps its value. A name or info that the
+    observation lacks also remains. Equal parts remain the same objects.
     """
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {format_value(seen.kind)}")
@@ -139,7 +139,7 @@ def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
 
 
 def _check_info(info: Any, dropped: Dropped) -> Info | None:
-    """Return the valid parts. Return None if all parts are empty."""
+    """Return the valid parts of the info. Return None if all parts are empty."""
     if not isinstance(info, Info):
         dropped["info"] = f"must be an Info, not {format_value(info)}"
         return None

@@ -73,7 +73,7 @@ class Registry:
         return self._by_adapter[adapter]
 
     def list_devices(self) -> tuple[Device, ...]:
-        """Return all devices, sorted by id. The tuple stays the same object until a device changes."""
+        """Return all devices, sorted by id. The result is the same tuple object until a device changes."""
         if self._listed is None:
             self._listed = tuple(_by_id(self._devices))
         return self._listed
@@ -89,7 +89,7 @@ class Registry:
         return self.layout.id_of(word, self._devices)
 
     def with_id(self, payload: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Return the payload of an operation. Replace an alias in `device_id` by the device's id."""
+        """Replace an alias in the payload's field `device_id` by the device's id."""
         word = payload.get("device_id")
         return {**payload, "device_id": self.id_of(word)} if isinstance(word, str) else payload
 
@@ -111,7 +111,7 @@ class Registry:
         return missing_device(word, self._devices)
 
     def get_kept(self, device_id: str) -> Device:
-        """Return the device. For an absent device with a place in the layout, return a device without attributes."""
+        """Return the device. For an absent device in the layout, return a device without attributes."""
         if (device := self._devices.get(device_id)) is not None:
             return device
         if not self.layout.keeps(device_id):
@@ -134,10 +134,10 @@ class Registry:
         return self.find_devices(self.get_group(group_id).members)
 
     def apply(self, report: Report) -> None:
-        """Apply an adapter's report. A complete report removes the adapter's other devices.
+        """Apply an adapter's report. A complete report removes all devices of the adapter that it does not contain.
 
-        Values that the catalog does not allow are dropped and published as `ObservationDropped`; their attributes
-        stay unchanged.
+        Values that the catalog does not allow are dropped and published as `ObservationDropped`; their attributes do
+        not change.
         """
         now = self._clock.now()
         for observation in report.observations:
@@ -147,7 +147,7 @@ class Registry:
                 self.remove(report.adapter, device_id)
 
     def update_attributes(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Apply some attributes that a device sent by itself. Other attributes stay unchanged.
+        """Apply some attributes that a device sent by itself. Other attributes do not change.
 
         None removes an attribute. The device becomes online. Unknown devices are ignored, because they need a
         complete observation first.
@@ -319,7 +319,8 @@ class Registry:
         pushed: frozenset[str],
         kept: frozenset[str] = _NO_ATTRIBUTES,
     ) -> None:
-        """Publish the attributes that are observed first since the start, then all changed attributes."""
+        """Publish the attributes that are observed for the first time since the start, then all changed
+        attributes."""
         baseline = _NO_ATTRIBUTES
         unobserved = self._unobserved.get(after.id)
         if unobserved is not None and before is not None:
@@ -379,7 +380,7 @@ class Registry:
 
 
 def _take(waiting: dict[str, frozenset[str]], device_id: str, names: frozenset[str]) -> frozenset[str]:
-    """Remove the names from the device's waiting names, and return the removed names."""
+    """Remove the names from the device's set in `waiting`, and return the removed names."""
     left = waiting.get(device_id, _NO_ATTRIBUTES)
     if taken := left & names:
         waiting[device_id] = left - taken

@@ -14,10 +14,10 @@ MAX_ID_CHARS = 256
 MAX_NAME_CHARS = 1000
 
 DEVICE_HOOK_PREFIX = "device:"
-"""The prefix of the id of a device's hook. The device's id follows the prefix."""
+"""Prefix of the id of a device's hook. The device's id follows the prefix."""
 
 _BLANKS = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-"""White space that is trimmed from texts: Unicode's property White_Space without control characters."""
+"""White space to trim from texts: Unicode's property White_Space without control characters."""
 
 _JOINERS = "\u200c\u200d"
 """Invisible characters that some scripts and emoji need: names may contain them."""
@@ -28,7 +28,7 @@ _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 _SPACES = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
 _PATHS = frozenset({".", ".."})
-"""Ids that a URL cannot contain, because clients would resolve them as parts of a path."""
+"""Ids that cannot be used in URLs, because clients resolve them as relative paths."""
 
 
 def refuse_control(text: str) -> str:
@@ -84,7 +84,7 @@ def clean_text(text: str, max_chars: int) -> str | None:
         cleaned = strip_text(shortened, max_chars)
     except Invalid:
         return None
-    return text if cleaned == text else cleaned  # usually the same, then in the same memory
+    return text if cleaned == text else cleaned  # usually unchanged; then reuse the same object
 
 
 @lru_cache(maxsize=256)

@@ -38,16 +38,16 @@ def to_bytes(value: Value) -> bytes:
 
 
 def number_in(value: Value) -> int | float | None:
-    """Return the number of a value: the value itself, or its field `value` if it has a unit. Return None for other
-    values."""
+    """Return a value's number: the value itself, or its field `value` if it has a unit. Return None for a value
+    without a number."""
     if isinstance(value, dict):
         value = value.get("value")
     return value if is_number(value) else None
 
 
 def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return the earlier values to keep, newest first. None is a gap and keeps all earlier values; a value that is
-    not a number keeps the last number."""
+    """Return the earlier values to keep, newest first. After None, which is a gap, keep all earlier values. After a
+    value that is not a number, keep the last number."""
     if value is None:
         return known
     if number_in(value) is not None:

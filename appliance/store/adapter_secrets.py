@@ -1,4 +1,4 @@
-"""The texts that an adapter keeps, such as tokens from pairing."""
+"""Texts that an adapter stores, such as tokens from pairing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from appliance.store.record_keys import ADAPTER_PREFIX
 
 
 class AdapterSecrets:
-    """The texts of one adapter. An adapter cannot access the texts of other adapters."""
+    """The stored texts of one adapter. An adapter cannot access another adapter's texts."""
 
     def __init__(self, document: Document, adapter: str) -> None:
         self._document = document
@@ -22,5 +22,5 @@ class AdapterSecrets:
         return value if isinstance(value, str) else None
 
     async def put(self, key: str, value: str) -> None:
-        """Store the text; return when it is on the card. Raises `StoreFailed`."""
+        """Store the text. Return when the text is on the card. Raises `StoreFailed`."""
         await self._document.put_many({self._prefix + key: value})

@@ -18,8 +18,8 @@ class ClockTrust:
     the clock.
 
     The clock is trusted when the kernel reports synchronisation, or when the time is after `newest`, the newest
-    stored time. A trusted clock stays trusted. If the clock is synchronised and `newest` is in the future, a wrong
-    clock caused `newest`; it is then moved to `forgotten`, and `newest` becomes the present.
+    stored time. A trusted clock remains trusted. If the clock is synchronised and `newest` is in the future, `newest`
+    comes from a wrong clock; it is then moved to `forgotten`, and `newest` becomes the present.
     """
 
     def __init__(self, clock: Clock, newest: datetime) -> None:

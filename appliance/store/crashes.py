@@ -31,10 +31,10 @@ STARTED_SAFE = "the hub was started with --safe, so no automation runs; start it
 
 
 class CrashCounter:
-    """Counts the runs of the hub that crashed since the machine started; `boot` identifies that start.
+    """Counts the hub's crashes since the machine's start. `boot` identifies the machine's start.
 
-    Times are seconds since the machine started. The counter writes to the card only after a crash, and when a series
-    of crashes ends.
+    Times are seconds since the machine's start. The counter writes to the card only after a crash, and at the end of
+    a series of crashes.
     """
 
     def __init__(self, document: Document, clock: Clock, boot: str) -> None:
@@ -53,7 +53,7 @@ class CrashCounter:
         return len(crashes) >= MAX_CRASHES
 
     def end_series(self) -> None:
-        """Start counting again, because the hub stopped cleanly or the automations were reloaded."""
+        """Forget the crashes, because the hub stopped cleanly or the automations were reloaded."""
         if self._document.get(CRASHES) is not None:
             self._document.remember(CRASHES, None)
 

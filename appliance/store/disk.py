@@ -15,7 +15,7 @@ from appliance.tables.plain_files import read_plain
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 
 PART = ".part"
-"""The suffix of a file that is not completely written yet."""
+"""Suffix of an incompletely written file."""
 
 MAX_STORE_FILE_BYTES = 256 << 20
 """Maximum size of a file that is read completely. Files of the hub are far smaller."""
@@ -56,7 +56,7 @@ class Disk:
         return (self.folder / name).stat().st_size
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
-        """Return at most this number of bytes of a file from the offset on. Return no bytes after its end."""
+        """Return at most `max_bytes` of a file from the offset on. Return no bytes after the file's end."""
         descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, max_bytes, offset)
@@ -69,15 +69,15 @@ class Disk:
         return found.f_bavail * found.f_frsize
 
     def make_folder(self, name: str, like: str | None = None) -> None:
-        """Create a subfolder, which is private or has the mode of the folder `like`. An existing subfolder stays
-        unchanged. The name is durable after `sync_folder`."""
+        """Create a subfolder, which is private or has the mode of the folder `like`. An existing subfolder does not
+        change. The name is durable after `sync_folder`."""
         self.check_place()
         mode = PRIVATE_FOLDER if like is None else stat.S_IMODE((self.folder / like).stat().st_mode)
         with contextlib.suppress(FileExistsError):
             (self.folder / name).mkdir(mode=mode)
 
     def create(self, name: str) -> int:
-        """Create or replace a file for writing; return the descriptor."""
+        """Create or replace a file for writing. Return the descriptor."""
         self.check_place()
         return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
 
@@ -127,12 +127,12 @@ class Disk:
         os.posix_fallocate(descriptor, 0, length)
 
     def sync(self, descriptor: int) -> None:
-        """Return when the written data and the length of the file are on the device (fdatasync)."""
+        """Sync the file (fdatasync). Return when the written data and the file's length are on the device."""
         self.syncs += 1
         os.fdatasync(descriptor)
 
     def sync_folder(self, below: str = "") -> None:
-        """Return when the names in the folder, or in its subfolder `below`, are on the device."""
+        """Sync the folder, or its subfolder `below`. Return when the names in it are on the device."""
         self.syncs += 1
         sync_folder(self.folder / below)
 
@@ -174,13 +174,14 @@ class Disk:
 
 
 def for_its_user(path: str | Path) -> StartFailed:
-    """Return the error for a path that only the hub's user and root may access."""
+    """Return the error for a path to which only the hub's user and root have access."""
     return StartFailed(f"permission denied: {path}; use sudo", os.EX_NOPERM)
 
 
 def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
-    """Write or replace a file with this content and mode (less the umask); return when it is on the device. A power
-    cut leaves either the old or the new file. Raise `OSError` if writing fails; the old file is then unchanged."""
+    """Write or replace a file with this content and mode. The umask limits the mode. Return when the file is on the
+    device. A power cut leaves either the old or the new file. If writing fails, raise `OSError`; the old file is then
+    unchanged."""
     part = file.with_name(file.name + PART)
     try:
         part.unlink(missing_ok=True)
@@ -198,7 +199,7 @@ def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Return when the names in the folder are on the device. Raise `OSError`."""
+    """Sync the folder. Return when the names in the folder are on the device. Raises `OSError`."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

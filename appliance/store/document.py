@@ -36,13 +36,13 @@ Prepare = Callable[[EncodedChanges], EncodedChanges]
 the same object, and each retry gets a new one. An exception rejects the changes."""
 
 OnDone = Callable[[Any, BaseException | None], None]
-"""Receives the result or the exception of the work."""
+"""Receives the work's result or exception."""
 
 log = logging.getLogger("store")
 
 
 class _Thread:
-    """Does work in order on one thread. An executor would take twice as long."""
+    """Runs work in order on one thread, twice as fast as an executor."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -52,13 +52,14 @@ class _Thread:
         self._thread.start()
 
     def do(self, work: Callable[[], Any], on_done: OnDone) -> None:
-        """Do the work, then call `on_done` on the loop. Raise `RuntimeError` if the thread was closed."""
+        """Run the work on the thread, then call `on_done` on the event loop. Raise `RuntimeError` if the thread was
+        closed."""
         if self._is_closed:
             raise RuntimeError("the store is closed")
         self._queue.put((work, on_done))
 
     def close(self) -> None:
-        """Return when all work is done."""
+        """Wait until all work is done, then end the thread."""
         self._is_closed = True
         self._queue.put(None)
         self._thread.join()
@@ -70,7 +71,7 @@ class _Thread:
                 result = job[0]()
             except BaseException as error:
                 failure = error
-            with suppress(RuntimeError):  # the loop is closed, so no caller waits
+            with suppress(RuntimeError):  # the event loop is closed, so no caller waits
                 self._loop.call_soon_threadsafe(job[1], result, failure)
             del job, result, failure
 
@@ -144,7 +145,7 @@ class Document:
 
     @property
     def is_writing(self) -> bool:
-        """Whether changes are on their way to the card."""
+        """Whether changes are being written to the card."""
         return not self._is_idle.is_set()
 
     def get(self, key: str) -> bytes | None:
@@ -152,14 +153,15 @@ class Document:
         return self._files.values.get(key)
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the values of the keys with the prefix. The returned keys lack the prefix."""
+        """Return the values by key for keys with the prefix. The returned keys lack the prefix."""
         return items_of(self._files.values.copy(), prefix)  # the store's thread changes the values concurrently
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Change all keys or no key; None removes a key. Return when the change survives a power cut.
+        """Change all of the keys, or none after a failure. None removes a key.
 
-        Raise `StoreFailed` if the card rejects the change; the document is then unchanged. Raise `TypeError` if a key
-        or a value cannot be JSON. After success, earlier values of these keys in the overlay are discarded.
+        Return when the change survives a power cut. Raise `StoreFailed` if the card rejects the change; the document
+        is then unchanged. Raise `TypeError` if a key or a value cannot be JSON. After success, earlier values of
+        these keys in the overlay are discarded.
         """
         if not changes:
             return
@@ -215,7 +217,7 @@ class Document:
         self._waiting.append(waiting)
         if self._is_idle.is_set():
             self._is_idle.clear()
-            loop.call_soon(self._write)  # share one record with other changes in this turn of the loop
+            loop.call_soon(self._write)  # share a record with other changes in this loop iteration
         await waiting.done
 
     def figures(self) -> dict[str, Any]:
@@ -279,7 +281,7 @@ class Document:
         self._end(batch)
 
     def _end(self, batch: list[_Waiting]) -> None:
-        """Wake the callers, and write the changes that arrived meanwhile."""
+        """Wake the callers of the batch, and write the changes that arrived in the meantime."""
         for each in batch:
             each.end()
         if self._failure is None and self._files.is_compaction_due:  # changes that arrive now wait for the compaction
@@ -303,8 +305,8 @@ class Document:
 
 
 def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
-    """Return the values as JSON. Not-a-number becomes null in JSON, which removes the key, as in a replay. Raise
-    `TypeError` with the key if a value cannot be JSON."""
+    """Return the values as JSON. NaN becomes null, which removes the key, as in a replay. Raise `TypeError` with the
+    key if JSON cannot represent a value."""
     encoded: dict[str, bytes | None] = {}
     for key, value in changes.items():
         try:
@@ -329,8 +331,8 @@ def _attempt(work: Callable[[], None]) -> LaresError | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the reason why the card accepts no writes, as the end of a sentence. For an exception that is not an
-    `OSError`, return its name."""
+    """Return the reason for a failed write, as the end of a sentence. For an exception other than `OSError`, return
+    the exception's name."""
     return explain_os_error(error) if isinstance(error, OSError) else type(error).__name__
 
 

@@ -39,7 +39,7 @@ CRC_BYTES = len(b',"crc":"00000000"}')
 """Size in bytes of the checksum field of a line."""
 
 EncodedChanges = Mapping[str, bytes | None]
-"""Keys with their values as JSON bytes; None for a removed key."""
+"""Values as JSON bytes by key. The value of a removed key is None."""
 
 
 def snapshot_name(generation: int) -> str:
@@ -137,7 +137,7 @@ class JournalContents(Struct, frozen=True, kw_only=True):
 
     `header` is None if the first line is damaged or missing. `sequence` is the number of the last valid record, or
     the number in the header. `end` is the end of the valid records, and `last` is the last valid line. `torn` is the
-    number of bytes after `end` that are neither zeros nor records. `lost` is the number of valid records after
+    number of bytes after `end` that are neither zeros nor records. `lost` is the number of valid records after the
     damage.
     """
 

@@ -22,28 +22,28 @@ from appliance.store.file_format import (
 from appliance.store.recovery import Migrations, Recovered, recover
 
 MIN_COMPACT_BYTES = 256 * 1024
-"""Size of a journal in bytes that never starts a new generation. A larger journal starts one when it is longer than
-its snapshot."""
+"""Size of a journal in bytes up to which no new generation begins. A larger journal begins a new generation when it
+is longer than its snapshot."""
 
 COMPACT_AGAIN = 64 * 1024
 """Growth of a journal in bytes before compaction is tried again, after the card had too little space for it."""
 
 PREALLOCATED = 256 * 1024
-"""Reserved bytes after the records of a journal, so that an append neither allocates space nor changes the length of
-the file."""
+"""Bytes reserved after a journal's records, so that an append neither allocates space nor changes the file's
+length."""
 
 BLOCK = 4096
 """Size in bytes of a block of the card. Zeros after a record in its last block cost nothing, and the next small
 records overwrite them without changing the metadata of the file."""
 
 MIGRATIONS: Migrations = {}
-"""The migration of values from each older format to the next format."""
+"""The migrations of values, each from an older format to the next format."""
 
 log = logging.getLogger("store")
 
 
 def explain_os_error(error: OSError) -> str:
-    """Return the system's message as the end of a sentence."""
+    """Return the operating system's message as the end of a sentence."""
     message = error.strerror or str(error)
     return message[:1].lower() + message[1:]
 
@@ -115,8 +115,8 @@ class Journal:
         self.end += len(line)
 
     def _write(self, descriptor: int, line: bytes) -> None:
-        """Write at the end of the records. Fill the rest of the block with zeros, unless it already has zeros or the
-        file is too short."""
+        """Write after the last record. If the rest of the block is within the file and not zero yet, fill it with
+        zeros."""
         end = self.end + len(line)
         if end > self._allocated and self._allocates:
             self._allocate(descriptor, end + PREALLOCATED)
@@ -132,7 +132,7 @@ class Journal:
             self._disk.allocate(descriptor, length)
         except OSError:
             self._allocates = False
-            with contextlib.suppress(OSError):  # release the space that may be allocated
+            with contextlib.suppress(OSError):  # release space that the failed call may have allocated
                 self._disk.truncate(descriptor, self._allocated)
         else:
             self._allocated = length
@@ -228,8 +228,8 @@ class Files:
             self._was_refused = False
 
     def close(self) -> None:
-        """Close the journal if it is open. Try again to undo a failed append, because the next start could find its
-        record."""
+        """Close the journal if it is open. Try again to undo a failed append, because the next start could find the
+        append's record."""
         try:
             if self._must_renew:
                 self._make_ready()
@@ -297,7 +297,7 @@ class Files:
             for name in names:
                 self._disk.remove(name + PART)
             raise
-        self._must_renew = True  # until the names are on the device, the next start can find either generation
+        self._must_renew = True  # until the new names are on the device, the next start can use either generation
         try:
             self._journal.close()
             for name in names:
@@ -313,7 +313,7 @@ class Files:
         self._compact_at = max(len(data), self._min_compact_bytes)
 
     def _keep_aside(self) -> None:
-        """Link damaged and outdated files to names that are never removed."""
+        """Link damaged and outdated files to permanent names."""
         while self._aside:
             with contextlib.suppress(FileNotFoundError):
                 self._disk.link(*self._aside[-1])

@@ -1,4 +1,4 @@
-"""Changes of the layout. Changes are checked in order, and become visible when they are stored."""
+"""Checks and stores changes of the layout, in order. A change becomes visible when it is stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LayoutChanges:
         self._prepared: tuple[EncodedChanges, Layout] = ({}, registry.layout)
 
     async def make(self, change: Change) -> Layout:
-        """Make the change, and return the changed layout. Raise `NotFound`, `Invalid`, or `StoreFailed`."""
+        """Check and store the change. Return the changed layout. Raise `NotFound`, `Invalid`, or `StoreFailed`."""
         made: LayoutChange
 
         def prepare(batch: EncodedChanges) -> EncodedChanges:

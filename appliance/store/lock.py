@@ -21,24 +21,24 @@ LOCK = "lock"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 _HELD = Path("/proc/locks")
-"""The kernel's list of locks by inode."""
+"""The kernel's list of locks, which contains inodes."""
 
 MAX_LOCK_FILE_BYTES = 200
 TRY_EVERY_SECS, MAX_TRIES = 0.05, 200
 """A starting hub waits at most ten seconds for a command's brief lock."""
 
 SIGNING_TRIES = 4
-"""Number of retries while the holder has not written its process id."""
+"""Maximum number of reads until the lock's holder has written its process id."""
 
 _BRIEF = b"brief "
-"""The beginning of the file while a command holds the lock. The previous content follows."""
+"""The beginning of the lock file while a command holds the lock. The previous content follows."""
 
 _STOPPING = b"stopping\n"
-"""The text after the process id and the boot id, if the hub was asked to stop."""
+"""The text after the process id and the boot id if a stop was requested."""
 
 _STOPPED = b"stopped "
-"""The beginning of the file after a clean stop of the hub. Otherwise, the file contains the hub's process id and the
-machine's boot id."""
+"""The beginning of the lock file after a clean stop of the hub. Otherwise, the file contains the hub's process id and
+the machine's boot id."""
 
 
 class DirectoryLock:
@@ -104,7 +104,7 @@ class DirectoryLock:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, text, 0)
         except OSError:
-            return  # the lock is valid, but the process id of its holder is missing
+            return  # without space on the card, the lock is valid without the holder's process id
 
 
 def holder_of(folder: Path) -> str | None:

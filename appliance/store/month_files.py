@@ -31,17 +31,17 @@ MAX_LINE_BYTES = 1 << 20
 """Maximum number of bytes of a line. Longer lines are not from Lares, and are skipped."""
 
 MIN_FREE_BYTES = 2 << 20
-"""Free space in bytes that history reserves for the home's state."""
+"""Free space in bytes that history leaves for the home's state."""
 
 TAIL_BYTES = 256 << 10
-"""Size of the last part of a file in bytes, which is searched first for the latest line of a kind."""
+"""Size in bytes of a file's last part, in which a search for the latest line begins."""
 
 _NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
 
 
 class FoundLines(Struct, frozen=True, kw_only=True):
-    """Valid lines in the order of the file, their offsets, and the lines with wrong checksums as bytes. `end` is the
-    end of the read part, where later lines begin."""
+    """Valid lines in the order of the file, with their offsets, and lines with wrong checksums as bytes. `end` is the
+    offset after the last read line."""
 
     lines: Sequence[Mapping[str, Any]]
     offsets: Sequence[int]
@@ -116,7 +116,7 @@ class MonthFiles:
                 if (found := check_crc(part[at:end])) is not None:
                     lines.append(found)
                     offsets.append(offset + at)
-                else:  # the newline may be lost, so that the next line follows directly
+                else:  # a damaged newline joins this line and the next line
                     end = at + 1
                     bad += [offset + at] if at == 0 or part[at - 1] == ord("\n") else []
                 at = part.find(beginning, end)
@@ -146,7 +146,7 @@ class MonthFiles:
     def _parts(self, month: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
         """Yield parts of the file from `start` on, and their offsets. Each part consists of complete lines."""
         name, offset, rest = _path(month), start, b""
-        with suppress(FileNotFoundError):  # removed meanwhile
+        with suppress(FileNotFoundError):  # the file was removed in the meantime
             while data := self._disk.read_part(name, offset + len(rest), READ_PART_BYTES):
                 data = rest + data if rest else data
                 end = data.rfind(b"\n") + 1
@@ -155,7 +155,7 @@ class MonthFiles:
                     offset += end
                 rest = data[end:]
                 if len(rest) > MAX_LINE_BYTES:
-                    yield offset, b"?\n"  # a line that is too long is treated as one bad line
+                    yield offset, b"?\n"  # treat a line that is too long as one bad line
                     offset, rest = offset + len(rest), b""
             if rest:
                 yield offset, rest + b"\n"

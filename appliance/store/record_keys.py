@@ -1,4 +1,4 @@
-"""All keys of the document. `docs/store.md` describes their values."""
+"""All keys of the document. `docs/store.md` describes the keys' values."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ REMOVED_PREFIX = "removed/"
 """`removed/<device id>`: the `RemovedDevice` of `automations/names.py`."""
 
 ADAPTER_PREFIX = "adapter/"
-"""`adapter/<section>/<key>`: a text that an adapter keeps."""
+"""`adapter/<section>/<key>`: a text that an adapter stores."""
 
 CLIENT_ID_SUFFIX = "/client_id"
-"""The end of the key of an adapter's client id, which identifies this data directory to a broker."""
+"""Suffix of the key with an adapter's client id, which identifies this data directory to a broker."""
 
 KEPT_SUFFIX = "/kept"
-"""The end of the key of a Lua section's secrets, one JSON object."""
+"""Suffix of the key with a Lua section's secrets, which are one JSON object."""
 
 KEY_PREFIX = "key/"
 

@@ -1,5 +1,5 @@
-"""Writes the changed state of devices every few minutes, because a power cut may lose the last minutes of it. The
-recorder also stores the newest time. A clock is trusted only after that time."""
+"""Writes the changed state of devices every few minutes, because the loss of a few minutes in a power cut is
+acceptable. The recorder also stores the newest time; later starts trust the clock only after this time."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from appliance.tasks import Tasks
 
 FEW_DEVICES = 10
 MEASURED_FLUSHES = 12
-"""If only numbers have changed, and of more than `FEW_DEVICES` devices, the changes wait for at most
-`MEASURED_FLUSHES` flushes. Otherwise, a hundred busy sensors would write 8 MB per day."""
+"""If only numbers of more than `FEW_DEVICES` devices have changed, the changes are written only at every
+`MEASURED_FLUSHES`th flush. Otherwise, a hundred busy sensors would write 8 MB per day."""
 
 log = logging.getLogger("store")
 
@@ -139,7 +139,7 @@ class Recorder:
         except asyncio.CancelledError:  # the hub is stopping, and the last flush writes the changes
             self._dirty |= dirty
             raise
-        except Exception as error:  # no exception may end the recording
+        except Exception as error:  # an exception must not end the recorder
             self._dirty |= dirty
             if not isinstance(error, StoreFailed):  # the document has logged the failure
                 log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
@@ -234,7 +234,7 @@ class Recorder:
         )
 
     def _count(self) -> CardCounts:
-        """Return the recorded writes of all runs, and the present time if the clock is trusted."""
+        """Return the writes of all runs as a record, with the present time if the clock is trusted."""
         written = self._written()
         return CardCounts(
             bytes_written=written,
@@ -249,12 +249,13 @@ class Recorder:
         return int(self._before.bytes_written + self._document.figures()["bytes_written"])
 
     def _day_of(self, written: int) -> CardDay:
-        """Return the present day, and the known number of bytes written before it."""
+        """Return the present day, with the number of bytes known to be written before this day."""
         today = self._clock.now().date().isoformat()
         return self._day if self._day.date == today else CardDay(date=today, began_at_bytes=written)
 
     def _differs(self, key: str, value: dict[str, Any] | None, before: EncodedChanges) -> bool:
-        """Return whether the value differs from the stored value except in `at`. A reversed change needs no write."""
+        """Return whether the value differs from the stored value, ignoring `at`. A change that was reversed needs no
+        write."""
         stored = before[key] if key in before else self._document.get(key)
         if stored is None or value is None:
             return stored is not None or value is not None

@@ -55,12 +55,12 @@ OnFault = Callable[[str, Exception], None]
 
 
 def refuse(key: str, error: Exception) -> None:
-    """Raise the error instead of omitting the value."""
+    """Raise the error for a malformed value."""
     raise error
 
 
 def skip(key: str, error: Exception) -> None:
-    """Omit the value, and log a line."""
+    """Log the error, so that the malformed value is omitted."""
     log.warning("the stored value '%s' is ignored: %s", key, error)
 
 
@@ -112,7 +112,7 @@ class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is",
 
 
 def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
-    """Return a device as two keys with values: its description, which rarely changes, and its attributes.
+    """Encode a device as two keys with values: the description, which rarely changes, and the attributes.
 
     If `has_state` is true, the attributes include `state`.
     """

@@ -28,7 +28,7 @@ Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
 """Converts the values of an older format to the next format."""
 
 Migrations = Mapping[int, Migration]
-"""The migrations by their old format."""
+"""The migrations by old format."""
 
 
 def unreadable(error: OSError) -> StartFailed:
@@ -68,7 +68,7 @@ class Recovered(Struct, kw_only=True):
 
     @property
     def damage(self) -> list[str]:
-        """The notes about damaged and missing files. A write that a power cut interrupted is not damage."""
+        """The notes about damaged and missing files. An interrupted write is not damage."""
         return self.notes if self.damaged or self.missing or self.lost else []
 
 
@@ -127,7 +127,7 @@ class _Recovery:
         return decoded
 
     def _check_cut_start(self) -> None:
-        """Accept an empty document if the first start was interrupted. In that case, only beginnings of journals
+        """Accept an empty document if the first start was interrupted, because then only beginnings of journals
         exist."""
         snapshots = [name for each in self._generations if (name := snapshot_name(each)) in self._names]
         for name in snapshots:

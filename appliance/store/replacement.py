@@ -1,4 +1,4 @@
-"""Access to the document from outside a hub: reading at any time, and replacing it while no hub runs.
+"""Reads the document from outside a hub, and replaces the document while no hub runs.
 
 A restore replaces both the document and the configuration folder, or neither. The new document is first staged as a
 pending file. The new document takes effect when the configuration folder contains a marker with the same token. After
@@ -145,7 +145,7 @@ def _read_marked(folder: Path) -> dict[str, Any] | None:
 
 
 def read_document(folder: Path) -> Recovered:
-    """Return the document in the files. Read again if a hub compacts the files meanwhile. Nothing is written."""
+    """Return the document in the files, without writing. If a hub compacts the files during the read, read again."""
     for _ in range(TRIES - 1):
         try:
             return recover(Disk(folder), MIGRATIONS)
@@ -179,7 +179,7 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
 
 
 def _combine(values: Mapping[str, Any], present: Mapping[str, bytes], own: Iterable[str]) -> dict[str, bytes]:
-    """Return the encoded values; keys in `own` keep their present values."""
+    """Return the encoded values. Keys in `own` keep their present values."""
     encoded = {key: orjson.dumps(value) for key, value in values.items() if value is not None and key not in own}
     return encoded | {key: present[key] for key in own if key in present}
 
@@ -202,7 +202,7 @@ def _remove_old(disk: Disk, old: Iterable[str]) -> None:
 
 
 def _undo(disk: Disk, kept: Mapping[str, str]) -> None:
-    """Remove the incomplete new generation, its snapshot first, and the copies of the old files."""
+    """Remove the incomplete new generation, beginning with its snapshot, and the copies of the old files."""
     with contextlib.suppress(OSError):
         there = disk.list_names()
         begun = [name for name in there if generations_of([name]) and name not in kept]

@@ -95,11 +95,11 @@ class SavedFiles:
         self._data.sync_folder()
         name = f"{_slug_of(path)}.{n}.{to_millis(at)}"
         _replace(self._data, f"{VERSIONS_FOLDER}/{name}", text)
-        with suppress(OSError):  # the next save removes these versions
+        with suppress(OSError):  # the next save tries again to remove these versions
             self._remove_surplus(path)
 
     def _remove_surplus(self, path: str) -> None:
-        """Remove the versions beyond the limits. Keep the newest version of the file."""
+        """Remove versions above the limits, but keep the file's newest version."""
         versions = self.list_versions(path)
         surplus = {each.name for each in versions[MAX_VERSIONS:]}
         every = sorted((each for _, each in self._list_all()), key=lambda each: each.saved_at)
@@ -149,7 +149,7 @@ def _check_room(disk: Disk, count: int) -> None:
 
 @contextmanager
 def _put_back_on_failure(disk: Disk, name: str) -> Iterator[None]:
-    """After the change of the file, sync the folder. If this fails, restore the present file."""
+    """After the context has changed the file, sync the folder. After a failure, restore the file."""
     kept, is_there = _hidden(name, f".old{PART}"), True
     disk.remove(kept)
     try:

@@ -29,7 +29,7 @@ CUT_OFF = (
     "the previous hub was stopped by a power cut, a kill or a crash: changes of its last %g s may be lost, history "
     "since its last write is lost, and executions ended unfinished"
 )
-"""The log line at the start after an unclean stop."""
+"""The log line at a start after an unclean stop."""
 
 
 class Store:
@@ -118,7 +118,7 @@ class Store:
             lock.release_after_stop(self._clock.now() if self.recorder.trust.is_trusted() else None)
 
     def _ignore_malformed(self, key: str, error: Exception) -> None:
-        """Record that a stored value is malformed, so that it is ignored and stays on the card."""
+        """Record that a stored value is malformed. The value is ignored and remains on the card."""
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         note = f"{key} is invalid ({reason}); it is ignored and stays on the card"
         log.warning("%s", note)

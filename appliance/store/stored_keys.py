@@ -1,4 +1,4 @@
-"""The API keys, which are stored as hashes. A change takes effect when it is on the card."""
+"""The API keys, stored as hashes. A change takes effect when it is on the card."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Key(Redacted, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The part of the id that the secret contains."""
+        """The part of the id that is also part of the secret."""
         return self.id.removeprefix(KEY_ID_PREFIX)
 
 
@@ -64,7 +64,7 @@ class Keys:
         return self.find(MASTER)
 
     def find(self, name: str) -> Key | None:
-        """Return the key with this name in its secret, or None. The master key is included."""
+        """Return the key whose secret contains this name, or None. The master key can be found as well."""
         return self._by_name.get(name)
 
     def list_all(self) -> list[Key]:

@@ -1,4 +1,4 @@
-"""The start of lares.pyz: it reports an unsupported box. Any Python must be able to read this file."""
+"""Starts lares.pyz, or reports that the machine is unsupported. Any Python must be able to read this file."""
 
 import os
 import sys

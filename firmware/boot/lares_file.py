@@ -1,4 +1,5 @@
-"""The content of the single file; the build writes the values. Any Python must be able to read this file."""
+"""Describes the content of the single file. The build writes the values. Any Python must be able to read this
+file."""
 
 BUILD = ""
 GLIBC = "0"

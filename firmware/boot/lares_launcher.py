@@ -26,7 +26,7 @@ NAME = f"{BUILD}-{TAG}"
 
 SITE = "site-packages"
 FILES = "files.json"
-"""The file with size and CRC-32 of every unpacked file."""
+"""The file that lists the size and CRC-32 of every unpacked file."""
 
 BOOTED = "booted"
 """The file with the id of the boot at which bytecode was last removed."""
@@ -34,8 +34,8 @@ BOOTED = "booted"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 DATE = 1_500_000_000
-"""The date of every unpacked file. A later change of a file changes its date. Bytecode contains the date of its
-source."""
+"""The modification date of every unpacked file. A different date shows that a file was changed. Bytecode contains the
+date of its source."""
 
 FOLDERS = ("LARES_DATA_DIR", "STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"
@@ -46,11 +46,11 @@ EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
 
 
 class Unusable(Exception):
-    """No folder can be used. The message has the reason for each one."""
+    """No folder can be used. The message contains the reason for each folder."""
 
 
 def launch() -> int:
-    gc.disable()  # until the command is imported, there is hardly any garbage
+    gc.disable()  # imports create hardly any garbage
     archive = os.path.abspath(os.path.dirname(__file__))
     try:
         folder = find_folder(archive, candidate_folders(os.environ))
@@ -155,7 +155,7 @@ def make_base(base: str) -> None:
     status = os.lstat(base)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise OSError("belongs to another user, or others can write to it")
-    if status.st_mode & 0o077:  # others could open and lock it
+    if status.st_mode & 0o077:  # other users could open and lock the folder
         os.chmod(base, 0o700)
     if os.statvfs(base).f_flag & os.ST_NOEXEC:
         raise OSError("does not allow execution")

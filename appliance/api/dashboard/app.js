@@ -53,7 +53,7 @@ function readRoute() {
 		if (SHEETS.includes(view)) return { ...below(), sheet: found };
 		if (view !== "home" && (Object.hasOwn(LATE, view) || Object.hasOwn(views, view))) return found;
 	} catch {
-		// the view does not handle the address either
+		// treat a malformed address as unknown
 	}
 	return { view: "home", id: "", sheet: null, isUnknown: ![undefined, "", "home"].includes(view) || Boolean(id) };
 }

@@ -70,7 +70,7 @@ class StrictHttp1(Http):
     )
 
     recv_buffer: bytearray
-    request_body: Any  # Sanic declares these three with types that it does not assign
+    request_body: Any  # Sanic declares these attributes with types that it does not assign
     response: Any
     response_func: Any
     request_bytes_left: int

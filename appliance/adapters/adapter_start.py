@@ -66,10 +66,10 @@ class AdapterStart:
         return AdapterRunner(build, self._context_of(name), self._begins[name])
 
     async def begin(self) -> None:
-        """Import the modules of the adapters on a thread. Then start each adapter in a separate turn of the loop.
+        """Import the modules of the adapters on a thread. Then start each adapter in a separate iteration of the event loop.
 
-        A hundred adapters that start in one turn would block the loop for tens of milliseconds, and would block it
-        again at each poll.
+        A hundred adapters that start in one iteration would block the loop for tens of milliseconds, and would block
+        it again at each poll.
         """
         await import_ahead(kind_of(settings).adapter_module for settings in self._sections.values())
         self._has_begun = True

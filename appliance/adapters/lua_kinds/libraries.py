@@ -30,7 +30,7 @@ MAX_ELEMENTS, MAX_DEPTH = 10_000, 14
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 MAX_ROUNDS, MAX_LENGTH = 500_000, 1024
-"""Limit of pbkdf2's rounds, summed over all blocks of the result, and of the length of a result."""
+"""Limits of pbkdf2's rounds, for all blocks together, and of the bytes of a result."""
 
 
 def compact_json(body: bytes | str) -> bytes:

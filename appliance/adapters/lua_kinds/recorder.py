@@ -153,8 +153,9 @@ class _RecordedSocket(AsyncIterator[Any]):
 class Replay:
     """Answers from a recording, as a `Transport` and a `PushSource`. Raises `Invalid` for other data.
 
-    A request gets the first unused answer to a similar request, or the last one if all are used. A connection yields
-    each message after as many messages were sent as in the recording. `redact` replaces secrets as in the recording.
+    A request gets the first unused answer to a similar request, or the last answer if all are used. A connection
+    yields a recorded message once the file has sent as many messages as before it in the recording. `redact`
+    replaces secrets as in the recording.
     """
 
     address = "the recording"

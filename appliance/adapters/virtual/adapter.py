@@ -82,8 +82,7 @@ class VirtualAdapter(Adapter):
         return frozenset(DEVICE_HOOK_PREFIX + device_id for device_id in self._devices)
 
     async def hook(self, request: HookRequest) -> None:
-        """Do the same as `observe` for the hook's device. Without a body, the query has the fields, as in
-        `?event=single`."""
+        """Run `observe` for the hook's device. Without a body, the query has the fields, as in `?event=single`."""
         stated = request.query if request.data is None and not request.body else request.data
         if not isinstance(stated, Mapping) or not set(stated) <= set(_OBSERVED[1:]):
             raise MalformedRequest(

@@ -149,7 +149,7 @@ class WledAdapter(PollingAdapter):
         )
 
     def _all_segments(self, listed: bytes, segments: Any, *, is_dark: bool) -> tuple[Observation, ...]:
-        """Return the segments. If a message lists them unchanged, as most do, return the earlier result."""
+        """Return the segments. If the message contains unchanged segments, return the earlier result."""
         known_by = (listed, self._effects, self._info.get("name"), is_dark)
         if known_by != self._segments_known_by:
             self._segments_known_by = known_by

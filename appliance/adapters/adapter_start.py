@@ -66,7 +66,7 @@ class AdapterStart:
         return AdapterRunner(build, self._context_of(name), self._begins[name])
 
     async def begin(self) -> None:
-        """Import the modules of the adapters on a thread. Then start each adapter in a separate iteration of the event loop.
+        """Import the modules of the adapters on a thread. Then start each adapter in its own iteration of the loop.
 
         A hundred adapters that start in one iteration would block the loop for tens of milliseconds, and would block
         it again at each poll.

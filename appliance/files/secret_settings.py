@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.definition import KNOWN_SETTINGS
-from appliance.files.toml_scan import KeyPath
 from appliance.files.toml_secrets import ANY_SECTION, IsSecret
 from appliance.settings import SECTIONS
-from appliance.tables.fields import Fields
-
-_SECRET_NAME = re.compile(r".*(password|token|secret|key)")
+from appliance.tables.fields import Fields, Path
+from appliance.tables.secret_names import is_secret_name
+from appliance.tables.toml_lines import scan_lines
 
 
 def _secrets_of(fields: Fields) -> frozenset[str]:
@@ -39,28 +38,24 @@ class SecretSettings:
         kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
         every = _SECRETS.union(*of_kinds.values())
 
-        def is_secret(path: KeyPath) -> bool:
+        def is_secret(path: Path) -> bool:
             if path[0] == ANY_SECTION:
-                return path[1] in every or _SECRET_NAME.fullmatch(path[1]) is not None
+                return path[1] in every or is_secret_name(str(path[1]))
             if path[0] != "adapters":
-                known, keys = _secrets_of(SECTIONS.get(path[0], {})), path[1:]
+                known, keys = _secrets_of(SECTIONS.get(str(path[0]), {})), path[1:]
             else:
-                section, keys = path[1] if len(path) > 1 else "", path[2:]
+                section, keys = str(path[1]) if len(path) > 1 else "", path[2:]
                 kind = KINDS.get(kinds.get(section, section))
                 fields = KNOWN_SETTINGS if kind is None else kind.settings.FIELDS
                 known = _secrets_of(fields) | of_kinds.get(section, frozenset())
-            return any(each in known or _SECRET_NAME.fullmatch(each) for each in keys)
+            return any(each in known or is_secret_name(str(each)) for each in keys)
 
         return is_secret
 
 
 def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:
     """Yield the name and the `type` of each adapter section whose type is on a separate line."""
-    section = ""
-    for line in text.splitlines():
-        if (header := re.match(r"\s*\[+\s*adapters\s*\.\s*[\"']?(\w+)", line)) is not None:
-            section = header[1]
-        elif line.lstrip().startswith("["):
-            section = ""
-        elif section and (stated := re.match(r"\s*type\s*=\s*[\"'](\w+)", line)) is not None:
-            yield section, stated[1]
+    for line in scan_lines(text):
+        match line.path:
+            case ("adapters", str(section), "type") if stated := re.match(r"[\"'](\w+)", line.value or ""):
+                yield section, stated[1]

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.errors import Invalid
-from appliance.files.toml_scan import KeyPath, TomlPart, TomlScanner
+from appliance.files.toml_scan import TomlPart, TomlScanner
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -36,7 +36,7 @@ def set_keys(text: str, name: str, values: Mapping[str, Any]) -> str:
         before = text.rstrip()
         return (before and before + "\n\n") + "\n".join(lines) + "\n"
     own = [each for each in layout.values if each.path[:-1] == section.path and section.end < each.start]
-    known = {each.path[-1]: each for each in own}
+    known = {str(each.path[-1]): each for each in own}
     added = [_line(key, value) for key, value in values.items() if key not in known and value is not None]
     last = max((each.end for each in own), default=section.end)
     changes = [(_end_of_line(text, last),) * 2 + ("".join(f"\n{line}" for line in added),)]
@@ -88,8 +88,7 @@ class _Layout(Struct, frozen=True):
             raise Invalid("the configuration is not TOML; correct it in the file first") from None
 
     def find(self, name: str) -> TomlPart | None:
-        path: KeyPath = ("adapters", name)
-        return next((each for each in self.headers if each.path == path), None)
+        return next((each for each in self.headers if each.path == ("adapters", name)), None)
 
 
 def _end_of_line(text: str, at: int) -> int:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-KeyPath = tuple[str, ...]
-"""The path of a value: the names of its sections and keys. For an array's item, the path contains the position, from
-0 on."""
+from appliance.tables.fields import Path
+from appliance.tables.toml_lines import add_positions
 
 MAX_DEPTH = 32
 
@@ -27,9 +26,10 @@ _HEADER = re.compile(r"\[\[?[ \t]*")
 
 
 class TomlPart(Struct, frozen=True):
-    """A value, a header, or a comment, with its path and position in the text."""
+    """A value, a header, or a comment, with its path and position in the text. The path contains the names of
+    sections and keys, and the positions in arrays from 1 on."""
 
-    path: KeyPath
+    path: Path
     start: int
     end: int
 
@@ -43,8 +43,8 @@ class TomlScanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = len(text) - len(text.removeprefix("\ufeff"))
-        self._counts: dict[KeyPath, int] = {}
-        self._section: KeyPath = ()
+        self._counts: dict[Path, int] = {}
+        self._section: Path = ()
         self.headers: list[TomlPart] = []
         self.comments: list[TomlPart] = []
 
@@ -58,22 +58,16 @@ class TomlScanner:
                 yield from self._read_assignment(self._section, 0)
             self._skip_space()
 
-    def _read_header(self) -> KeyPath:
+    def _read_header(self) -> Path:
         start, is_item = self._at, self._text.startswith("[[", self._at)
         self._skip(_HEADER)
         path = self._read_keys()
         self._take("]]" if is_item else "]")
-        if is_item:
-            self._counts[path] = self._counts.get(path, -1) + 1
-        found: KeyPath = ()
-        for word in path:
-            found = (*found, word)
-            if found in self._counts:
-                found = (*found, str(self._counts[found]))
+        found = add_positions(path, self._counts, is_item=is_item)
         self.headers.append(TomlPart(found, start, self._at))
         return found
 
-    def _read_keys(self) -> KeyPath:
+    def _read_keys(self) -> Path:
         words = [self._read_key()]
         while self._text.startswith(".", self._at):
             self._at += 1
@@ -89,13 +83,13 @@ class TomlScanner:
         word = found[1]
         return str(json.loads(word)) if word.startswith('"') else word.strip("'")
 
-    def _read_assignment(self, section: KeyPath, depth: int) -> Iterator[TomlPart]:
+    def _read_assignment(self, section: Path, depth: int) -> Iterator[TomlPart]:
         path = (*section, *self._read_keys())
         self._take("=")
         self._skip(_BLANK)
         yield from self._read_value(path, depth)
 
-    def _read_value(self, path: KeyPath, depth: int) -> Iterator[TomlPart]:
+    def _read_value(self, path: Path, depth: int) -> Iterator[TomlPart]:
         start, first = self._at, self._text[self._at : self._at + 1]
         if depth > MAX_DEPTH:
             raise ValueError("too deep")
@@ -110,13 +104,13 @@ class TomlScanner:
             self._at = found.start() + len(found[0].rstrip())
         yield TomlPart(path, start, self._at)
 
-    def _read_items(self, path: KeyPath, depth: int, end: str) -> Iterator[TomlPart]:
+    def _read_items(self, path: Path, depth: int, end: str) -> Iterator[TomlPart]:
         self._at += 1
-        number = 0
+        number = 1
         self._skip_space()
         while not self._text.startswith(end, self._at):
             if end == "]":
-                yield from self._read_value((*path, str(number)), depth + 1)
+                yield from self._read_value((*path, number), depth + 1)
             else:
                 yield from self._read_assignment(path, depth + 1)
             number += 1

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from appliance.files.toml_scan import KeyPath, TomlPart, TomlScanner
+from appliance.files.toml_scan import TomlPart, TomlScanner
+from appliance.tables.fields import Path, dotted
+from appliance.tables.toml_lines import HEADER, scan_lines, split_key
 
 HIDDEN = "***"
 """The mark that replaces a secret."""
 
-IsSecret = Callable[[KeyPath], bool]
+IsSecret = Callable[[Path], bool]
 
 ANY_SECTION = ""
 """Replaces the section's name in the path of a commented key, because the comment may apply to any section."""
 
 _NAME = r"[A-Za-z0-9_-]+"
-_LINE = re.compile(rf"[ \t]*({_NAME})[ \t]*=[ \t]*([^\r\n]*)")
-_HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([^\]\n]+)\]")
+_COMMENT = re.compile(r"#[^\r\n]*")
 _IN_COMMENT = re.compile(
     rf"""(?<![\w-])["']?({_NAME})["']?[ \t]*=[ \t]*(\"\"\"|\'\'\'|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\[|\{{|[^\s#]+)"""
 )
@@ -31,7 +33,7 @@ class _Secret(Struct, frozen=True):
     """A secret in a text. For a comment, `number` counts the comments with the same path from 1 on. For an active
     value, `number` is 0."""
 
-    path: KeyPath
+    path: Path
     start: int
     end: int
     number: int = 0
@@ -60,12 +62,13 @@ def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tup
             text = text[: value.start] + secret + text[value.end :]
         elif value.number == 0:
             line = text.count("\n", 0, value.start) + 1
-            key = ".".join(value.path)
-            faults.append((line, f"{key} is {HIDDEN}, but no secret is stored for it; write the secret"))
+            faults.append(
+                (line, f"{dotted(value.path)} is {HIDDEN}, but no secret is stored for it; write the secret")
+            )
     return text, faults[::-1]
 
 
-def _find(known: Mapping[tuple[KeyPath, int], str], value: _Secret) -> str | None:
+def _find(known: Mapping[tuple[Path, int], str], value: _Secret) -> str | None:
     """Return the stored secret for a mark. If a person has commented out or activated the line, find the secret in
     the line's previous form."""
     return next((known[value.path, n] for n in (value.number, 0, 1) if (value.path, n) in known), None)
@@ -93,9 +96,9 @@ class _Comments:
     def __init__(self, text: str, is_secret: IsSecret) -> None:
         self._text = text
         self._is_secret = is_secret
-        self._counts: dict[KeyPath, int] = {}
-        self._section: KeyPath = ()
-        self._path: KeyPath = ()
+        self._counts: dict[Path, int] = {}
+        self._section: Path = ()
+        self._path: Path = ()
         self._closer = ""
 
     def find(self, comments: list[TomlPart]) -> Iterator[_Secret]:
@@ -107,8 +110,8 @@ class _Comments:
             before, line = comment, self._text[comment.start : comment.end].rstrip("\r")
             if self._closer:
                 yield from self._inside(comment.start + len(line) - len(line.lstrip("# \t")), comment.start, line)
-            elif (header := _HEADER.match(line[1:])) is not None:
-                self._section = tuple(word.strip(" \t\"'") for word in header[1].split("."))
+            elif (header := HEADER.match(line[1:])) is not None:
+                self._section = split_key(header[2])
             else:
                 yield from self._stated(comment.start, line)
 
@@ -138,15 +141,20 @@ class _Comments:
 
 
 def _parts_by_line(text: str) -> tuple[list[TomlPart], list[TomlPart]]:
-    """For an invalid TOML text, return the values and comments in lines that are valid alone."""
-    section: KeyPath = ()
-    values, comments, start = [], [], 0
-    for line in text.splitlines(keepends=True):
-        if (header := _HEADER.match(line)) is not None:
-            section = tuple(word.strip(" \t\"'") for word in header[1].split("."))
-        elif (found := _LINE.match(line)) is not None and found[2]:
-            values.append(TomlPart((*section, found[1]), start + found.start(2), start + found.end(2)))
-        if (at := line.find("#")) >= 0:
-            comments.append(TomlPart(section, start + at, start + len(line.rstrip("\r\n"))))
-        start += len(line)
+    """For an invalid TOML text, return the values and comments in single lines."""
+    values: list[TomlPart] = []
+    sections: list[tuple[int, Path]] = [(-1, ())]
+    for line in scan_lines(text):
+        if line.value is None:
+            sections.append((line.start, line.path))
+        elif line.value:
+            end = line.start + len(line.value)
+            values.append(TomlPart(line.path, line.start, end))
+            for inner in _IN_COMMENT.finditer(text, line.start, end):
+                inner_end = end if inner[2] in _CLOSERS else inner.end(2)
+                values.append(TomlPart((*line.path, inner[1]), inner.start(2), inner_end))
+    comments = [
+        TomlPart(sections[bisect(sections, (each.start(),)) - 1][1], each.start(), each.end())
+        for each in _COMMENT.finditer(text)
+    ]
     return values, comments

@@ -1,18 +1,38 @@
-"""Finds the lines of keys and headers in a TOML text without a full parser."""
+"""Finds headers and assignments in the lines of a TOML text, even if the text is invalid."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from appliance.tables.fields import Path
 
-_WORD = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
+_QUOTED = r"\"[^\"]*\"|'[^']*'"
+_WORD = rf"(?:[A-Za-z0-9_-]+|{_QUOTED})"
 DOTTED_KEY = rf"{_WORD}(?:\s*\.\s*{_WORD})*"
 """The pattern of a key, such as `adapters."my lamp".port`."""
 
-_HEADER = re.compile(rf"\[\[?\s*({DOTTED_KEY})\s*\]\]?\s*(?:#.*)?\Z")
-_ASSIGNMENT = re.compile(rf"({DOTTED_KEY})\s*=")
+HEADER = re.compile(rf"\s*(\[\[?)((?:{_QUOTED}|[^\"'\[\],=#])+)\]\]?(?!\s*[,\]}}])")
+"""Matches the header of a section or of an array's table, even if its name is invalid."""
+
+ASSIGNMENT = re.compile(rf"\s*({DOTTED_KEY})\s*=\s*(.*)")
+"""Matches a line with a key and the beginning of its value."""
+
+
+class TomlLine(NamedTuple):
+    """A header or an assignment. `path` includes the section and the positions in arrays of tables, from 1 on. `key`
+    is the name in this line.
+
+    `value` is the text after the equals sign, and begins at `start` in the whole text. For a header, `value` is None,
+    and `start` is the beginning of the line.
+    """
+
+    number: int
+    path: Path
+    key: tuple[str, ...]
+    value: str | None
+    start: int
 
 
 def split_key(dotted: str) -> tuple[str, ...]:
@@ -20,31 +40,40 @@ def split_key(dotted: str) -> tuple[str, ...]:
     return tuple(word.strip("\"'") for word in re.findall(_WORD, dotted))
 
 
+def scan_lines(text: str) -> Iterator[TomlLine]:
+    """Yield the headers and assignments. Only a full parser recognizes lines in long strings and arrays."""
+    section: Path = ()
+    counts: dict[Path, int] = {}
+    number, start = 1, 0
+    for line in text.splitlines(keepends=True):
+        if (header := HEADER.match(line)) and (key := split_key(header[2])):
+            section = add_positions(key, counts, is_item=header[1] == "[[")
+            yield TomlLine(number, section, key, None, start)
+        elif assignment := ASSIGNMENT.match(line):
+            key = split_key(assignment[1])
+            yield TomlLine(number, (*section, *key), key, assignment[2].rstrip(), start + assignment.start(2))
+        number += line.endswith("\n")
+        start += len(line)
+
+
 def line_finder(text: str) -> Callable[[Path], int]:
     """Return a function that finds the line of a section or key. Lines begin at 1. The function returns 0 if only a
     full parser could find the line."""
     lines: dict[Path, int] = {}
-    section: Path = ()
-    counts: dict[Path, int] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if header := _HEADER.match(line.strip()):
-            section = path = _in_arrays(split_key(header[1]), counts, is_item=line.strip().startswith("[["))
-        elif key := _ASSIGNMENT.match(line.strip()):
-            path = (*section, *split_key(key[1]))
-        else:
-            continue
-        for length in range(1, len(path) + 1):
-            lines.setdefault(path[:length], number)
+    for line in scan_lines(text):
+        for length in range(1, len(line.path) + 1):
+            lines.setdefault(line.path[:length], line.number)
     return lambda path: lines.get(path, 0)
 
 
-def _in_arrays(path: Path, counts: dict[Path, int], *, is_item: bool) -> Path:
-    """Return a header's path, including the table's position in each array of tables."""
-    found: Path = ()
-    for at, word in enumerate(path, 1):
-        found = (*found, word)
-        if is_item and at == len(path):
-            counts[found] = counts.get(found, 0) + 1
-        if found in counts:
-            found = (*found, counts[found])
-    return found
+def add_positions(key: Path, counts: dict[Path, int], *, is_item: bool) -> Path:
+    """Return a header's path, including the table's position in each array of tables, from 1 on. `counts`
+    contains the tables of each array so far."""
+    path: Path = ()
+    for at, word in enumerate(key, 1):
+        path = (*path, word)
+        if is_item and at == len(key):
+            counts[path] = counts.get(path, 0) + 1
+        if path in counts:
+            path = (*path, counts[path])
+    return path

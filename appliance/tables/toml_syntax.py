@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from appliance.tables.toml_lines import DOTTED_KEY, split_key
+from appliance.tables.secret_names import contains_secret_name
+from appliance.tables.toml_lines import ASSIGNMENT, DOTTED_KEY, scan_lines
 
 _CURLY_QUOTES = "“”„‟‘’‚‛«»″′`"
 
-_HEADER = re.compile(rf"\s*(\[\[?)\s*({DOTTED_KEY})\s*\]\]?\s*(?:#.*)?\Z")
-_ASSIGNMENT = re.compile(rf"\s*({DOTTED_KEY})\s*=\s*(.*?)\s*\Z")
 _NUMBER = r"[+-]?[0-9]+"
-_SECRET = re.compile(r"password|secret|token|key")
-"""Matches the names of keys whose values must not appear in messages."""
-
 _PLAIN = re.compile(r"[^\"'\[{][^#]*")
 _BOOLEANS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 _NOTHING = frozenset({"", "null", "none", "nil", "~"})
@@ -34,40 +30,22 @@ def explain(text: str, message: str, number: int) -> str:
 
 def _stated_twice(lines: list[str], number: int, line: str) -> str:
     """Return the fault for a duplicate section or key, with the line of its first occurrence."""
-    section, first = _section_before(lines, number), _HEADER.match(line)
-    if first is not None:
-        path = split_key(first[2])
-        other = next((n for n, each in enumerate(lines[: number - 1], 1) if _is_header(each, path)), 0)
-        if other:
-            return f"section [{'.'.join(path)}] already exists in line {other}; merge the two"
-        return f"[{'.'.join(path)}] already exists above, as a key; keep one of the two"
-    stated = _ASSIGNMENT.match(line)
-    if stated is None:
+    found = [*scan_lines("\n".join(lines[:number]))]
+    if not found or found[-1].number != number:
         return ""
-    path = split_key(stated[1])
-    current: tuple[str, ...] = ()
-    for n, each in enumerate(lines[: number - 1], 1):
-        if header := _HEADER.match(each):
-            current = split_key(header[2])
-        elif (earlier := _ASSIGNMENT.match(each)) and (*current, *split_key(earlier[1])) == (*section, *path):
-            return f"{'.'.join(path)} already exists in line {n}; remove one of the two"
-    return f"{'.'.join(path)} already exists above; remove one of the two"
-
-
-def _section_before(lines: list[str], number: int) -> tuple[str, ...]:
-    for each in reversed(lines[: number - 1]):
-        if header := _HEADER.match(each):
-            return split_key(header[2])
-    return ()
-
-
-def _is_header(line: str, path: tuple[str, ...]) -> bool:
-    header = _HEADER.match(line)
-    return header is not None and split_key(header[2]) == path
+    *earlier, last = found
+    name, is_header = ".".join(last.key), last.value is None
+    same = [each.number for each in earlier if each.path == last.path and (each.value is None) is is_header]
+    if is_header and same:
+        return f"section [{name}] already exists in line {same[0]}; merge the two"
+    if is_header:
+        return f"[{name}] already exists above, as a key; keep one of the two"
+    place = f"in line {same[0]}" if same else "above"
+    return f"{name} already exists {place}; remove one of the two"
 
 
 def _bad_value(lines: list[str], number: int, line: str) -> str:
-    stated = _ASSIGNMENT.match(line)
+    stated = ASSIGNMENT.match(line)
     if stated is None:
         return "a value is missing, or a list is not closed; close it with ]"
     name, value = stated[1], stated[2].partition(" #")[0].strip()
@@ -81,7 +59,7 @@ def _bad_value(lines: list[str], number: int, line: str) -> str:
 
 
 def _needs_quotes(name: str, value: str) -> str:
-    value = "…" if _SECRET.search(name) else value
+    value = "…" if contains_secret_name(name) else value
     return f'the text needs quotes: {name} = "{value}"'
 
 
@@ -107,7 +85,7 @@ def _bad_statement(lines: list[str], number: int, line: str) -> str:
 def _bad_end(lines: list[str], number: int, line: str) -> str:
     if line.lstrip().startswith("["):
         return "write a section as [name], alone on its line"
-    stated = _ASSIGNMENT.match(line)
+    stated = ASSIGNMENT.match(line)
     value = "" if stated is None else stated[2]
     if "=" in value:
         return "write one key per line"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import tomli
 
-from appliance.files.toml_scan import KeyPath
 from appliance.files.toml_secrets import hide, put_back
+from appliance.tables.fields import Path
 
 FORMS = {
     "basic": 'password = "se\\"cret"',
@@ -40,7 +40,7 @@ FORMS = {
 }
 
 
-def is_secret(path: KeyPath) -> bool:
+def is_secret(path: Path) -> bool:
     """Return whether a key on the path has a secret name."""
     return "password" in path
 
@@ -57,11 +57,23 @@ def test_a_secret_is_hidden_and_restored(form: str) -> None:
     assert put_back(changed, text, is_secret)[0] == text.replace("name = 'x'", "name = 'y'")
 
 
-def test_secrets_in_invalid_toml_are_hidden_line_by_line() -> None:
-    text = (
-        '[top\npassword = "secret"\nname = [ # password = "secret"\n[other]\n  password=secret\n# password = "secret"'
-    )
-    assert "secret" not in hide(text, is_secret)
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[top\npassword = "secret"\nname = [ # password = "secret"\n[other]\n  password=secret',
+        '[top\n# password = "secret"',
+        "x = [1 2]\rpassword = my secret",
+        'x = [1 2]\ninner.password = "secret"',
+        'x = [1 2]\n"password" = "secret"',
+        'x = [1 2]\n[my section]\nx.inner = { user = "a", password = "secret" }',
+        'x = [1 2]\n[[a]]\npassword = "secret"\n[[a]]\npassword = "secret2"',
+        'x = [1 2]\n[password] more\nx = "secret"',
+    ],
+)
+def test_secrets_in_invalid_toml_are_hidden_line_by_line(text: str) -> None:
+    shown = hide(text, is_secret)
+    assert "secret" not in shown
+    assert put_back(shown, text, is_secret) == (text, [])
 
 
 @pytest.mark.parametrize(

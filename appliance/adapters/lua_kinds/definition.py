@@ -29,6 +29,7 @@ from appliance.tables.checks import (
 )
 from appliance.tables.fields import Field, Fields, Table
 from appliance.tables.json_schema import Check, Schema
+from appliance.tables.secret_names import is_secret_name
 
 BUNDLED_KINDS = Path(__file__).parent / "bundled"
 """Folder of the bundled kinds."""
@@ -48,7 +49,6 @@ MAX_SETTINGS, MAX_ORIGINS, MAX_OPERATIONS, MAX_VALUES = 64, 16, 32, 200
 MAX_OPERATION_SECS, DEFAULT_OPERATION_SECS = 300.0, 5.0
 MAX_SETTING, MAX_DURATION_SECS = float(1 << 53), 400 * 86_400.0
 
-_SECRET_NAME = re.compile(r".*(password|token|secret|key)")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -237,7 +237,7 @@ def _read_setting(table: Table, name: str) -> _Setting | None:
     if len(table.findings.faults) > count:
         return None
     known = KNOWN_SETTINGS.get(name)
-    is_secret = stated["secret"] or _SECRET_NAME.fullmatch(name) is not None
+    is_secret = stated["secret"] or is_secret_name(name)
     try:
         check = known.check if known is not None else _check_of(stated, is_secret=is_secret)
         if known is not None and any(stated[limit] is not None for limit in ("min", "max", "values")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from math import inf
@@ -25,7 +25,7 @@ from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.home_publishers import open_publishers
 from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame
 from appliance.adapters.publisher import Publisher
-from appliance.automations.automations import Automations, catalog_of
+from appliance.automations.automations import Automations, build_automation_catalog
 from appliance.automations.ctx import CtxWork
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
@@ -55,13 +55,13 @@ from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import Executor
 from appliance.lua.failed_calls import FailedCalls
 from appliance.lua.folder import find_stray, folder_of, modules_of, read_folder
-from appliance.lua.kind_catalog import KindCatalog, enter_kinds, folder_of_kinds
+from appliance.lua.kind_catalog import KindCatalog, folder_of_kinds, open_kind_catalog
 from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
 from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
 from appliance.lua.unfinished import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool, build_pool
-from appliance.scenes import Scenes, build_catalog
+from appliance.scenes import Scenes, build_scene_catalog
 from appliance.settings import LuaFolder
 from appliance.store.crashes import CRASHED_OFTEN, SAFE_SECS, STARTED_SAFE, CrashCounter
 from appliance.store.disk import Disk
@@ -163,7 +163,7 @@ class Hub:
             self.pool = await enter(self._build_pool())
             self._unfinished = await enter(UnfinishedExecutions(self.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
-            self.kinds = await enter_kinds(stack, file, config.adapters, describe, self.bus, self._build_pool)
+            self.kinds = await open_kind_catalog(stack, file, config.adapters, describe, self.bus, self._build_pool)
             self.adapters = AdapterStart(config.adapters, partial(self._context_of, session.open, AddressGates()))
             self.dispatcher = await enter(Dispatcher(self.adapters.runners, self.bus, self.clock))
             self.adapter_sections = AdapterSections(
@@ -286,7 +286,7 @@ class Hub:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
         around = self._list_dependencies
-        catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect, around)
+        catalog = build_scene_catalog(config.scenes, config.root, self.pool, default_max, self._inspect, around)
         return Scenes(catalog, self._build_executor("scene"))
 
     def _build_executor(self, kind: str) -> Executor:
@@ -311,7 +311,9 @@ class Hub:
         self.environment, self.variables = environment, environment.variables
         describe = self.pool.describe
         names, around = self._list_names, self._list_dependencies
-        catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, names, around)
+        catalog = build_automation_catalog(
+            config.automations, config.root, describe, config.locale, self.clock, names, around
+        )
         executor, is_armed = self._build_executor("automation"), self.safe_because is None
         automations = Automations(catalog, environment, executor, is_armed=is_armed)
         self.automations = await stack.enter_async_context(automations)
@@ -323,12 +325,21 @@ class Hub:
         automations.hold_until(self.health.have_all_started, self.bus)
         self._ctx_work = CtxWork(environment, self.timers, self.scenes.run, config.notify.targets).table()
 
-    async def _reload_automations(self, *, only_valid: bool = False) -> tuple[int, list[Fault]]:
+    async def _reload_automations(self) -> tuple[int, list[Fault]]:
         """Reload the automations. A successful reload ends the safe mode that follows crashes."""
-        count, faults = await self.automations.engine.reload(only_valid=only_valid)
-        if self.safe_because == CRASHED_OFTEN and not faults:
-            self._end_safe_mode("the automations were reloaded")
+        count, faults = await self.automations.engine.reload()
+        if not faults:
+            self._note_reload()
         return count, faults
+
+    async def _reload_valid_automations(self) -> int:
+        count = await self.automations.engine.reload_valid()
+        self._note_reload()
+        return count
+
+    def _note_reload(self) -> None:
+        if self.safe_because == CRASHED_OFTEN:
+            self._end_safe_mode("the automations were reloaded")
 
     def _end_safe_mode(self, because: str) -> None:
         self.safe_because = None
@@ -395,12 +406,12 @@ class Hub:
         if self.safe_because == STARTED_SAFE:
             refused["automations"] = refusing(config.automations.directory, STARTED_SAFE)
         works |= refused
-        sound: dict[str, LoadWork] = {
+        loads_valid: dict[str, Callable[[], Awaitable[int]]] = {
             "scenes": self.scenes.catalog.reload_valid,
-            "automations": partial(self._reload_automations, only_valid=True),
+            "automations": self._reload_valid_automations,
         }
         more = {"adapters": lambda: self.adapter_sections.last_changes}
-        reloadable = {target: work for target, work in sound.items() if target not in refused}
+        reloadable = {target: work for target, work in loads_valid.items() if target not in refused}
         return {
             target: Reloader(target, work, self.bus, self.clock, reloadable.get(target), more.get(target, dict))
             for target, work in works.items()

@@ -49,7 +49,7 @@ def scene_parser(default_max: int) -> Callable[[Table], Scene]:
     return parse
 
 
-def build_catalog(
+def build_scene_catalog(
     section: settings.ScenesSettings,
     root: Path,
     pool: WorkerPool,
@@ -73,6 +73,7 @@ class Scenes(ExecutableFiles[Scene]):
 
     async def __aenter__(self) -> Scenes:
         await self.catalog.load()
+        await self.executor.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:

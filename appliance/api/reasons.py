@@ -182,7 +182,7 @@ class Reasons:
         armed = automations.figures()["each"].get(id_, {})
         instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
         waits = [*view.definition.explain(hub.environment, instant)]
-        if pending := automations.engine.list_waits(id_):
+        if pending := automations.upcoming.list_waits(id_):
             waits = [each.replace(ONLY_A_CHANGE, "") for each in waits]
             words = ((self._word_for(each), timestamp(at)) for each, at in pending)
             waits += [f"'{word}' matches; it fires at {at} if that stays so" for word, at in words]
@@ -191,7 +191,7 @@ class Reasons:
         as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, asset.source)]
         if any(UNTRUSTED in each for each in waits):
             as_it_was += filter(None, [hub.recorder.trust.distrust_reason()])
-        missed = [*_describe_missed(automations.engine.find_missed(id_))] if view.is_enabled else []
+        missed = [*_describe_missed(automations.upcoming.find_missed(id_))] if view.is_enabled else []
         idle = _describe(view, armed, now or automations.list_runs(id_, ONE))
         summary = [*as_it_was, *now, *idle, *missed, *waits, *wrong]
         stated = {

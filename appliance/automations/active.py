@@ -31,6 +31,7 @@ def hash_text(text: str) -> str:
 class Wait(Struct, kw_only=True):
     """A running wait. When the timer ends, `match` fires."""
 
+    trigger: DeviceTrigger
     match: Match
     timer: TimerHandle
 

@@ -73,7 +73,16 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         self.states, self.timers = States(environment.storage), Timers(environment)
         self.scheduler = Scheduler(environment)
         self._decider = Decider(environment, self.states, executor)
-        self.engine = Engine(catalog, self._decider, self.states, self.scheduler, environment, is_armed=is_armed)
+        self.engine = Engine(
+            catalog,
+            self._decider,
+            self.states,
+            self.scheduler,
+            environment,
+            on_arm=self.timers.recheck,
+            is_armed=is_armed,
+        )
+        self.upcoming = self.engine.upcoming
         self._variables = environment.variables
         self._is_armed = is_armed
         self._stack = AsyncExitStack()
@@ -86,7 +95,6 @@ class Automations(ExecutableFiles[AutomationDefinition]):
             if not self._is_armed:
                 self.timers.pause()
             self.timers.begin(self.scheduler, self.engine.has_timer_listener)
-            self.engine.on_change = self.timers.recheck
             self._stack = stack.pop_all()
         return self
 
@@ -115,7 +123,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return [
             replace(
                 view,
-                next_run=self.engine.find_next(view.definition.id),
+                next_run=self.upcoming.find_next(view.definition.id),
                 last=next(iter(self.list_runs(view.definition.id, Period(limit=1))), None),
             )
             for view in self.list_views()
@@ -131,7 +139,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         await self.states.switch(id_, is_enabled=is_enabled)
         if is_changed:
             log.info("automation '%s' is switched %s", id_, "on" if is_enabled else "off")
-        self.engine.on_change()
+        self.timers.recheck()
         if not is_enabled:
             self.executor.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
@@ -148,10 +156,10 @@ class Automations(ExecutableFiles[AutomationDefinition]):
     def list_next(self, id_: str) -> list[datetime]:
         """Return the automation's next ten times at most, in order."""
         self.catalog.get(id_)
-        return self.engine.list_next(id_)
+        return self.upcoming.list_next(id_)
 
     def figures(self) -> dict[str, Any]:
-        return {**super().figures(), "each": self.engine.figures()}
+        return {**super().figures(), "each": self.upcoming.figures()}
 
     def _view(self, definition: AutomationDefinition) -> View:
         state = self.states.of(definition.id)
@@ -165,7 +173,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         )
 
 
-def catalog_of(
+def build_automation_catalog(
     settings: AutomationsSettings,
     root: Path,
     describe: Describe,

@@ -41,7 +41,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("state", "numeric_state", "device"), "device_state_change"),
     "event": "device_event",
 }
-"""Names of fields in other home automation systems, for hints."""
+"""Names of triggers in other home automation systems, for hints."""
 
 
 def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
-from datetime import datetime, timedelta
-from typing import Any
 
 from appliance.automations.active import ActiveTrigger
 from appliance.automations.change_times import Comparison
@@ -18,7 +16,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.old_formats import convert_waits
 from appliance.automations.policy import Policy
-from appliance.automations.schedule import Alarm, Scheduler, TimerHandle
+from appliance.automations.schedule import Scheduler
 from appliance.automations.states import States
 from appliance.automations.trigger_index import TriggerIndex
 from appliance.automations.trigger_schedules import TriggerSchedules
@@ -26,8 +24,8 @@ from appliance.automations.triggers.base import EventTrigger, TimedTrigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.automations.triggers.event import SUBJECTS
 from appliance.automations.triggers.time import Interval
+from appliance.automations.upcoming import Upcoming
 from appliance.automations.waits import Waits
-from appliance.clock import timestamp
 from appliance.errors import Fault
 from appliance.home import events
 from appliance.home.model import Device
@@ -43,8 +41,6 @@ _KINDS: tuple[type[events.Event], ...] = (
     *SUBJECTS,
 )
 
-MAX_NEXT = 10
-
 
 class Engine:
     """Activates the triggers of a catalog's automations. Without `is_armed`, triggers become active only after a
@@ -58,6 +54,7 @@ class Engine:
         scheduler: Scheduler,
         environment: Environment,
         *,
+        on_arm: Callable[[], None],
         is_armed: bool = True,
     ) -> None:
         self.catalog = catalog
@@ -67,16 +64,15 @@ class Engine:
         self._states = states
         self._schedules = TriggerSchedules(scheduler, states, environment, decider.fire)
         self._waits = Waits(scheduler, states, environment, decider.fire)
-        self._brake = environment.brake
         self._change_times = environment.change_times
         self._registry = environment.registry
         self._bus = environment.bus
-        self._clock = environment.clock
         self._listening = ExitStack()
         self._active: dict[str, list[ActiveTrigger]] = {}
+        self.upcoming = Upcoming(self._active, states, environment)
         self._index = TriggerIndex([], self._registry)
         self._is_disarmed = False
-        self.on_change: Callable[[], None] = lambda: None
+        self._on_arm = on_arm
 
     async def __aenter__(self) -> Engine:
         convert_waits(self._states, self.catalog.list_definitions())
@@ -99,13 +95,18 @@ class Engine:
         for active in self._list_active():
             self._stop(active)
 
-    async def reload(self, *, only_valid: bool = False) -> tuple[int, list[Fault]]:
-        """Load all files; a fault in any file then prevents the reload. With `only_valid`, load the valid files. An
-        unchanged trigger keeps its waits and its schedule."""
-        count, faults = await (self.catalog.reload_valid() if only_valid else self.catalog.reload())
+    async def reload(self) -> tuple[int, list[Fault]]:
+        """Load all files if all are valid. An unchanged trigger keeps its waits and its schedule."""
+        count, faults = await self.catalog.reload()
         if not faults:
             self.arm()
         return count, faults
+
+    async def reload_valid(self) -> int:
+        """Load the valid files; see `Catalog.reload_valid`."""
+        count = await self.catalog.reload_valid()
+        self.arm()
+        return count
 
     def hold_schedules(self) -> Callable[[], None]:
         """Delay due schedules and intervals until the returned function is called."""
@@ -118,68 +119,6 @@ class Engine:
     def has_hook_listener(self, hook: str) -> bool:
         """Return whether any automation has a trigger for the hook, including automations that are off."""
         return bool(self._index.of_subject("hook", hook))
-
-    def list_next(self, id_: str) -> list[datetime]:
-        """Return the next ten times at most of the automation's schedules and intervals, in order."""
-        times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))
-        return sorted(set(times))[:MAX_NEXT]
-
-    def find_missed(self, id_: str) -> datetime | None:
-        """Return the first occurrence that the automation's schedules have missed since the last occurrence that
-        fired."""
-        alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
-        return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
-
-    def list_waits(self, id_: str) -> list[tuple[str, datetime]]:
-        """Return the automation's running waits, as pairs of a device and the end of the wait."""
-        return [
-            (device_id, self._instant_of(wait.timer))
-            for active in self._active.get(id_, ())
-            for device_id, wait in sorted(active.waits.items())
-        ]
-
-    def figures(self) -> dict[str, Any]:
-        return {
-            id_: {
-                "armed": self._states.of(id_).is_enabled,
-                "waiting": any(active.waits for active in active_triggers),
-                "next_fire": _shown(self._next_fire(active_triggers)),
-                "last_run": _shown(self._states.of(id_).last_run),
-                "braked_secs": self._brake.paused_secs(id_),
-            }
-            for id_, active_triggers in sorted(self._active.items())
-        }
-
-    def find_next(self, id_: str) -> datetime | None:
-        """Return the automation's next time. Return None if the automation has no time or is off."""
-        return self._next_fire(self._active.get(id_, ())) if self._states.of(id_).is_enabled else None
-
-    def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
-        """Return the earliest time at which a schedule or a wait fires. Return None without schedules and waits."""
-        timers = [wait.timer for active in active_triggers for wait in active.waits.values()]
-        times = [self._instant_of(timer) for timer in timers]
-        times += [due for active in active_triggers if (due := self._due_of(active)) is not None]
-        return min(times, default=None)
-
-    def _due_of(self, active: ActiveTrigger) -> datetime | None:
-        if isinstance(active.due, TimerHandle):
-            return self._instant_of(active.due)
-        return None if active.due is None else active.due.due
-
-    def _instant_of(self, timer: TimerHandle) -> datetime:
-        return self._clock.now() + timedelta(seconds=timer.due - self._clock.monotonic())
-
-    def _next_of(self, active: ActiveTrigger) -> Iterator[datetime]:
-        due, trigger = self._due_of(active), active.trigger
-        for _ in range(MAX_NEXT):
-            if due is None or not isinstance(trigger, TimedTrigger):
-                return
-            yield due
-            due = (
-                due + timedelta(seconds=trigger.every_secs)
-                if isinstance(trigger, Interval)
-                else trigger.next_after(due)
-            )
 
     def list_constant(self) -> list[ActiveTrigger]:
         """Return the intervals of automations without conditions and policy. If Lua is not run, all runs of these
@@ -196,7 +135,8 @@ class Engine:
         schedule."""
         if self._is_disarmed:
             return
-        before, self._active = self._active, {}
+        before = dict(self._active)
+        self._active.clear()
         assets = self.catalog.list_assets()
         for asset in assets:
             id_ = asset.definition.id
@@ -209,7 +149,7 @@ class Engine:
         self._environment.variables.watch(self._index.names_of("variable"))
         if self.catalog.is_complete:
             self._states.forget_others(self._active.keys())
-        self.on_change()
+        self._on_arm()
 
     def _switch_all(self) -> None:
         self._states.begin_with({each.id: each.enabled for each in self.catalog.list_definitions()})
@@ -274,7 +214,3 @@ def _watched_comparisons(definitions: Iterable[AutomationDefinition]) -> Mapping
         if isinstance(condition, DeviceState) and condition.for_secs:
             found[condition.device_id][condition.comparison.key] = condition.comparison
     return {device_id: list(each.values()) for device_id, each in found.items()}
-
-
-def _shown(instant: datetime | None) -> str | None:
-    return None if instant is None else timestamp(instant)

@@ -94,8 +94,8 @@ class Waits:
         self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, match: Match, elapsed: float
     ) -> None:
         left = max(0.0, (trigger.wait_secs or 0.0) - elapsed)
-        timer = self._scheduler.after(active.label, left, partial(self._on_wait_over, active, trigger, device_id))
-        active.waits[device_id] = Wait(match=match, timer=timer)
+        timer = self._scheduler.after(active.label, left, partial(self._on_wait_over, active, device_id))
+        active.waits[device_id] = Wait(trigger=trigger, match=match, timer=timer)
         self._by_device[device_id][active] = None
         self._store(active, device_id, match, elapsed)
 
@@ -108,20 +108,19 @@ class Waits:
         """Correct the stored times of running waits after the clock was set."""
         for device_id, waiting in self._by_device.items():
             for active in waiting:
-                wait, trigger = active.waits[device_id], active.trigger
-                secs = trigger.wait_secs if isinstance(trigger, DeviceTrigger) else None
+                wait = active.waits[device_id]
                 left = wait.timer.due - self._clock.monotonic()
-                self._store(active, device_id, wait.match, (secs or 0.0) - left)
+                self._store(active, device_id, wait.match, (wait.trigger.wait_secs or 0.0) - left)
 
-    def _on_wait_over(self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, _: float) -> None:
+    def _on_wait_over(self, active: ActiveTrigger, device_id: str, _: float) -> None:
         wait = active.waits.get(device_id)
         if wait is None:
             return
         removing = self._states.end_wait(active.id, f"{active.key} {device_id}")
         self._drop(active, device_id)
         device = next(iter(self._registry.find_devices([device_id])), None)
-        is_meant = device is None or trigger.devices.include(device, self._registry)
-        match = trigger.resolve(wait.match, device) if is_meant else None
+        is_meant = device is None or wait.trigger.devices.include(device, self._registry)
+        match = wait.trigger.resolve(wait.match, device) if is_meant else None
         if removing is not None:
             self._tasks.start(self._fire_removed(removing, active, device_id, wait, match), "end of a wait")
         elif match is not None:
@@ -135,8 +134,7 @@ class Waits:
             await removing
         finally:
             if self._is_disarmed:
-                secs = active.trigger.wait_secs if isinstance(active.trigger, DeviceTrigger) else None
-                self._store(active, device_id, wait.match, secs or 0.0)
+                self._store(active, device_id, wait.match, wait.trigger.wait_secs or 0.0)
         if match is not None and not active.is_stopped:
             self._fire(active, match)
 

@@ -18,7 +18,7 @@ from msgspec.structs import asdict, replace
 from appliance import config
 from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.automations.automations import catalog_of
+from appliance.automations.automations import build_automation_catalog
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.name_watcher import read_past, read_removed
 from appliance.automations.names import HomeNames
@@ -35,12 +35,12 @@ from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
 from appliance.lua.catalog import Asset
 from appliance.lua.folder import find_stray, folder_of, modules_of
-from appliance.lua.kind_catalog import catalog_of_kinds
+from appliance.lua.kind_catalog import build_kind_catalog
 from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
 from appliance.lua.undefined import find_undefined
 from appliance.lua.worker_pool import WorkerPool, build_pool
-from appliance.scenes import build_catalog
+from appliance.scenes import build_scene_catalog
 from appliance.store.record_keys import TIMER_PREFIX, TOGGLE_PREFIX
 from appliance.store.records import read_devices, read_layout
 from appliance.store.storage import DocumentSnapshot
@@ -151,33 +151,31 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
         folder_of(settings.scripts, settings.root, is_deep=True),
     )
     async with open_pool(settings, clock, data_dir, file) as pool:
-        scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
-        automations = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
+        scenes = build_scene_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
+        automations = build_automation_catalog(
+            settings.automations, settings.root, pool.describe, settings.locale, clock
+        )
         _, in_scripts = await Scripts(pool.compile, folders[-1]).check()
         sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
-        kinds = catalog_of_kinds(file, sections, pool.describe, Bus())
+        kinds = build_kind_catalog(file, sections, pool.describe, Bus())
         _, of_recipes = await asyncio.to_thread(check_recipes, own_recipes(file))
         unread = () if folders[-1] is None else folders[-1].read().unread
-        checked = [
-            await scenes.check(),
-            await automations.check(),
-            (in_scripts, [*unread]),
-            await kinds.check(),
-            (of_recipes, []),
-        ]
-        faults, warnings = ([each for pair in checked for each in pair[n]] for n in (0, 1))
+        of_scenes, of_automations, of_kinds = await scenes.check(), await automations.check(), await kinds.check()
+        faults = [*of_scenes.faults, *of_automations.faults, *in_scripts, *of_kinds.faults, *of_recipes]
+        warnings = [*of_scenes.warnings, *of_automations.warnings, *unread, *of_kinds.warnings]
         stored = await asyncio.to_thread(_read_stored, data_dir)
         if not faults:
             sources = [source for folder in folders if folder is not None for source in folder.read().sources]
             warnings += await find_undefined(sources, pool.describe)
-            warnings += await find_undefined(kinds.checked, partial(pool.describe, is_kind=True), is_kind=True)
-            ids = [each.definition.id for each in scenes.checked]
+            own_kinds = [each.source for each in of_kinds.valid]
+            warnings += await find_undefined(own_kinds, partial(pool.describe, is_kind=True), is_kind=True)
+            ids = [each.definition.id for each in of_scenes.valid]
             warnings += find_stray(file.parent)
             operations = {**list_operations(settings.adapters), **kinds.list_operations()}
             modules = {} if folders[-1] is None else modules_of(folders[-1], folders[-1].read().sources)
-            warnings += find_wrong_names(settings, stored, automations.checked, ids, sources, operations, modules)
+            warnings += find_wrong_names(settings, stored, of_automations.valid, ids, sources, operations, modules)
         switched = _switched(stored)
-        off = [each.definition.id for each in automations.checked if not each.definition.enabled]
+        off = [each.definition.id for each in of_automations.valid if not each.definition.enabled]
         return faults, warnings, sorted(id_ for id_ in off if id_ not in switched)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -72,6 +72,14 @@ class LoadedFolder(Struct, Generic[D], frozen=True, kw_only=True):
         return sorted([*self.unread, *(warning for asset in self.assets for warning in asset.warnings)])
 
 
+class CheckResult(Struct, Generic[D], frozen=True, kw_only=True):
+    """The faults, warnings, and valid files of a folder."""
+
+    faults: Sequence[Fault]
+    warnings: Sequence[Fault]
+    valid: Sequence[Asset[D]] = ()
+
+
 async def load_folder(
     contents: Contents, load: Callable[[Source], Awaitable[Asset[D]]], tries: int = 1
 ) -> LoadedFolder[D]:
@@ -119,7 +127,6 @@ class Catalog(Generic[T]):
     ) -> None:
         self.rejected: tuple[Fault, ...] = ()
         self.is_complete = self.is_refused = False
-        self.checked: tuple[Asset[T], ...] = ()
         self.what = what
         self._folder = folder
         self._describe = describe
@@ -166,9 +173,9 @@ class Catalog(Generic[T]):
         self._accept(reading)
         return len(reading.assets), []
 
-    async def reload_valid(self) -> tuple[int, list[Fault]]:
+    async def reload_valid(self) -> int:
         """Load every valid file. For a file with a fault, keep the loaded definition. Return the number of loaded
-        files, and every fault. The API calls this after it saves a file, so that a fault in another file does not
+        files, and log every fault. The API calls this after it saves a file, so that a fault in another file does not
         block the save."""
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
@@ -184,7 +191,7 @@ class Catalog(Generic[T]):
         self.is_refused = False
         for fault in faults:
             log.warning("unchanged: %s", fault)
-        return len(self._assets), []
+        return len(self._assets)
 
     async def judge(self, source: Source) -> Asset[T]:
         """Return the definition in this text without saving the text. Raise `ConfigFailed` with the text's faults."""
@@ -225,12 +232,11 @@ class Catalog(Generic[T]):
         """Return whether a loaded file has been changed or deleted on the disk."""
         return source not in (await read_folder(self._folder)).sources
 
-    async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Return every fault and every warning of the files on the disk. `checked` then has the valid files. The
-        loaded definitions do not change."""
+    async def check(self) -> CheckResult[T]:
+        """Check the files on the disk. The loaded definitions do not change."""
         reading = await self._read()
-        self.checked = reading.assets
-        return sorted([*reading.faults, *reading.duplicates]), reading.list_warnings()
+        faults = sorted([*reading.faults, *reading.duplicates])
+        return CheckResult(faults=faults, warnings=reading.list_warnings(), valid=reading.assets)
 
     def _accept(self, reading: LoadedFolder[T]) -> None:
         self._assets = {asset.definition.id: asset for asset in reading.assets}

@@ -226,6 +226,7 @@ class Executor:
         return [execution for waiting in self._waiting.values() for execution in waiting]
 
     def _begin(self, execution: Execution) -> None:
+        """Occupy a slot of the mode, then start. Simulations override `_start`, to wait in the slot."""
         self._running[execution] = None
         self._start(execution)
 

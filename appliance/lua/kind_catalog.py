@@ -29,7 +29,7 @@ from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, Sect
 from appliance.errors import ConfigFailed, Fault
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.lua.catalog import Asset, load_file, load_folder
+from appliance.lua.catalog import Asset, CheckResult, load_file, load_folder
 from appliance.lua.folder import Contents, Folder, read_folder
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
@@ -107,7 +107,6 @@ class KindCatalog:
         self.rejected: tuple[Fault, ...] = ()
         self.pool = pool
         self._open_pool = open_pool
-        self.checked: tuple[Source, ...] = ()
 
     async def load(self) -> None:
         """Load every valid kind at the start. Raise `ConfigFailed` for sections that their kinds reject."""
@@ -138,16 +137,15 @@ class KindCatalog:
         if self._sections and self.pool is None and self._open_pool is not None:
             self.pool = await self._open_pool()
 
-    async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Return every fault of files and sections, and every warning. `checked` then has the home's valid files.
+    async def check(self) -> CheckResult[KindDefinition]:
+        """Check all files and sections. The result has the home's valid files, without bundled files.
         Call this only for a catalog that no adapter uses, because the check replaces the operations."""
         reading = await self.read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
-        sources = [each.source for each in reading.kinds.values()]
-        self.checked = tuple(each for each in sources if not each.name.startswith(f"{_BUNDLED}/"))
+        own = [each for each in reading.kinds.values() if not each.source.name.startswith(f"{_BUNDLED}/")]
         replaces = "replaces the bundled kind of that name"
         warnings = [Fault(f"{self._folder.name}/{name}.lua", 0, replaces) for name in reading.replaced]
-        return reading.list_faults(), sorted([*reading.warnings, *warnings])
+        return CheckResult(faults=reading.list_faults(), warnings=sorted([*reading.warnings, *warnings]), valid=own)
 
     async def judge(self, source: Source) -> tuple[LuaKind, list[Fault]]:
         """Return the kind in this text, and a warning for each fault in the kind's sections. Do not load the kind.
@@ -292,7 +290,7 @@ def folder_of_kinds(file: Path) -> Folder:
     return Folder(path=file.absolute().parent / "adapters", name=f"{file.absolute().parent.name}/adapters")
 
 
-def catalog_of_kinds(
+def build_kind_catalog(
     file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus, pool: WorkerPool | None = None
 ) -> KindCatalog:
     """Return an unloaded catalog of the folder next to this configuration file."""
@@ -306,7 +304,7 @@ def read_bundled_kinds() -> Contents:
     return Folder(path=BUNDLED_KINDS, name=_BUNDLED).read()
 
 
-async def enter_kinds(
+async def open_kind_catalog(
     stack: AsyncExitStack,
     file: Path,
     adapters: Mapping[str, Any],

@@ -27,8 +27,8 @@ reload."""
 
 class Reloader:
     """Reloads one target: `scenes`, `automations`, `scripts`, or `adapters`. A reload finishes even if its caller is
-    cancelled. `load_valid` loads the valid files even if other files have faults. Its default is `work`. `more`
-    returns further fields of the result."""
+    cancelled. `load_valid` loads the valid files even if other files have faults, and returns their number. Its
+    default is `work`. `more` returns further fields of the result."""
 
     def __init__(
         self,
@@ -36,14 +36,14 @@ class Reloader:
         work: LoadWork,
         bus: Bus,
         clock: Clock,
-        load_valid: LoadWork | None = None,
+        load_valid: Callable[[], Awaitable[int]] | None = None,
         more: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self.target = target
         self.last: Reloaded | None = None
         self._more = more
         self._work = work
-        self._load_valid = load_valid or work
+        self._load_valid = work if load_valid is None else _without_faults(load_valid)
         self._bus = bus
         self._clock = clock
         self._lock = asyncio.Lock()
@@ -88,6 +88,13 @@ class Reloader:
                 log.warning("%s %s: %s", self.target, "reloaded, except" if count else "not reloaded", fault)
             self._bus.publish(self.last)
             return self.last
+
+
+def _without_faults(load: Callable[[], Awaitable[int]]) -> LoadWork:
+    async def work() -> tuple[int, list[Fault]]:
+        return await load(), []
+
+    return work
 
 
 def refusing(directory: str, reason: str) -> LoadWork:

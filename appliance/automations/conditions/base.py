@@ -29,7 +29,7 @@ def refused(reason: str, branch: str = "") -> ConditionResult:
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """A comparison: A comparison, and the sentences that describe it.
+    """A comparison, and the sentences that describe it.
 
     `name` is the compared attribute or time, `value` is its value, and `needs` is the required value. `sentence`
     replaces name and value, for example if the device is missing. Without `needs`, the sentence is complete.

@@ -47,7 +47,7 @@ CONDITION_KINDS: Mapping[str, type[Condition]] = {
 
 
 _OTHER_NAMES = {"time": "time_window", "state": "device_state", "sun": "sun_position"}
-"""Names of combinations in other home automation systems, for hints."""
+"""Names of conditions in other home automation systems, for hints."""
 
 
 def parse_conditions(table: Table, locale: Locale, depth: int = 1) -> tuple[Condition, ...]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.active import ActiveTrigger
-from appliance.automations.automations import Automations, catalog_of
+from appliance.automations.automations import Automations, build_automation_catalog
 from appliance.automations.ctx import CtxWork
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
@@ -42,8 +42,8 @@ from appliance.home.registry import Registry
 from appliance.lua.catalog import Asset
 from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import Execution, Executor
-from appliance.lua.kind_catalog import DescribeKind, catalog_of_kinds
-from appliance.scenes import Scene, Scenes, build_catalog
+from appliance.lua.kind_catalog import DescribeKind, build_kind_catalog
+from appliance.scenes import Scene, Scenes, build_scene_catalog
 from appliance.simulated_clock import SimulatedClock
 from appliance.store.clock_trust import ClockTrust
 from appliance.store.records import read_devices, read_layout
@@ -132,8 +132,8 @@ async def open_simulation(
         new_context = partial(_new_context, context, work, printer, turn)
         executor = partial(SimulatedExecutor, turn) if runs_lua else DryExecutor
         new_executor = partial(executor, pool, new_context, clock)
-        catalog = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
-        in_scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
+        catalog = build_automation_catalog(settings.automations, settings.root, pool.describe, settings.locale, clock)
+        in_scenes = build_scene_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         async with (
             Scenes(in_scenes, new_executor(ExecutionHistory())) as scenes,
             Automations(catalog, environment, new_executor(printer)) as automations,
@@ -161,7 +161,7 @@ async def _list_operations(
     """Return the operations of all sections, including disabled sections. The value is None for unknown
     operations."""
     sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
-    kinds = catalog_of_kinds(file, sections, describe, Bus())
+    kinds = build_kind_catalog(file, sections, describe, Bus())
     if sections:
         await kinds.check()
     unknown = dict.fromkeys(settings.adapter_names)

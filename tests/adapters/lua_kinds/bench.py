@@ -17,7 +17,7 @@ from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.lua.kind_catalog import KindCatalog, catalog_of_kinds
+from appliance.lua.kind_catalog import KindCatalog, build_kind_catalog
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.contract import FastClock
 from tests.adapters.lua_kinds.vendor import Answer, Vendor
@@ -83,7 +83,7 @@ async def start(
     if text is not None:
         (folder / "adapters" / f"{kind}.lua").write_text(text)
     stated = section(kind, raw)
-    catalog = catalog_of_kinds(folder / "default.toml", [stated], pool.describe, Bus(), pool)
+    catalog = build_kind_catalog(folder / "default.toml", [stated], pool.describe, Bus(), pool)
     await catalog.load()
     return KindAtWork(catalog, pool, stated, vendor)
 
@@ -95,6 +95,6 @@ async def open_kinds(stated: LuaSection, text: str | None = None) -> AsyncIterat
         with tempfile.TemporaryDirectory(prefix="lares-kind-") as folder:
             write(Path(folder), {} if text is None else {f"adapters/{stated.kind}.lua": text})
             file = Path(folder) / "config" / "default.toml"
-            catalog = catalog_of_kinds(file, [stated], pool.describe, Bus(), pool)
+            catalog = build_kind_catalog(file, [stated], pool.describe, Bus(), pool)
             await catalog.load()
             yield catalog

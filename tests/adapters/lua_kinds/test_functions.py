@@ -20,7 +20,7 @@ from appliance.adapters.lua_kinds.libraries import MAX_JSON_MARKS, compact_json,
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unanswered, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.lua.kind_catalog import catalog_of_kinds
+from appliance.lua.kind_catalog import build_kind_catalog
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.undefined import find_undefined
 from appliance.lua.worker_pool import WorkerPool
@@ -776,7 +776,7 @@ async def test_a_replaced_kind_is_one_log_line(
 ) -> None:
     folder = tmp_path / "config" / "adapters"
     folder.mkdir(parents=True)
-    catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [], pool.describe, Bus())
+    catalog = build_kind_catalog(tmp_path / "config" / "default.toml", [], pool.describe, Bus())
     await catalog.load()
     for name in ("shelly", "mine", "shelly"):
         (folder / f"{name}.lua").write_text(kind())
@@ -790,7 +790,8 @@ async def test_a_replaced_kind_is_one_log_line(
 async def test_check_lists_names_without_a_value(pool: WorkerPool, tmp_path: Path) -> None:
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     (tmp_path / "config" / "adapters" / "mine.lua").write_text(kind("local x = jsn.decode('7')\nreturn {}"))
-    catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [], pool.describe, Bus())
-    assert await catalog.check() == ([], [])
-    [fault] = await find_undefined(catalog.checked, partial(pool.describe, is_kind=True))
+    catalog = build_kind_catalog(tmp_path / "config" / "default.toml", [], pool.describe, Bus())
+    found = await catalog.check()
+    assert (found.faults, found.warnings) == ([], [])
+    [fault] = await find_undefined([each.source for each in found.valid], partial(pool.describe, is_kind=True))
     assert str(fault) == "config/adapters/mine.lua:2: jsn has no value in any file, so it is nil; did you mean json"

@@ -25,7 +25,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.registry import Registry
-from appliance.lua.kind_catalog import catalog_of_kinds
+from appliance.lua.kind_catalog import build_kind_catalog
 from appliance.lua.worker_pool import WorkerPool
 from tests.adapters.lua_kinds.bench import section
 from tests.fakes.context import context_of
@@ -136,7 +136,7 @@ async def listening(pool: WorkerPool, tmp_path: Path, text: str = KIND, **raw: A
     async with Chatty() as vendor, DeviceSession() as session:
         it = Listening(vendor)
         stated = section("mine", {"base_url": vendor.url, "username": "hub", **raw})
-        catalog = catalog_of_kinds(tmp_path / "config" / "default.toml", [stated], pool.describe, Bus(), pool)
+        catalog = build_kind_catalog(tmp_path / "config" / "default.toml", [stated], pool.describe, Bus(), pool)
         await catalog.load()
         context = context_of("it", session, Clock(), registry=it.registry, bus=it.bus, kinds=catalog)
         it.runner = AdapterRunner(lambda given: LUA_KIND.build(stated, given), context)

@@ -1,0 +1,95 @@
+"""Upcoming: the next and missed times of automations, for the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from appliance.automations.active import ActiveTrigger
+from appliance.automations.environment import Environment
+from appliance.automations.schedule import Alarm, TimerHandle
+from appliance.automations.states import States
+from appliance.automations.triggers.base import TimedTrigger
+from appliance.automations.triggers.time import Interval
+from appliance.clock import timestamp
+
+MAX_NEXT = 10
+
+
+class Upcoming:
+    """The times of the active triggers. `active` has the triggers by the automation's id."""
+
+    def __init__(
+        self, active: Mapping[str, Sequence[ActiveTrigger]], states: States, environment: Environment
+    ) -> None:
+        self._active = active
+        self._states = states
+        self._brake = environment.brake
+        self._clock = environment.clock
+
+    def list_next(self, id_: str) -> list[datetime]:
+        """Return the next ten times at most of the automation's schedules and intervals, in order."""
+        times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))
+        return sorted(set(times))[:MAX_NEXT]
+
+    def find_missed(self, id_: str) -> datetime | None:
+        """Return the first occurrence that the automation's schedules have missed since the last occurrence that
+        fired."""
+        alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
+        return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
+
+    def list_waits(self, id_: str) -> list[tuple[str, datetime]]:
+        """Return the automation's running waits, as pairs of a device and the end of the wait."""
+        return [
+            (device_id, self._instant_of(wait.timer))
+            for active in self._active.get(id_, ())
+            for device_id, wait in sorted(active.waits.items())
+        ]
+
+    def figures(self) -> dict[str, Any]:
+        return {
+            id_: {
+                "armed": self._states.of(id_).is_enabled,
+                "waiting": any(active.waits for active in active_triggers),
+                "next_fire": _shown(self._next_fire(active_triggers)),
+                "last_run": _shown(self._states.of(id_).last_run),
+                "braked_secs": self._brake.paused_secs(id_),
+            }
+            for id_, active_triggers in sorted(self._active.items())
+        }
+
+    def find_next(self, id_: str) -> datetime | None:
+        """Return the automation's next time. Return None if the automation has no time or is off."""
+        return self._next_fire(self._active.get(id_, ())) if self._states.of(id_).is_enabled else None
+
+    def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
+        """Return the next end of a schedule or wait. Return None without schedules and waits."""
+        timers = [wait.timer for active in active_triggers for wait in active.waits.values()]
+        times = [self._instant_of(timer) for timer in timers]
+        times += [due for active in active_triggers if (due := self._due_of(active)) is not None]
+        return min(times, default=None)
+
+    def _due_of(self, active: ActiveTrigger) -> datetime | None:
+        if isinstance(active.due, TimerHandle):
+            return self._instant_of(active.due)
+        return None if active.due is None else active.due.due
+
+    def _instant_of(self, timer: TimerHandle) -> datetime:
+        return self._clock.now() + timedelta(seconds=timer.due - self._clock.monotonic())
+
+    def _next_of(self, active: ActiveTrigger) -> Iterator[datetime]:
+        due, trigger = self._due_of(active), active.trigger
+        for _ in range(MAX_NEXT):
+            if due is None or not isinstance(trigger, TimedTrigger):
+                return
+            yield due
+            due = (
+                due + timedelta(seconds=trigger.every_secs)
+                if isinstance(trigger, Interval)
+                else trigger.next_after(due)
+            )
+
+
+def _shown(instant: datetime | None) -> str | None:
+    return None if instant is None else timestamp(instant)

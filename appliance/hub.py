@@ -371,9 +371,9 @@ class Hub:
     ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
         """Return the names of the home, including past names of devices, and the enabled automations."""
         folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
-        scripts = (await read_folder(folder)).sources
+        scripts = await read_folder(folder)
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
-        others = [*(scene.source for scene in scenes), *scripts]
+        others = [*(scene.source for scene in scenes), *scripts.sources]
         armed = [each for each in assets if self.automations.view(each.definition.id).is_enabled]
         known = replace(
             self._list_names(),
@@ -384,6 +384,7 @@ class Hub:
             sources=[*others, *(asset.source for asset in assets)],
             called=[*others, *(asset.source for asset in armed)],
             modules=modules_of(folder, scripts),
+            are_scripts_enabled=self._config.scripts.enabled,
             notify_targets=self._config.notify.targets,
         )
         devices, layout = self.registry.list_devices(), self.registry.layout

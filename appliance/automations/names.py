@@ -92,6 +92,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     sources: Collection[Source] = ()
     called: Collection[Source] = ()
     modules: Mapping[str, Source] | None = None
+    are_scripts_enabled: bool = True
     notify_targets: Collection[str] = ()
 
     def with_devices(
@@ -211,6 +212,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             return self._missing_device(name)
         if kind == "operation" and (message := self._missing_section(name)) is not None:
             return message
+        if kind == "module" and not self.are_scripts_enabled:
+            return f"names {name!r}, but scripts are disabled; set scripts.enabled = true"
         there = self._there(kind, name)
         if there is None or name in there:
             return None

@@ -34,7 +34,7 @@ from appliance.files.recipes import check_recipes, own_recipes
 from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
 from appliance.lua.catalog import Asset
-from appliance.lua.folder import find_stray, folder_of, modules_of
+from appliance.lua.folder import find_stray, folder_of, modules_of, read_folder
 from appliance.lua.kind_catalog import build_kind_catalog
 from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
@@ -159,10 +159,10 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
         sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
         kinds = build_kind_catalog(file, sections, pool.describe, Bus())
         _, of_recipes = await asyncio.to_thread(check_recipes, own_recipes(file))
-        unread = () if folders[-1] is None else folders[-1].read().unread
+        of_folder = await read_folder(folders[-1])
         of_scenes, of_automations, of_kinds = await scenes.check(), await automations.check(), await kinds.check()
         faults = [*of_scenes.faults, *of_automations.faults, *in_scripts, *of_kinds.faults, *of_recipes]
-        warnings = [*of_scenes.warnings, *of_automations.warnings, *unread, *of_kinds.warnings]
+        warnings = [*of_scenes.warnings, *of_automations.warnings, *of_folder.unread, *of_kinds.warnings]
         stored = await asyncio.to_thread(_read_stored, data_dir)
         if not faults:
             sources = [source for folder in folders if folder is not None for source in folder.read().sources]
@@ -172,7 +172,7 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
             ids = [each.definition.id for each in of_scenes.valid]
             warnings += find_stray(file.parent)
             operations = {**list_operations(settings.adapters), **kinds.list_operations()}
-            modules = {} if folders[-1] is None else modules_of(folders[-1], folders[-1].read().sources)
+            modules = modules_of(folders[-1], of_folder)
             warnings += find_wrong_names(settings, stored, of_automations.valid, ids, sources, operations, modules)
         switched = _switched(stored)
         off = [each.definition.id for each in of_automations.valid if not each.definition.enabled]
@@ -209,6 +209,7 @@ def find_wrong_names(
         operations=operations,
         called=[each for each in sources if each not in idle],
         modules=modules,
+        are_scripts_enabled=settings.scripts.enabled,
         notify_targets=settings.notify.targets,
     )
     if stored is None:  # without stored values, rooms and variables are unknown, but scenes are files

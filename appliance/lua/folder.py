@@ -7,7 +7,6 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -175,9 +174,10 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
     return b"1", script.chunk, script.name.encode()
 
 
-def modules_of(scripts: Folder | None, sources: Iterable[Source]) -> dict[str, Source]:
-    """Return the files of the scripts folder by module name."""
+def modules_of(scripts: Folder | None, contents: Contents) -> dict[str, Source]:
+    """Return the files of the scripts folder by module name. An unreadable file has an empty text."""
     prefix = "" if scripts is None else f"{scripts.name}/"
+    sources = [*(Source(name=each.file, text=b"") for each in contents.faults), *contents.sources]
     return {each.name.removeprefix(prefix).removesuffix(".lua").replace("/", "."): each for each in sources}
 
 

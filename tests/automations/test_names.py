@@ -22,6 +22,7 @@ from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.layout import Layout
 from appliance.home.model import Metadata
 from appliance.lua.catalog import Asset
+from appliance.lua.folder import Folder, modules_of
 from appliance.lua.source import Source
 from appliance.tables.checks import Function
 from tests.automations.homes import change, device, home, parse
@@ -159,6 +160,20 @@ local d = require(name) pcall(require, "x") local e = other.require("y") local f
         (2, "require names 'deep.nope', and there is no such module; add deep/nope.lua to the folder of [scripts]"),
     ]
     assert [*names().inspect(user)] == [], "unknown modules"
+    disabled = replace(names(), modules={}, are_scripts_enabled=False)
+    assert [each.message for each in disabled.inspect(user)] == [
+        f"require names '{name}', but scripts are disabled; set scripts.enabled = true"
+        for name in ("climat", "climate", "deep.nope")
+    ]
+
+
+def test_an_unreadable_module_is_not_missing(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "climate.lua").write_bytes(b"\xff")
+    folder = Folder(path=tmp_path, name="config/scripts", is_deep=True)
+    user = Source(name="config/automations/a.lua", text=b'local climate = require("deep.climate")')
+    known = replace(names(), modules=modules_of(folder, folder.read()))
+    assert [*known.inspect(user)] == []
 
 
 async def test_names_are_checked_a_minute_after_the_start_and_after_each_reload(tmp_path: Path) -> None:

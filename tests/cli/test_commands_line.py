@@ -282,7 +282,12 @@ class TestCheck:
         for folder in ("scenes", "scripts"):
             (tmp_path / "config" / folder).mkdir()
             (tmp_path / "config" / folder / "x.lua").write_text("return {")
-        assert ended(tmp_path, "check").code == 0
+        (tmp_path / "config" / "automations").mkdir(exist_ok=True)
+        trigger = '{type = "interval", every_secs = 9}'
+        text = f'return {{id = "x", name = "X", trigger = {trigger}, execute = function() require("x") end}}'
+        (tmp_path / "config" / "automations" / "x.lua").write_text(text)
+        done = ended(tmp_path, "check")
+        assert (done.code, "scripts are disabled" in done.out) == (0, True), done.out
 
     def test_a_warning_is_shown_and_is_not_an_error(self, tmp_path: Path) -> None:
         done = ended(box(tmp_path), "check", LARES_MASTER_KEY="short")

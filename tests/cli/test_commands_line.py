@@ -621,7 +621,7 @@ class TestDemo:
             url, key = running.says(r"REST +(http://127\.0\.0\.1:\d+)\n")[1], running.says(r"key +(\S+)\n")[1]
             assert status_of(url, key, path="/scenes/mine/history") == 200
             running.stop()
-            assert running.says(r"its data is in the data directory\.")
+            assert running.says(r"its data is in there\.")
         assert (tmp_path / "there" / "lock").exists() and scene.exists()
 
     @pytest.mark.slow

@@ -279,7 +279,7 @@ def test_an_unset_clock_needs_care(tmp_path: Path, command: Command, monkeypatch
     assert sentence.startswith(
         "the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and the later time 20"
     )
-    assert sentence.endswith("before; set it, or run `lares clock trust` if the clock is right")
+    assert sentence.endswith("is stored; set the clock, or run `lares clock trust` if the clock is right")
     with monkeypatch.context() as full:
         full.setattr(Disk, "write", refuse)
         result, text = command(tmp_path, "clock", "trust")

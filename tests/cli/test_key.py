@@ -80,7 +80,7 @@ class TestWithoutAHub:
         create = ("key", "create", "--label", "bell", "--role", "hook", "--hook", "bell")
         made = ended(home, *create)
         assert made.code == 0 and SECRET.fullmatch(made.out)
-        assert "was made, role hook bell, label bell; its secret" in made.err and "warning" not in made.err
+        assert "was created, role hook bell, label bell; its secret" in made.err and "warning" not in made.err
         assert "  hook bell  20" in ended(home, "key", "list").out
         with lares(home, "run") as running:
             assert status_of(running.url(), made.out.strip(), path="/hooks/bell") == 404
@@ -211,7 +211,7 @@ class TestWithAHub:
         assert status_of(hub.url(), token) == 401
         gone = ended(home, "key", "revoke", id_)
         assert (gone.code, gone.err) == (67, f"lares: key '{id_}' not found\n")
-        assert f"keys: {id_} was created, role read, label kitchen tablet\n" in hub.err
+        assert f"keys: {id_} was made, role read, label kitchen tablet\n" in hub.err
         assert f"keys: {id_} was revoked\n" in hub.err
         assert token[-43:] not in hub.stop().err
 

@@ -143,8 +143,8 @@ AT_CHECK = (
     Mistake(
         'local lamps = require("lamps.lua")\nreturn {}\n',
         1,
-        "module 'lamps.lua' not found: there is no config/scripts/lamps/lua.lua (write require(\"lamps\"), dots "
-        "for folders and no .lua)",
+        "module 'lamps.lua' not found: there is no config/scripts/lamps/lua.lua (write require(\"lamps\"): use "
+        "dots for folders, and omit .lua)",
     ),
     Mistake(
         'local lamps = require("lib.lamp")\nreturn {}\n',
@@ -272,8 +272,8 @@ AT_RUN = (
     _body(
         2,
         'ctx:sleep("5")',
-        "bad argument #1 to ctx:sleep (number expected, got string) (a number in quotes is text: take the quotes "
-        "away, or use tonumber(…))",
+        "bad argument #1 to ctx:sleep (number expected, got string) (a number in quotes is text: remove the quotes"
+        ", or use tonumber(…))",
     ),
     _body(
         3,

@@ -165,7 +165,7 @@ def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> 
             ["--from", "tomorrow"],
             "--from must be a time, such as 2026-12-24T18:00 (local time) or 2026-12-24T17:00:00Z",
         ),
-        (["--from", "2026-02-30"], "--from must be a time like"),
+        (["--from", "2026-02-30"], "--from must be a time, such as"),
         (["--from", "9999-12-31T23:59"], "in the years 1971 to 2099, not '9999-12-31T23:59'"),
         (["--hours", "0"], "--hours: must be a number of hours above 0, at most 8784 (a year), not '0'"),
         (["--hours", "9000"], "--hours: must be a number of hours"),

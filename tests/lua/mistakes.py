@@ -289,8 +289,8 @@ AT_RUN = (
     _body(
         3,
         'local lamp = ctx:get_device("elgato_lights:light:0")\nlocal seen = lamp.attributes.illuminance + 1',
-        "attempt to perform arithmetic on a nil value (field 'illuminance') (a device has illuminance among its "
-        "attributes only if it shows it: test it with `if` first)",
+        "attempt to perform arithmetic on a nil value (field 'illuminance') "
+        "(this device may have no illuminance: test it with `if` first)",
     ),
     _body(
         3,

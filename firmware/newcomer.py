@@ -28,7 +28,7 @@ AGAIN = ("--last-failed", "--last-failed-no-failures", "none", "-n", "0")
 
 def commands() -> list[list[str]]:
     """Return the words of README's two commands."""
-    [block] = re.findall(r"Two commands:\n\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    [block] = re.findall(r"two commands:\n\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     return [line.partition("#")[0].split() for line in block.splitlines()]
 
 

@@ -277,8 +277,7 @@
 ---@field query? table The query of the hook's request, as texts.
 ---@field name? string The variable or the timer.
 ---@field payload? any The payload of the timer.
----@field late_secs? number Maximum delay in seconds, if a timer ended or an alarm began while the hub was off; 0 for
-an alarm's first value.
+---@field late_secs? number Maximum delay in seconds, if a timer ended or an alarm began while the hub was off; 0 for an alarm's first value.
 ---@field on? string The day of a date trigger.
 ---@field time? string The time of a date trigger.
 ---@field trigger_id? string The id of the trigger, if it has one.

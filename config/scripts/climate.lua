@@ -53,7 +53,7 @@ function climate.mode(ctx, id, mode)
 end
 
 -- Pause a device: switch it off, or set its lowest temperature if it cannot be switched off. The previous state is
-kept over restarts. A paused
+-- kept over restarts. A paused
 -- device stays paused. Returns true if the device is paused now.
 ---@param ctx Context
 ---@param id string

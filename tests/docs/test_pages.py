@@ -94,6 +94,12 @@ async def _run_javascript(home: Home, text: str) -> None:
 PROGRAMS: dict[str, Callable[[Home, str], Awaitable[None]]] = {"python": _run_python, "js": _run_javascript}
 
 
+def test_each_row_of_a_table_is_one_line() -> None:
+    for page in [*DOCS.glob("*.md"), *ROOT.glob("*.md")]:
+        rows = [line for line in page.read_text().splitlines() if line.startswith("|")]
+        assert [line for line in rows if not line.endswith("|")] == [], page.name
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in (*DOCS.glob("*.md"), ROOT / "README.md"):
         for target, anchor in LINK.findall(page.read_text()):

@@ -27,7 +27,7 @@ IMPORT_DELAY_SECS = 0.25
 later."""
 
 POLL_INTERVAL_MS = 5000
-"""Interval in seconds of checks for replaced and created folders."""
+"""Milliseconds between checks for replaced and created folders."""
 
 STEP_MS = 200
 """Interval in milliseconds at which `watchfiles` reads the system's notifications."""

@@ -153,6 +153,9 @@ class Awattar(Vendor):
         self.tell(now, others)
 
     def tell(self, now: float, others: float) -> None:
+        self.answers = {"/v1/marketdata": lambda _: self._prices(now, others)}
+
+    def _prices(self, now: float, others: float) -> Answer:
         hour = _now() // 3600 * 3600
         rows = [
             {
@@ -163,7 +166,7 @@ class Awattar(Vendor):
             }
             for n in range(-24, 25)
         ]
-        self.answers = {"/v1/marketdata": {"object": "list", "data": rows, "url": "/at/v1/marketdata"}}
+        return {"object": "list", "data": rows, "url": "/at/v1/marketdata"}
 
 
 CONTROL = 'xmlns="urn:dslforum-org:control-1-0"'

@@ -43,8 +43,8 @@ T = TypeVar("T")
 class AdapterRunner:
     """Runs one adapter while entered. After each failure, `build` makes a new adapter.
 
-    With `begin`, the first adapter is made when that event is set, and earlier commands wait up to five seconds.
-    Methods may be called concurrently.
+    If `begin` is given, the first adapter is made when that event is set. Commands before that wait up to five
+    seconds. Methods may be called concurrently.
     """
 
     def __init__(self, build: Build, context: AdapterContext, begin: asyncio.Event | None = None) -> None:
@@ -107,8 +107,8 @@ class AdapterRunner:
         return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
 
     async def wait_for_hooks(self) -> Collection[str]:
-        """Wait up to five seconds until the adapter exists, and return its hooks. During a restart, return the hooks
-        of the previous adapter."""
+        """Wait up to five seconds until the adapter exists, and return the adapter's hooks. During a restart, return
+        the hooks of the previous adapter."""
         await self._wait_until_made()
         return self._hooks if self.adapter is None else self.adapter.hooks
 
@@ -149,7 +149,7 @@ class AdapterRunner:
             return await work
         except LaresError:
             raise
-        except BaseException as error:  # Also `SystemExit` and the like: an adapter may raise anything.
+        except BaseException as error:  # An adapter may raise anything, including `SystemExit`.
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
             raise self._context.publish.faulted(error) from None
@@ -167,7 +167,7 @@ class AdapterRunner:
         return self.adapter
 
     def _publish_result(self, result: CommandResult, *, is_answered: bool) -> LaresError | None:
-        """Publish the reading of a command, and that the vendor answered. Return the error of the result."""
+        """Publish the reading of a command, and report that the vendor answered. Return the error of the result."""
         publish = self._context.publish
         if result.report is not None:
             publish.report(result.report)
@@ -198,7 +198,7 @@ class AdapterRunner:
             await clock.sleep(back_off(self._failures))
 
     async def _run_once(self) -> None:
-        """Make the adapter and run it to its end. Exceptions are published and logged, not raised."""
+        """Make the adapter, and run the adapter until it ends. Exceptions are published and logged, not raised."""
         try:
             adapter = self._build(self._context)
             await adapter.__aenter__()
@@ -208,7 +208,7 @@ class AdapterRunner:
                 await adapter.run()
             finally:
                 self._hooks = adapter.hooks
-                if self.adapter is adapter:  # if the adapter did not end in time, its successor can already run
+                if self.adapter is adapter:  # if the adapter did not end in time, the next adapter can already run
                     self.adapter = None
                 await self._leave(adapter)
             raise AdapterFailed("it stopped unexpectedly")
@@ -219,13 +219,13 @@ class AdapterRunner:
             if _is_cancelled():
                 raise
             self._context.publish.crashed(error, is_first=self._failures == 0)
-        except BaseException as error:  # Also `SystemExit` and the like: an adapter may raise anything.
+        except BaseException as error:  # An adapter may raise anything, including `SystemExit`.
             self._context.publish.crashed(error, is_first=self._failures == 0)
         self._is_made.set()
         self._context.publish.started()
 
     async def _leave(self, adapter: Adapter) -> None:
-        """Let the adapter close its resources. Publish its exceptions; an exception of `run` takes precedence."""
+        """Let the adapter close its resources. Publish its exceptions. An exception of `run` takes precedence."""
         leaving = end_within(adapter.__aexit__(None, None, None), EXIT_TIMEOUT_SECS)
         with suppress(TimeoutError, AdapterFailed):
             await self._contained(leaving)

@@ -39,7 +39,7 @@ class AdapterStart:
         await asyncio.gather(*map(self._close, tuple(self._stacks)))
 
     async def enter(self, name: str, part: AbstractAsyncContextManager[Any]) -> None:
-        """Enter a part of the section. The part is left when the section stops."""
+        """Enter a context manager of the section. The context manager is exited when the section stops."""
         await self._stacks.setdefault(name, AsyncExitStack()).enter_async_context(part)
 
     async def start(self, name: str, settings: Any) -> AdapterRunner:
@@ -53,7 +53,7 @@ class AdapterStart:
         return runner
 
     async def stop(self, name: str) -> None:
-        """Stop the adapter of a section, and leave every part of the section."""
+        """Stop the adapter of a section, and exit all context managers of the section."""
         self._begins.pop(name, None)
         await self._close(name)
 
@@ -66,7 +66,8 @@ class AdapterStart:
         return AdapterRunner(build, self._context_of(name), self._begins[name])
 
     async def begin(self) -> None:
-        """Import the modules of the adapters on a thread. Then start each adapter in its own iteration of the loop.
+        """Import the modules of the adapters on a thread. Then start each adapter in a separate iteration of the
+        loop.
 
         A hundred adapters that start in one iteration would block the loop for tens of milliseconds, and would block
         it again at each poll.

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from appliance.errors import Busy, Unreachable
 
 LOCK_TIMEOUT_SECS = 30.0
-"""Time limit for the wait for other senders' commands to the same address."""
+"""Time limit for waiting for other senders' commands to the same address."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 
@@ -24,8 +24,9 @@ class Sender:
 class AddressGate:
     """Allows `concurrency` commands at a time to one address, and one command at a time to each device.
 
-    Commands run in the order of `lock`. The commands of one sender wait for each other without a time limit, so that
-    a large room is not `Busy` because of itself; `LOCK_TIMEOUT_SECS` limits the wait for the commands of others.
+    Commands run in the order of the calls of `lock`. The commands of one sender wait for each other without a time
+    limit, so that a large room is not `Busy` because of its own commands. `LOCK_TIMEOUT_SECS` limits the wait for
+    other senders' commands.
     """
 
     def __init__(self, address: str, concurrency: int) -> None:
@@ -42,8 +43,8 @@ class AddressGate:
     async def lock(self, device_ids: Collection[str] = (), sender: Sender | None = None) -> AsyncIterator[None]:
         """Wait until a command to these devices may run, and hold the lock until the block ends.
 
-        Raises `Busy` after `LOCK_TIMEOUT_SECS`, and `Unreachable` after `fail_waiting`. In both cases, nothing was
-        sent.
+        Raises `Busy` after `LOCK_TIMEOUT_SECS`, and `Unreachable` after a call of `fail_waiting`. In both cases,
+        nothing was sent.
         """
         waiting = _WaitingCommand(device_ids)
         self._waiting.append(waiting)
@@ -67,7 +68,7 @@ class AddressGate:
                 self.commands_ended += 1
 
     async def _enter(self, held: AsyncExitStack, device_ids: Collection[str]) -> None:
-        """Wait for the devices, then for the address. `held` releases the locks."""
+        """Wait for the devices, then for the address. The exit of `held` releases the locks."""
         ids = sorted(set(device_ids)) if self.concurrency > 1 else ()
         locks = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
         places: list[asyncio.Lock | asyncio.Semaphore] = [*locks, self._free]
@@ -82,8 +83,8 @@ class AddressGate:
                 waiting.outage = outage
 
     def is_stale(self, ended_before: int) -> bool:
-        """Return whether a command runs, or has ended since `commands_ended` was `ended_before`. Then a reading can
-        be older than the effect of that command."""
+        """Return whether a command is running, or has ended since `commands_ended` was `ended_before`. If so, a
+        reading can be older than the effect of that command."""
         return self.commands_under_way > 0 or self.commands_ended != ended_before
 
 
@@ -94,7 +95,7 @@ class _WaitingCommand:
 
 
 class AddressGates:
-    """The gates by address. The first request for an address sets the concurrency."""
+    """Holds one gate for each address. The first request for an address sets the concurrency."""
 
     def __init__(self) -> None:
         self._gates: dict[str, AddressGate] = {}

@@ -7,12 +7,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 ADDRESS_KEYS = ("base_url", "host", "ip_address", "url")
-"""Address keys of the kinds. `base_url` is `http://host:port`; `host` and `ip_address` have no scheme or port."""
+"""Keys that contain an address, in sections of any kind. `base_url` is `http://host:port`. `host` and `ip_address`
+have no scheme or port."""
 
 _SYNONYMS = frozenset({*ADDRESS_KEYS, "address", "addr", "ip", "hostname", "server", "broker", "uri", "baseurl"})
 
 _DEFAULT_URL: Mapping[str, str] = {"matter": "ws://{}:5580/ws"}
-"""Form of the key `url`, by kind. The default is `http://host`."""
+"""Template for the value of the key `url`, by kind. The default is `http://host`."""
 
 Hint = Callable[[str, list[str]], str]
 

@@ -20,7 +20,7 @@ from appliance.home.values import Value
 from appliance.tasks import end_within
 
 COMMAND_TIMEOUT_SECS = 5.0
-"""Default time limit of a poll or a command, including its reads."""
+"""Default time limit of a poll, or of a command including the reads that confirm it."""
 
 T = TypeVar("T")
 
@@ -29,10 +29,10 @@ Operation = Callable[[Mapping[str, Value]], Awaitable[Value]]
 
 
 class HookRequest(Struct, frozen=True, kw_only=True):
-    """A request to `/hooks/<id>`, after the check of its key. `hook` is the id, `method` is `GET` or `POST`.
+    """A request to `/hooks/<id>` whose key has been checked. `hook` is the id, `method` is `GET` or `POST`.
 
     `data` is the body if it is JSON or a form, otherwise None. `body` has the raw bytes. `query` does not contain the
-    key. The names of `headers` are in lower case; headers with secrets are omitted.
+    key. The names of `headers` are in lower case. Headers with secrets are omitted.
     """
 
     hook: str
@@ -44,21 +44,22 @@ class HookRequest(Struct, frozen=True, kw_only=True):
 
 
 class Secrets(Protocol):
-    """Stores short texts of an adapter over restarts, such as a token."""
+    """Stores short texts of an adapter, such as a token, across restarts."""
 
     def get(self, key: str) -> str | None:
         """Return the text of the key. Return None if the key is missing."""
 
     async def put(self, key: str, value: str) -> None:
-        """Store the text. The text is durable when this returns. Raises `StoreFailed`."""
+        """Store the text. Return once the text is durable. Raises `StoreFailed`."""
 
 
 class AdapterContext(Struct, frozen=True, kw_only=True):
     """The parts of the hub that an adapter uses. `name` is the section's name, and the prefix of its devices' ids.
 
-    `open_session` returns the `DeviceSession` that all adapters share; the first call opens it. Relative paths in the
-    section start at `root`. `timezone` is the time zone of the home. `record` stores devices, and returns once they
-    are durable; it publishes nothing and raises `StoreFailed`. `lua_host` is the `KindHost` of kinds in Lua.
+    `open_session` returns the `DeviceSession` that all adapters share. The first call opens the session. Relative
+    paths in the section start at `root`. `timezone` is the time zone of the home. `record` stores devices and returns
+    once they are durable, or raises `StoreFailed`. `record` publishes nothing. `lua_host` is the `KindHost` of kinds
+    in Lua.
     """
 
     name: str
@@ -78,7 +79,7 @@ class AdapterReplaced(Exception):
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """The result of a command: the reading after the command, if any, and the error if the command was not done."""
+    """The result of a command: the reading after the command, if any, and the error if the command failed."""
 
     report: Report | None = None
     error: LaresError | None = None
@@ -98,10 +99,10 @@ class Adapter(ABC):
     The runner enters the adapter, awaits `run`, and calls `command` while `run` works. When `run` raises or returns,
     the runner leaves the adapter, pauses, and builds a new one. The devices keep their state.
 
-    Commands to one `address` wait for each other, across adapters; `concurrency` commands run at a time. With
-    `takes_many`, one call gets the commands for several devices. With `shares_outages`, an unanswered command means
-    that no device at the address answers: all waiting commands fail at once, unsent. Without `shares_outages`, only
-    waiting commands to the same device fail.
+    Commands to one `address` wait for each other, even across adapters. At most `concurrency` commands run at a time.
+    With `takes_many`, one call gets the commands for several devices. With `shares_outages`, an unanswered command
+    means that no device at the address answers. All waiting commands then fail at once, and are not sent. Without
+    `shares_outages`, only waiting commands to the same device fail.
 
     `command_secs` is the time limit of a command, a poll, and any other call except `run`. `operation_secs` has the
     time limits of slower operations.
@@ -123,7 +124,7 @@ class Adapter(ABC):
         return self
 
     async def __aexit__(self, *_: object) -> None:  # noqa: B027 - most have nothing to close
-        """Close all resources. After one second, the hub continues without waiting."""
+        """Close all resources. The hub waits at most one second for this method."""
 
     @abstractmethod
     async def run(self) -> None:
@@ -132,11 +133,11 @@ class Adapter(ABC):
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Send a command that the device offers, within `command_secs`. At most `concurrency` calls run at a time.
 
-        The dispatcher has checked the command against the stored device. `command = check_offered(…)` checks it once
-        more, because the device's offer can have changed while the command waited.
+        The dispatcher has checked the command against the stored device. Check the command again with `command =
+        check_offered(…)`, because the device's offered commands can change while the command waits.
 
-        Raises `AdapterFailed`, `Unsupported` for a command that the device does not offer, and `Invalid` for a value.
-        Adapters for read-only devices need not implement this method.
+        Raises `AdapterFailed`, `Unsupported` for a command that the device does not offer, and `Invalid` for an
+        invalid value. Adapters for read-only devices need not implement this method.
         """
         raise Unsupported(f"{device_id} accepts no commands")
 
@@ -149,7 +150,7 @@ class Adapter(ABC):
         return [await self.command(device_id, command) for device_id in device_ids]
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
-        """Return the newest still picture of a device, or of this attribute of the device, within `command_secs`.
+        """Return the newest still picture of a device, or of one of its attributes, within `command_secs`.
 
         Return None if there is no picture. Raises `AdapterFailed`.
         """
@@ -157,8 +158,8 @@ class Adapter(ABC):
 
     @property
     def answers(self) -> int | None:
-        """The number of answers from the device or service. None if the adapter does not count answers; then each
-        completed command is treated as one answer."""
+        """The number of answers from the device or service. None if the adapter does not count answers. In that case,
+        each completed command is treated as one answer."""
         return None
 
     @property
@@ -174,8 +175,8 @@ class Adapter(ABC):
     async def hook(self, request: HookRequest) -> None:
         """Handle a request to one of `hooks`, within `command_secs`. Calls can be concurrent.
 
-        Publish the result as after a poll. Raises `Invalid` for an unusable request, and `AdapterFailed`. The caller
-        gets the message.
+        Publish the result in the same way as after a poll. Raises `Invalid` for an unusable request, and
+        `AdapterFailed`. The caller gets the error message.
         """
         raise NotFound("hook", request.hook)
 

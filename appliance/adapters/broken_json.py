@@ -27,7 +27,7 @@ _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
 def load_json(
     body: bytes | str, parse: Callable[[bytes], Any] = orjson.loads, *, max_repaired_bytes: int = MAX_REPAIRED_BYTES
 ) -> Any:
-    """Return the result of `parse` for a device's JSON. JSON that `parse` rejects is repaired, up to a size.
+    """Return the result of `parse` for a device's JSON. JSON that `parse` rejects is repaired, up to a size limit.
 
     A byte order mark and zero bytes around the JSON are ignored. Raises the exception of `parse`, which is a
     `ValueError` or `Invalid`.

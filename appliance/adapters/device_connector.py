@@ -42,7 +42,8 @@ _METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::2
 """Addresses at which a rented virtual machine can read its credentials."""
 
 _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
-"""Address ranges whose last four bytes are an IPv4 address: compatible, mapped, NAT64."""
+"""Ranges of IPv6 addresses whose last four bytes are an IPv4 address: IPv4-compatible, IPv4-mapped, and NAT64
+addresses."""
 
 
 class DeviceResolver(ThreadedResolver):
@@ -56,7 +57,8 @@ class DeviceResolver(ThreadedResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Return the addresses of the name. Raises `OSError` if there is no address, or for a forbidden address."""
+        """Return the addresses of the name. Raises `OSError` if the name has no address, or if an address is
+        forbidden."""
         found = await super().resolve(host, port, family)
         for each in found:
             if not is_allowed_address(host, each["host"]):
@@ -93,7 +95,7 @@ def _open_socket(address: AddrInfoType) -> socket.socket:
 
 
 class _Protocol(ResponseHandler):
-    """One connection. Repairs malformed response heads, and closes after unrequested responses."""
+    """One connection. Repairs malformed response heads, and closes the connection after unrequested responses."""
 
     _head: bytearray | None = None
     """Incomplete head of the next response. None while a body is received."""

@@ -158,7 +158,7 @@ class HttpClient:
         return response.body
 
     async def request_json(self, method: str, path: str, **sent: Any) -> Any:
-        """Send a request like `request`, and return the parsed JSON. Raises `Unreadable` for any other body."""
+        """Send a request like `request`, and return the parsed JSON. Raises `Unreadable` if the body is not JSON."""
         return parse_json(await self.request(method, path, **sent), self.address)
 
     async def exchange(
@@ -171,7 +171,7 @@ class HttpClient:
         repeat_busy: bool | None = None,
         **sent: Any,
     ) -> HttpResponse:
-        """Return the response, of any status. `sent` are aiohttp's `params`, `json`, and `data`.
+        """Return the response, of any status. `sent` holds the arguments `params`, `json`, and `data` for aiohttp.
 
         With `repeat`, an unanswered request is sent once more, over a new connection. With `repeat_busy` (by default
         equal to `repeat`), a request that a busy device rejects is also sent once more. Raises `Unreachable`, and
@@ -206,7 +206,7 @@ class HttpClient:
             self.answers += 1
             raise Unreadable(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            if type(error) is aiohttp.ClientError:  # Digest raises this for a malformed answer
+            if type(error) is aiohttp.ClientError:  # Digest raises this error for a malformed answer
                 self.answers += 1
                 raise BadAnswer(f"{self.address} uses an unsupported authentication scheme") from None
             raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
@@ -241,8 +241,8 @@ class HttpClient:
     ) -> AsyncIterator[AsyncIterator[ServerEvent]]:
         """Open a stream of server-sent events. The iterator ends with the stream or after `silence_secs` of silence.
 
-        With `last_id`, the stream starts after that event. Raises `Unreachable` if the stream cannot be opened, and
-        `BadAnswer` for a refusal, another content type, or an event of more than `max_bytes`.
+        With `last_id`, the stream starts after the event with that id. Raises `Unreachable` if the stream cannot be
+        opened, and `BadAnswer` for a refusal, another content type, or an event of more than `max_bytes`.
         """
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
         timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_secs)
@@ -270,11 +270,11 @@ class HttpClient:
         max_bytes: int = MAX_RESPONSE_BYTES,
         parse: DecodeMessage | None = None,
     ) -> AsyncIterator[Messages]:
-        """Open a WebSocket, as an iterator of messages that can also send.
+        """Open a WebSocket. The result iterates over messages, and can also send messages.
 
-        `parse` gets each message and the address; by default, messages are JSON. After `silence_secs` without a
-        message, a ping is sent; without a pong, the socket is closed. Raises `Unreachable` if the socket cannot be
-        opened within `silence_secs`, and `BadAnswer` for a refusal, or for a malformed or too long message.
+        `parse` gets each message and the address. By default, messages are parsed as JSON. After `silence_secs`
+        without a message, a ping is sent. If no pong comes, the socket is closed. Raises `Unreachable` if the socket
+        cannot be opened within `silence_secs`, and `BadAnswer` for a refusal, or for a malformed or too long message.
         """
         with self._failing(path):
             async with self._session.for_sockets(self._middlewares) as session:
@@ -305,7 +305,8 @@ class HttpClient:
         return self._decompress(bytes(body), response.headers.get("Content-Encoding", ""))
 
     def _decompress(self, body: bytes, coding: str) -> bytes:
-        """Undo compression that the hub did not request. Return the body unchanged if it is not really compressed."""
+        """Undo compression that the hub did not request. Return the body unchanged if the body is not really
+        compressed."""
         bits = _WINDOW_BITS.get(coding.strip().lower())
         if bits is None or not body:
             return body

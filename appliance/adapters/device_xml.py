@@ -18,7 +18,8 @@ _AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
 
 
 def parse_xml(text: bytes) -> Element:
-    """Return the root element. Raises `Invalid`, also for a document type. The time is proportional to the text."""
+    """Return the root element. Raises `Invalid` for malformed XML, and for a document type declaration. The time is
+    proportional to the length of the text."""
     for repair in (bytes, _repaired):
         try:
             root: Element = fromstring(repair(text), forbid_dtd=True)

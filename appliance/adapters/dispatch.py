@@ -62,7 +62,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class _Batch(NamedTuple):
-    """Devices that one call commands, with the command in the form that they accept, or the reason for a refusal."""
+    """The devices of one call, with a command that all of them accept or with the reason for a refusal."""
 
     devices: list[Device]
     command: Command | LaresError
@@ -87,18 +87,18 @@ class Dispatcher:
         await self._tasks.__aexit__()
 
     def add(self, runner: AdapterRunner) -> None:
-        """Send commands of the section to this runner from now on."""
+        """Send commands for the section to this runner from now on."""
         self._runners[runner.name] = runner
 
     def remove(self, name: str) -> None:
-        """Refuse commands of the section from now on."""
+        """Refuse commands to the section from now on."""
         self._runners.pop(name, None)
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
         """Command the devices, in parallel if their addresses differ. Return the outcomes in the given order.
 
-        `source` is for the audit: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raises only `Invalid`,
-        for a number without a unit that no device accepts.
+        `source` is for the audit: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raises `Invalid` if no
+        device accepts a number without a unit. No other exception is raised.
         """
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
@@ -116,7 +116,8 @@ class Dispatcher:
         ]
 
     def _batches(self, devices: Sequence[Device], command: Command) -> list[_Batch]:
-        """Group the devices by call. A batch has several devices only if their adapter takes many in one call."""
+        """Group the devices by call. A batch has several devices only if their adapter accepts several devices in one
+        call."""
         together: dict[str, _Batch] = {}
         batches: list[_Batch] = []
         for device in devices:
@@ -134,7 +135,8 @@ class Dispatcher:
         self._tasks.cancel()
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """Return the result of `<adapter>:<operation>`. Raises `LaresError`; `Unsupported` for an unknown target."""
+        """Return the result of `<adapter>:<operation>`. Raises `LaresError`, such as `Unsupported` for an unknown
+        target."""
         name, _, operation = target.partition(":")
         runner = self._runners.get(name)
         if runner is None or not operation:
@@ -142,7 +144,7 @@ class Dispatcher:
         return await runner.invoke(operation, payload)
 
     async def picture(self, device: Device, attribute: str | None = None) -> Picture:
-        """Return the newest still picture of a device, or of this attribute of the device.
+        """Return the newest still picture of a device, or of one of its attributes.
 
         Raises `NoPicture` if there is no picture, and `LaresError`.
         """
@@ -157,7 +159,7 @@ class Dispatcher:
         return bool(await self._listeners_to(hook))
 
     async def hook(self, request: HookRequest) -> bool:
-        """Pass the request to each adapter that listens to its hook, in order. Return whether any adapter listens.
+        """Pass the request to each adapter that listens to the hook, in order. Return whether any adapter listens.
 
         Raises the `LaresError` of the first adapter that refuses the request.
         """

@@ -18,7 +18,7 @@ MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": (
 """States of a door that confirm each action."""
 
 _TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
-"""Largest accepted difference, by part of a colour."""
+"""Largest accepted difference for each part of a colour."""
 
 COVER_CAPABILITIES = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")
@@ -29,9 +29,9 @@ T = TypeVar("T")
 class ExpectedState:
     """The expected state after a command to a device whose attributes were `before`.
 
-    If the command has a step, a number must be within half a step. Otherwise the tolerance of `is_shown` applies, and
-    0.5 for numbers without a unit. A cover must move or reach its position. `press`, `stop`, and every action without
-    a visible effect are done at once.
+    If the command has a step, a number must be within half a step. Without a step, the tolerance is that of
+    `is_shown`, or 0.5 for numbers without a unit. A cover must move or reach its position. `press`, `stop`, and every
+    action without a visible effect are done at once.
     """
 
     def __init__(self, command: Command, specs: Iterable[CommandSpec], before: Mapping[str, Value]) -> None:
@@ -108,10 +108,11 @@ async def read_until(
     within: float,
     pauses: tuple[float, ...],
 ) -> tuple[T, bool]:
-    """Read until `is_done`, for at most `within` seconds. Return the last reading, and whether the reading is done.
+    """Read until `is_done` returns true, for at most `within` seconds. Return the last reading, and whether the
+    reading shows the result.
 
-    `pauses` are the seconds from the start of one reading to the next; the last pause repeats. Raises the exceptions
-    of `read`.
+    `pauses` are the seconds from the start of one reading to the start of the next. The last pause repeats. Raises
+    the exceptions of `read`.
     """
     until, number = clock.monotonic() + within, 0
     while True:

@@ -33,9 +33,9 @@ def https_url(host: str, port: int) -> SectionKeys:
 class DiscoveryMethod(Struct, frozen=True, kw_only=True):
     """One way to find devices of a kind in the network.
 
-    `mdns` is a service; only instances whose names begin with `prefix` match. Otherwise, `ssdp` is a search target.
-    `serial` lists the keys of the TXT record that can hold the serial number. `keys` returns the section's keys for a
-    host and a port.
+    `mdns` is the name of a service. Only instances of the service whose names begin with `prefix` match. If `mdns` is
+    None, `ssdp` is the search target. `serial` lists the keys of the TXT record that can hold the serial number.
+    `keys` returns the section's keys for a host and a port.
     """
 
     kind: str
@@ -68,13 +68,14 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
     """One kind of adapter, in the folder of the same name. `title` is the kind's name for people.
 
     `settings` is the class for a section's values, except `type` and `enabled`. `device_kinds` are the possible kinds
-    of devices; stored devices of other kinds are not restored. For a kind with a simulator, `simulated` returns the
-    settings of a section, and `in_demo` is the name in the demo (None: not in the demo). `operations` are the names
-    of operations, or None if sections differ. `discovery` lists the ways to find devices.
+    of devices. Stored devices of other kinds are not restored. For a kind with a simulator, `simulated` returns the
+    settings of a section. `in_demo` is the section's name in the demo, or None if the demo does not include the kind.
+    `operations` are the names of operations, or None if sections differ. `discovery` lists the ways to find devices.
 
-    The folder's `adapter.py` has `build(settings, context)`, its `simulator.py` has `simulate()`. Both are imported
-    late: the adapter of an enabled section on a thread, once the hub answers requests. With `has_probe`, `probe.py`
-    has `probe(settings)` for `lares doctor`. `warn` returns the key of a risky setting, and a warning.
+    The folder's `adapter.py` has `build(settings, context)`. The folder's `simulator.py` has `simulate()`. Both files
+    are imported late. The adapter of an enabled section is imported on a thread, once the hub answers requests. With
+    `has_probe`, `probe.py` has `probe(settings)` for `lares doctor`. `warn` returns the key of a risky setting, and a
+    warning.
     """
 
     name: str

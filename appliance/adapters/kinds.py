@@ -23,7 +23,7 @@ def _load_kinds() -> dict[str, AdapterKind]:
 
 
 KINDS: Mapping[str, AdapterKind] = _load_kinds()
-"""Kinds by name. The name is the `type` of a section."""
+"""Kinds by name. The name of a kind is the `type` of its sections."""
 
 LUA_KIND = AdapterKind(name="lua_kinds", settings=Settings, device_kinds=frozenset(DeviceKind), operations=None)
 """Shared entry for all kinds in Lua. Each Lua file defines the settings of its sections (`LuaSection`)."""
@@ -40,5 +40,5 @@ def kind_of(settings: Any) -> AdapterKind:
 
 
 def list_operations(adapters: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:
-    """Return the operations of each enabled section. None stands for unknown operations."""
+    """Return the operations of each enabled section. None means that the operations are unknown."""
     return {name: kind_of(settings).operations for name, settings in adapters.items()}

@@ -22,10 +22,10 @@ async def keep_open(
 ) -> NoReturn:
     """Run one session after another until cancelled. Pauses grow from `first_secs` to `most_secs`.
 
-    `session` connects and works until the connection ends; it may raise `AdapterFailed`. After each session, `on_end`
-    gets the error and the number of consecutive unstable sessions, and may return another pause. A stable session
-    resets that number. By default, a session is stable after `most_secs`; `is_stable` can decide
-    instead.
+    `session` connects and works until the connection ends. `session` may raise `AdapterFailed`. After each session,
+    `on_end` gets the error and the number of consecutive unstable sessions, and may return another pause. A stable
+    session resets the number of unstable sessions. If `is_stable` is given, it decides whether a session was stable.
+    Otherwise, a session is stable after `most_secs`.
     """
     failures = 0
     while True:
@@ -37,7 +37,7 @@ async def keep_open(
         is_long = clock.monotonic() - began >= most_secs
         failures = 1 if (is_long if is_stable is None else is_stable()) else failures + 1
         pause = on_end(error, failures)
-        # During the pause, the error would keep the frames of the attempt, and any socket that a library left open.
+        # Release the attempt's frames, and any socket that a library left open, for the duration of the pause.
         error = None
         await clock.sleep(back_off(failures, first_secs, most_secs) if pause is None else pause)
 
@@ -65,8 +65,8 @@ class Replies:
     async def request(self, send: Callable[[int], Awaitable[None]], secs: float) -> Any:
         """Send a request with a new number, and return the reply.
 
-        Raises `TimeoutError` if no reply comes within `secs`, the error that was passed to `fail`, and the errors of
-        `send`. The caller limits the time of `send`.
+        Raises `TimeoutError` if no reply comes within `secs`. Also raises the error that was passed to `fail`, and
+        the errors of `send`. The caller limits the time of `send`.
         """
         self._last_number += 1
         number = self._last_number
@@ -83,7 +83,8 @@ class Replies:
         return waiting.reply
 
     def take(self, number: int, reply: Any) -> bool:
-        """Hand over a reply. Return False if no request waits for it, because the reply is late or unrequested."""
+        """Hand over a reply. Return False if no request waits for the reply, because the reply is late or
+        unrequested."""
         waiting = self._waiting.get(number)
         if waiting is None or waiting.is_over.is_set():
             return False

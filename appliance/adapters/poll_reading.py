@@ -26,8 +26,8 @@ class PollReading:
         self._devices.add(device_id)
 
     def record_report(self, report: Report, registry: Registry) -> None:
-        """Record devices that were published in full, or removed, during the poll. Call this before the report is
-        applied."""
+        """Record devices that were published in full, or removed, during the poll. Call this method before the report
+        is applied."""
         self._devices |= {each.device_id for each in report.observations}
         if report.present is not None:
             self._devices |= {each for each in registry.ids_of(report.adapter) if each not in report.present}

@@ -56,9 +56,9 @@ log = logging.getLogger("adapters")
 class PollingAdapter(Adapter):
     """Polls one address every `poll_interval` seconds, with back-off while the address does not answer.
 
-    `misses` counts unanswered polls; an unanswered command sets it to `POLLS_TO_LOSE`. `max_silence_secs` is for
-    sleeping devices: shorter silence is not an outage, also over restarts. `open_push` receives pushed messages as
-    well.
+    `misses` counts unanswered polls. An unanswered command sets `misses` to `POLLS_TO_LOSE`. `max_silence_secs` is
+    for sleeping devices: shorter silence is not an outage, even across restarts. `open_push` opens a connection for
+    pushed messages.
     """
 
     shares_outages = True
@@ -105,7 +105,7 @@ class PollingAdapter(Adapter):
     ) -> dict[str, CommandResult]:
         """Read until every device shows its result. Return the results by device. Raises `Unreachable`.
 
-        A result has an error if the device does not show it within `within` seconds from now, or until
+        A result has an error if the device does not show the result within `within` seconds from now, or until
         `CONFIRM_MARGIN_SECS` before the command's time limit.
         """
 
@@ -152,7 +152,7 @@ class PollingAdapter(Adapter):
         self._contact_at = self.clock.monotonic()
 
     def poll_now(self) -> None:
-        """Poll at once. If a poll is in progress, poll once more after it."""
+        """Poll at once. If a poll is in progress, poll once more after that poll."""
         self._is_poll_due = True
         self._wake.set()
 
@@ -280,8 +280,8 @@ class PollingAdapter(Adapter):
             self.publish.lost(error)
 
     def _may_be_silent(self) -> bool:
-        """Return whether the last sign of life is younger than `max_silence_secs`. Before the first one, use the
-        stored times of the devices."""
+        """Return whether the last sign of life is younger than `max_silence_secs`. Before the first sign of life, use
+        the stored times of the devices."""
         if self.max_silence_secs is None:
             return False
         if self._contact_at is not None:
@@ -293,7 +293,7 @@ class PollingAdapter(Adapter):
 def delay_after(misses: int, interval: float) -> float:
     """Return the seconds between the starts of two polls: `interval`, or longer while the device is unreachable.
 
-    After one unanswered poll, the next poll comes soon, because it decides whether the device is offline.
+    After one unanswered poll, the next poll comes soon, because that poll decides whether the device is offline.
     """
     if misses < POLLS_TO_LOSE:
         return min(interval, SECOND_POLL_SECS) if misses else interval
@@ -301,7 +301,7 @@ def delay_after(misses: int, interval: float) -> float:
 
 
 def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
-    """Return the attributes of the device in a report, and its `state` if the bridge does not reach the device."""
+    """Return the device's attributes in a report, including `state` if the bridge does not reach the device."""
     seen = next((each for each in reversed(report.observations) if each.device_id == device_id), None)
     if seen is None:
         return {}

@@ -34,11 +34,11 @@ class Publisher:
     - `answered`: the answer is good. This ends an outage and a failure.
     - `ready`: no answer is needed. This ends a failure.
     - `reached`: there is an answer, good or bad. This ends an outage.
-    - `started`: the first attempt has ended, with any result. `progressed`: it continues.
-    - `record_error`: one request failed. The health shows the error; nothing is logged.
+    - `started`: the first attempt has ended, with any result. `progressed`: the first attempt continues.
+    - `record_error`: one request failed. The health shows the error, and nothing is logged.
     - `failed`: the answer is wrong. This begins a failure, which is logged once.
     - `lost`: there is no answer. This begins an outage, which sets the devices offline and is logged once.
-    - `crashed`, `faulted`: `run`, or a command, raised an unexpected exception. Only the runner calls them.
+    - `crashed`, `faulted`: `run`, or a command, raised an unexpected exception. Only the runner calls these methods.
 
     `on_recovered` is called when an outage ends. `has_started` is set after the adapter's first attempt. `progress`
     counts progress reports during a start.
@@ -83,7 +83,7 @@ class Publisher:
         self.report(Report(adapter=self.name, observations=(observation,)))
 
     def removed(self, device_id: str) -> None:
-        """Publish that this device no longer exists; an unknown one is ignored."""
+        """Publish that this device no longer exists. An unknown device is ignored."""
         for each in self._readings:
             each.record_device(device_id)
         self._registry.remove(self.name, device_id)

@@ -22,8 +22,8 @@ MIN_SECRET_CHARS = 3
 """Minimum length of a secret that is replaced in texts. Shorter secrets occur everywhere."""
 
 MIN_SHOWN_CHARS, MIN_SHOWN_KEPT_CHARS = 8, 16
-"""Minimum lengths of a secret and of a kept text that are replaced in devices. Shorter ones can be ordinary values:
-`50`, `fan_only`."""
+"""Minimum lengths of a secret and of a kept text that are replaced in the values of devices. Shorter texts can be
+ordinary values: `50`, `fan_only`."""
 
 MAX_SECRETS = 300
 """Limit of secrets that are replaced in a section. The longest secrets are preferred."""
@@ -65,7 +65,8 @@ class Redaction:
         self._texts = self._devices = _Search(())
 
     async def prepare(self) -> None:
-        """Build the search off the loop if the secrets have changed. Without this call, the next use builds it."""
+        """Build the search off the loop if the secrets have changed. Without this call, the next use builds the
+        search."""
         if self._known is not self._kept.secrets:
             self._use(*await compute_apart(self._build, self._kept.secrets))
 
@@ -180,10 +181,10 @@ def _without(search: _Search, value: Any) -> Any:
 
 
 def _forms(secret: str) -> set[str]:
-    """Return the forms of a secret: unchanged, and in URLs, JSON, XML, base64, and hex.
+    """Return the forms of a secret: the unchanged secret, and its forms in URLs, JSON, XML, base64, and hex.
 
-    For base64, one form is independent of neighbouring text. In `Authorization: Basic`, for example, a user name
-    precedes the secret.
+    For base64, include forms that do not depend on the text around the secret. In `Authorization: Basic`, for
+    example, a user name precedes the secret.
     """
     quoted = quote(secret, safe="")
     urls = [each for url in (quoted, _lower_escapes(quoted)) for each in _url_forms(url)]
@@ -200,7 +201,7 @@ def _forms(secret: str) -> set[str]:
 
 
 def _url_forms(quoted: str) -> tuple[str, ...]:
-    """Return the forms of a quoted text in a path, in a query, and in a form."""
+    """Return the forms that a percent-encoded text has in a path, in a query, and in a form."""
     with_slash = quoted.replace("%2F", "/").replace("%2f", "/")
     return quoted, with_slash, quoted.replace("%20", "+"), with_slash.replace("%20", "+")
 

@@ -90,7 +90,7 @@ async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes:
     while True:
         try:
             piece = await response.content.readany()
-        except (aiohttp.ClientError, OSError):  # also raised after too long a silence
+        except (aiohttp.ClientError, OSError):  # also raised if the stream is silent for too long
             return
         if not piece:
             return

@@ -37,11 +37,12 @@ class Faults(Struct, kw_only=True):
     drop: int = 0
     """Number of further requests that are cut off without a response. These requests have no effect."""
     torn: int = 0
-    """Number of further responses that break off in the middle. Their requests have taken effect."""
+    """Number of further responses that break off in the middle. The requests for these responses have taken
+    effect."""
 
 
 class SimulatedDevice(ABC):
-    """Simulates a vendor's device on this machine. It listens while entered and plugged in.
+    """Simulates a vendor's device on this machine. The device listens while entered and plugged in.
 
     `host` is an address. `port` 0 selects a free port, which is known once entered and does not change later. With
     `tls`, the device speaks HTTPS. `requests` holds method and path of every received request, in order, including
@@ -86,7 +87,7 @@ class SimulatedDevice(ABC):
         self._release()
 
     async def plug_in(self) -> None:
-        """Listen again. The state of the device is unchanged. Raises OSError if the port is taken."""
+        """Listen again, with the same state as before. Raises OSError if the port is taken."""
         if self._runner is not None:
             return
         listener = self._reserve()
@@ -146,7 +147,7 @@ class SimulatedDevice(ABC):
         if self.faults.drop > 0:
             self.faults.drop -= 1
             _abort(request.transport)
-            await asyncio.Event().wait()  # until the server cancels the handler because the connection is gone
+            await asyncio.Event().wait()  # wait until the server cancels the handler because the connection is gone
         if self.faults.silent:
             await asyncio.Event().wait()
         if self.faults.status is not None or self.faults.body is not None:
@@ -183,7 +184,7 @@ class SimulatedDevice(ABC):
             change()
 
     def _apply_due_writes(self) -> None:
-        """Apply delayed writes whose time has come. Each reading of the state calls this first."""
+        """Apply delayed writes whose time has come. Each reading of the state calls this method first."""
         now = self._clock.monotonic()
         due = sorted((write for write in self._pending if write[0] <= now), key=lambda write: write[0])
         self._pending = [write for write in self._pending if write[0] > now]

@@ -19,7 +19,8 @@ from appliance.home.registry import Registry
 
 
 class TrialHome:
-    """The home of the section `name`. It collects devices, the latest error, and a message for each dropped value.
+    """The home of the section `name`. The home collects devices, the latest error, and a message for each dropped
+    value.
 
     The adapter reads the `stored` secrets of the section. Nothing is stored.
     """
@@ -65,7 +66,7 @@ class TrialHome:
 
 
 class _BorrowedSecrets:
-    """Stored secrets, and new secrets until the trial ends.
+    """Reads stored secrets, and holds new secrets until the trial ends.
 
     The client id is not shared, because a broker would close the connection of the running section.
     """

@@ -14,7 +14,7 @@ from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unreachable
 
 CLOSE_TIMEOUT_SECS = 1.0
-"""Time limit of the Close frame. After the limit, the connection is closed without the frame."""
+"""Time limit for sending the Close frame. After the limit, the connection is closed without the frame."""
 
 MESSAGES_AT_ONCE = 8
 """Messages of one connection that are processed before other tasks can run. One state of a WLED strip takes a third
@@ -31,8 +31,8 @@ _PING, _ERROR = aiohttp.WSMsgType.PING, aiohttp.WSMsgType.ERROR
 
 
 class Messages(AsyncIterator[Any]):
-    """Receives and sends the messages of one WebSocket. `on_message` is called for each message. One task reads; any
-    task may send."""
+    """Receives and sends the messages of one WebSocket. `on_message` is called for each message. Only one task may
+    read. Any task may send."""
 
     def __init__(
         self,
@@ -86,8 +86,8 @@ class Messages(AsyncIterator[Any]):
 
 
 class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
-    """Sends a Close frame and closes at once. It does not wait for the other side's Close frame, which may never
-    come."""
+    """Sends a Close frame and closes at once. The socket does not wait for the other side's Close frame, which may
+    never come."""
 
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
         """Send the Close frame, for at most `CLOSE_TIMEOUT_SECS`, and close. Return False if the frame or the

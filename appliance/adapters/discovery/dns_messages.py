@@ -21,7 +21,7 @@ MAX_QUERY_BYTES = 1200
 """Size limit of a question that fits into one packet in any network."""
 
 _IN = 1
-"""Class of a question. A question from another port than mDNS's is answered only to that port, without the
+"""Class of a question. An answer to a question from a port other than mDNS's goes only to that port, without the
 cache-flush bit."""
 
 _IS_RESPONSE = 0x8000
@@ -35,7 +35,8 @@ class Malformed(ValueError):
 
 
 class DnsRecord(Struct, frozen=True, kw_only=True):
-    """One record. `target` is the name in PTR and SRV. `port` is in SRV, `text` in TXT, `address` in A."""
+    """One record. `target` is set in PTR and SRV records, `port` in SRV records, `text` in TXT records, and `address`
+    in A records."""
 
     name: Name
     type: int
@@ -64,7 +65,8 @@ def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
 
 
 def decode_answer(message: bytes) -> list[DnsRecord]:
-    """Return the records of an answer. Other record types are omitted. Raises `Malformed`, also for a question."""
+    """Return the records of an answer. Other record types are omitted. Raises `Malformed` for a malformed message,
+    and for a question."""
     if len(message) < 12:
         raise Malformed
     _, flags, *counts = struct.unpack_from(">6H", message)
@@ -139,7 +141,8 @@ def _labels(labels: Sequence[bytes]) -> Name:
 
 
 def _read_text(data: bytes) -> dict[str, str]:
-    """Return the pairs of a TXT record, by key in lower case. If a key is repeated, the first value is used."""
+    """Return the values of a TXT record by key. The keys are in lower case. If a key is repeated, the first value is
+    used."""
     pairs: dict[str, str] = {}
     at = 0
     while at < len(data) and len(pairs) < MAX_RECORDS:

@@ -113,7 +113,7 @@ def is_local(address: str) -> bool:
 
 
 def choose_address(sender: str, stated: Iterable[str]) -> str:
-    """Return the sender's address if the host states it or states no usable address. Otherwise, return the stated
+    """Return the sender's address if the host states that address or no usable address. Otherwise, return the stated
     address.
 
     Only addresses of local networks are usable. A loopback address is usable only if the sender has one too.

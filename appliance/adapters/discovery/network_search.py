@@ -26,7 +26,8 @@ DISCOVERY_METHODS: Sequence[DiscoveryMethod] = (
     DiscoveryMethod(kind="homewizard", title="HomeWizard", mdns="_hwenergy._tcp", serial=("serial",)),
     DiscoveryMethod(kind="sonos", title="Sonos", ssdp="urn:schemas-upnp-org:device:ZonePlayer:1"),
 )
-"""Discovery methods of the kinds in Python and of the bundled kinds in Lua. A hub uses the methods of its kinds."""
+"""Discovery methods of the kinds in Python and of the bundled kinds in Lua. A running hub uses the discovery methods
+of its own kinds instead of this list."""
 
 DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS = 3, 30
 """Duration of a search."""
@@ -48,10 +49,10 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Discovery:
-    """Searches on request. Requests during a search share its result.
+    """Searches on request. Requests during a search share the search's result.
 
-    `kinds` returns the kinds of the hub, `sections` the configured sections, whose names are taken. Discovery does
-    not connect to the found devices.
+    `kinds` returns the kinds of the hub. `sections` returns the configured sections, whose names are taken. Discovery
+    does not connect to the found devices.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ def list_found(
 
 
 _Device = tuple[str, str, int, str | None]
-"""Name, host, port, and serial number."""
+"""The name, host, port, and serial number of a device."""
 
 
 def _of_mdns(way: DiscoveryMethod, instances: Iterable[Instance]) -> Iterator[_Device]:

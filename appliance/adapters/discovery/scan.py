@@ -70,7 +70,7 @@ def _list_addresses() -> list[str]:
 
 
 class Scan:
-    """One scan for these services of mDNS and targets of SSDP. After `run`, `mdns` and `ssdp` have the results."""
+    """One scan for these mDNS services and SSDP targets. After `run`, `mdns` and `ssdp` hold the results."""
 
     def __init__(self, network: SearchNetwork, services: Sequence[str], targets: Sequence[str], clock: Clock) -> None:
         self.mdns = MdnsAnswers(services)

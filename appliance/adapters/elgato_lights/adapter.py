@@ -1,8 +1,8 @@
 """Elgato lights: one device for each index at the address.
 
-Protocol, on port 9123: `GET`/`PUT /elgato/lights`, `GET /elgato/accessory-info`, `POST /elgato/identify`; JSON both
-ways. Colour temperature is in mired, `on` is 0 or 1. A light in colour mode has `hue` and `saturation` instead of
-`temperature`.
+Protocol, on port 9123: the adapter uses `GET` and `PUT /elgato/lights`, `GET /elgato/accessory-info`, and `POST
+/elgato/identify`. Requests and responses are JSON. Colour temperature is in mired. `on` is 0 or 1. A light in colour
+mode has `hue` and `saturation` instead of `temperature`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIGHT_MIRED_RANGE = (143, 344)
 LIGHT_KELVIN_RANGE = (2900, 7000)
 
 CONFIRM_WITHIN = 1.0
-"""Seconds for a light to show a change."""
+"""Time limit, in seconds, for a light to show a change."""
 
 FACTS_EVERY = 600.0
 """Seconds between two readings of name, model, and firmware."""
@@ -51,14 +51,14 @@ _FIELDS: Mapping[str, Callable[[Any], float]] = {
     "hue": number,
     "saturation": number,
 }
-"""Checks by field of a light."""
+"""The check of each field of a light."""
 
 
 class LightState(Struct, frozen=True, kw_only=True):
     """One light. Missing and wrong fields are None.
 
-    `brightness` and `saturation` are percentages, `hue` is in degrees. In colour mode, `mired` is None; otherwise,
-    `hue` and `saturation` are None. `wrong` has a message for each wrong field.
+    `brightness` and `saturation` are percentages, `hue` is in degrees. `mired` is None in colour mode. `hue` and
+    `saturation` are None outside of colour mode. `wrong` has a message for each wrong field.
     """
 
     on: bool | None = None
@@ -100,7 +100,7 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any], dict[str, int]]] = {
     ("brightness", "set"): lambda percent: {"brightness": percent},
     ("color_temperature", "set"): lambda white: {"temperature": clamped_mireds(kelvin_in(white))},
 }
-"""Changed fields by command, for the value of the command."""
+"""For each command, a function that returns the changed fields for the command's value."""
 
 LIGHT_COMMANDS = (
     CommandSpec(capability="brightness", actions=("set",), min=0, max=100),
@@ -184,7 +184,7 @@ class ElgatoAdapter(PollingAdapter):
         return await self._fetch_object("/elgato/accessory-info")
 
     async def _fetch_lights(self) -> list[Any]:
-        """Return the list of lights without checks, because one malformed entry must not fail the others."""
+        """Return the list of lights without checks, because one malformed entry must not affect the other lights."""
         self._answer = await self._fetch_object("/elgato/lights")
         lights = self._answer.get("lights")
         if not isinstance(lights, list):
@@ -276,7 +276,7 @@ def _parse(raw: Any) -> LightState | Invalid:
 
 
 def _written(raw: Any, light: LightState | Invalid, change: Mapping[str, int]) -> RawLight:
-    """Return the light as it was read, with the change. A new temperature ends colour mode. Wrong fields are
+    """Return the light from the reading with the change applied. A new temperature ends colour mode. Wrong fields are
     omitted."""
     if isinstance(light, Invalid):
         return {}

@@ -35,7 +35,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "hue": (0.0, 360.0),
     "saturation": (0.0, 100.0),
 }
-"""Range of each field of a light. Written numbers are clamped to the range; floats keep their fraction."""
+"""Range of each field of a light. Written numbers are clamped to the range. Floats keep their fraction."""
 
 _INFO = {
     "productName": "Elgato Key Light",
@@ -54,9 +54,9 @@ _INFO = {
 class LightSimulator(SimulatedDevice):
     """Simulates a mains-powered Elgato light with any number of lamps.
 
-    `writes` holds the bodies of all PUTs in order (as text if not JSON); `identified` counts the requests to blink.
-    Both include requests that a fault made ineffective. `info` is the answer to `accessory-info`. `base` are the
-    arguments of `SimulatedDevice`.
+    `writes` holds the bodies of all PUT requests in order. A body that is not JSON is held as text. `identified`
+    counts the requests to blink. `writes` and `identified` include requests that a fault made ineffective. `info` is
+    the answer to `accessory-info`. `base` holds the arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"

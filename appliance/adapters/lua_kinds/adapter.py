@@ -49,7 +49,7 @@ MAX_LOGGED_FAULTS = 100
 
 MIN_POLL_SECS, MAX_POLL_SECS = 1.0, 86_400.0
 MAX_SENTENCE_CHARS = 500
-"""Length limit of a refusal in the words of the file."""
+"""Length limit of a refusal's text that the file returns."""
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ log = logging.getLogger("adapters")
 
 
 class LuaAdapter(PollingAdapter):
-    """Runs one section whose kind is loaded. `transport` replaces the requests to its device, `push` its
+    """Runs one section whose kind is loaded. `transport` replaces the requests to the device, and `push` replaces the
     connections."""
 
     shares_outages = False
@@ -100,7 +100,8 @@ class LuaAdapter(PollingAdapter):
         await run_together(super().run(), self._keep_handing_over(), replace_when(self._loaded))
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result like the base class; a timeout then concerns only calls of this work."""
+        """Return the result like the base class. Forget earlier cancelled calls, so that a timeout concerns only this
+        work."""
         self.functions.forget_cancelled()
         return await super().within_limit(work)
 
@@ -127,8 +128,8 @@ class LuaAdapter(PollingAdapter):
             self.publish.answered()
 
     def _note_closed(self) -> None:
-        """Treat a closed connection like an unanswered poll. Exceptions are the time before the first attempt, and a
-        refusal by the device."""
+        """Treat a closed connection like an unanswered poll. Ignore the time before the first attempt, and a refusal
+        by the device."""
         error = self._push_error or Unreachable(f"{self.http.address}: the connection is not open")
         if self._push_error is None and self.misses == 0:
             self.misses = 1
@@ -140,7 +141,8 @@ class LuaAdapter(PollingAdapter):
             self.publish.record_error(error)
 
     async def poll(self) -> Report:
-        """Return the devices from the function `poll`. Without this function, the report removes nothing."""
+        """Return the devices from the function `poll`. Without this function, return a report that removes no
+        device."""
         if not self._definition.has_poll:
             return Report(adapter=self.name)
         calls = self.functions.new_calls(repeats=True)

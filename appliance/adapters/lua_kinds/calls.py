@@ -1,4 +1,4 @@
-"""Requests of a running Lua function to the hub: HTTP, messages, kept texts, JSON, XML, digests, log lines."""
+"""Requests of a running Lua function to the hub: HTTP, messages, kept texts, JSON, XML, digests, and log lines."""
 
 from __future__ import annotations
 
@@ -48,10 +48,11 @@ ASKING = frozenset({"http", "send", "ask"})
 
 
 class FunctionCalls:
-    """The `LuaCalls` of one running function. `request_secs` is the default and the limit of its requests.
+    """The `LuaCalls` of one running function. `request_secs` is the default time limit and the longest time limit of
+    the function's requests.
 
     `failure` is the error of the last request with a missing or unreadable answer. `is_asking` is true while a
-    request is in progress. `repeats` is `WebRequest.repeat` of its requests.
+    request is in progress. `repeats` is the value of `WebRequest.repeat` for the requests.
     """
 
     counted_secs = 0.0
@@ -100,7 +101,7 @@ class FunctionCalls:
         log.log(_LEVELS[level], "%s", self._redact(message), extra=extra)
 
     async def http(self, request: Any, _: Any) -> Any:
-        """Return the response: `{status, headers, body, json?}`."""
+        """Send the request, and return the response as `{status, headers, body, json?}`."""
         asked = read_request(request, self._request_secs, repeat=self._repeats)
         response = await self._transport.exchange(asked)
         if len(self._answers) < MAX_DESCRIBED:
@@ -130,7 +131,7 @@ class FunctionCalls:
         return self._connection
 
     async def keep(self, key: Any, text: Any) -> None:
-        """Store a text over restarts."""
+        """Store a text across restarts."""
         await self._kept.put(key, text)
         await self._redact.prepare()
 
@@ -151,7 +152,7 @@ class FunctionCalls:
         return decode_xml(raw) if len(raw) <= MAX_XML_AT_ONCE else await compute_apart(decode_xml, raw)
 
     async def crypto(self, name: Any, given: Any) -> str:
-        """Return a result of the table `crypto`."""
+        """Return the result of a function in the table `crypto`."""
         if name == "pbkdf2":
             return await compute_slowly(compute, name, given)
         return compute(name, given)

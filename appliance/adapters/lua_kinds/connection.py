@@ -25,7 +25,7 @@ EVENTS_SILENCE_SECS = 600.0
 """Silence after which the stream of server-sent events is opened again."""
 
 MAX_PUSHED, MAX_PUSHED_BYTES = 100, 1 << 20
-"""Limits of waiting messages for the file, and of their bytes. Reading pauses at these limits."""
+"""Limits of the messages that wait for the file, and of their bytes. Reading pauses at these limits."""
 
 MAX_TEXT = 1 << 20
 """Size limit of a message that is not JSON, in bytes or characters."""
@@ -56,7 +56,7 @@ class PushSource(Protocol):
 
 
 PushContext = AbstractAsyncContextManager[Any]
-"""Iterates over messages. A WebSocket can also `send`."""
+"""Iterates over messages. The context of a WebSocket can also `send`."""
 
 
 class PushConnection:
@@ -111,7 +111,7 @@ class PushConnection:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
-        """Open the connection, and yield its messages. Each yielded message is already matched to a request, or
+        """Open the connection, and yield the messages. Each yielded message is already matched to a request, or
         queued for the file."""
         size = self._listen.max_message_kb << 10
         path = await self._find_path() if self._listen.path is None else self._listen.path
@@ -193,7 +193,8 @@ def _parse_event(event: ServerEvent, address: str) -> Pushed:
 
 
 def _parse(body: bytes | str, address: str) -> Pushed:
-    """Parse a message: JSON, otherwise text or bytes. Raises `BadAnswer` for text or bytes that are too long."""
+    """Return a message as JSON if possible, otherwise as text or bytes. Raises `BadAnswer` for text or bytes that are
+    too long."""
     try:
         text = compact_json(body)
         return Pushed(len(body), orjson.Fragment(text), text)

@@ -37,8 +37,8 @@ BUNDLED_KINDS = Path(__file__).parent / "bundled"
 
 @cache
 def list_bundled_kinds() -> tuple[str, ...]:
-    """Return the names of the bundled kinds. They are read once, because the folder can be unreadable without
-    root."""
+    """Return the names of the bundled kinds. The folder is read only once, because the folder can later be unreadable
+    without root."""
     return tuple(sorted(file.stem for file in BUNDLED_KINDS.glob("*.lua")))
 
 
@@ -83,9 +83,10 @@ KNOWN_SETTINGS: Fields = {
 class KindDefinition(Struct, frozen=True, kw_only=True):
     """The definition of one kind.
 
-    `settings` are the keys of its sections, including the keys of every kind. `origins` are further addresses by
-    name: a URL, or the setting with a URL. `operations` are time limits in seconds, by operation. `declared` are the
-    settings that the file itself defines. `descriptions` has the descriptions of settings.
+    `settings` are the keys of the kind's sections, including the keys that every kind has. `origins` maps the names
+    of further addresses to a URL, or to the setting with a URL. `operations` maps each operation to its time limit in
+    seconds. `declared` are the settings that the file itself defines. `descriptions` has the descriptions of
+    settings.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Calls the functions of one section's file. Each call has a new Lua state; `ctx.memory` is kept between the
+"""Calls the functions of one section's file. Each call has a new Lua state. Only `ctx.memory` is kept between the
 calls."""
 
 from __future__ import annotations
@@ -80,8 +80,9 @@ class KindFunctions:
     ) -> Any:
         """Return `{first, second}`, the results of a function.
 
-        A `first` argument can be bytes, and can have a `body` of bytes. If the function failed because of a missing
-        or unreadable answer, raises the error of that request. Otherwise, raises `AdapterFailed` with file and line.
+        The argument `first` can be bytes, or a table with a `body` of bytes. If the function failed because of a
+        missing or unreadable answer, raises the error of that request. Otherwise, raises `AdapterFailed` with file
+        and line.
         """
         calls = calls or self.new_calls()
         await self.redact.prepare()

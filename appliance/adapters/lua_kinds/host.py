@@ -43,6 +43,7 @@ class KindHost(Protocol):
         """Run the function at this path of the kind's table, and return `{first, second, memory}`. Raises
         `ScriptFailed`.
 
-        `given` is `{settings, memory, first?, second?, bytes?, repeat?}`; `bytes` become `first`, or its `body`. With
-        `repeat`, a call runs again if another call interrupted it. Cancelling the call ends the function.
+        `given` is `{settings, memory, first?, second?, bytes?, repeat?}`. `bytes` become `first`, or the `body` of
+        `first`. With `repeat`, a call runs again if another call interrupted it. Cancelling the call ends the
+        function.
         """

@@ -1,4 +1,4 @@
-"""The texts of a section that `ctx:keep` stores over restarts."""
+"""The texts of a section that `ctx:keep` stores across restarts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class KeptTexts:
         stored = secrets.get(KEPT)
         self._texts: Mapping[str, str] = {} if stored is None else orjson.loads(stored)
         self.secrets = _secrets_in(self._texts.values())
-        """Every text. If a text is JSON, its inner texts of sufficient length are included."""
+        """Every text. If a text is JSON, the texts inside it that are long enough are also secrets."""
 
     def get(self, key: str) -> str | None:
         """Return a text. Return None for an unknown key."""
@@ -66,7 +66,7 @@ class KeptTexts:
                 self._texts, self.secrets = texts, _secrets_in(texts.values())
 
     def _count_write(self) -> None:
-        """Raise `Invalid` if the file stores changes too often, because each change wears the storage."""
+        """Raise `Invalid` if the file stores changes too often, because each change wears out the storage."""
         now = self._clock.monotonic()
         earned = (now - self._counted_at) / KEPT_WRITE_SECS
         self._writes_left, self._counted_at = min(self._writes_left + earned, float(MAX_KEPT_WRITES)), now

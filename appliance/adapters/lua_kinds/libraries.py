@@ -21,7 +21,7 @@ from appliance.errors import Invalid
 from appliance.tables.checks import integer, one_of
 
 MAX_JSON_MARKS = 500_000
-"""Limit of commas, brackets, braces, and backslashes in JSON. More of them would block the loop too long."""
+"""Limit of commas, brackets, braces, and backslashes in JSON. A larger number would block the loop too long."""
 
 _SLICE_BYTES = 1 << 18
 
@@ -30,7 +30,7 @@ MAX_ELEMENTS, MAX_DEPTH = 10_000, 14
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 MAX_ROUNDS, MAX_LENGTH = 500_000, 1024
-"""Limits of pbkdf2's rounds, for all blocks together, and of the bytes of a result."""
+"""Limit of pbkdf2's rounds in all blocks together, and size limit of a result in bytes."""
 
 
 def compact_json(body: bytes | str) -> bytes:
@@ -56,7 +56,8 @@ def compact_json(body: bytes | str) -> bytes:
 def decode_xml(text: bytes) -> dict[str, Any]:
     """Return the root element as `{value: {name, attributes, text, children}}`, or `{fault}` with a message.
 
-    Names have no namespaces. Entities are rejected. The function blocks in proportion to the text.
+    Names have no namespaces. Entities are rejected. The function blocks the loop for a time proportional to the
+    length of the text.
     """
     try:
         root = parse_xml(text)

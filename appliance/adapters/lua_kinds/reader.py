@@ -31,7 +31,7 @@ EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
 """Actions that a command has only if the file lists them."""
 
 DEVICE_FAULT = "\0fault"
-"""Key of the message that replaces a device without a JSON form."""
+"""Key of the message that replaces a device that JSON cannot represent."""
 
 MAX_DEVICE_FAULTS = 1000
 """Limit of different device faults that one adapter reports."""
@@ -205,7 +205,8 @@ class DeviceReader:
             yield
 
     def read_one(self, raw: Any, device_id: str, what: str) -> Observation | None:
-        """Return the device that `command` returned. Its id can be missing. Return None for an invalid device."""
+        """Return the device that `command` returned. The id of the device can be missing. Return None for an invalid
+        device."""
         read = ReadDevices()
         local = device_id.removeprefix(f"{self._section}:")
         known = self._find(device_id)
@@ -317,8 +318,8 @@ class DeviceReader:
             self._commands_read[id_] = (stated, specs)
 
     def _commands(self, table: Table, id_: str, stated: Any, known: Device | None) -> tuple[CommandSpec, ...]:
-        """Return the commands of a device. If its row has no commands or unchanged commands, return the earlier
-        result."""
+        """Return the commands of a device. If the device's row has no commands or unchanged commands, return the
+        earlier result."""
         last = self._commands_read.get(id_)
         if stated is None or (last is not None and last[0] == stated):
             table.raw("commands")
@@ -368,7 +369,8 @@ class DeviceReader:
 
 
 def _with_actions(command: Any) -> Any:
-    """Return a command as a table. A text is a capability with the actions and the range of the catalog."""
+    """Return a command as a table. A text is the name of a capability, whose actions and range come from the
+    catalog."""
     if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
         return command
     bounds = {"min": 0, "max": 100} if known.type == "percentage" else {}

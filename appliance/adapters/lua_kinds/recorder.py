@@ -118,7 +118,8 @@ class Recorder:
 
     @classmethod
     def for_trial(cls, origins: Origins, recorded: Any, redact: Callable[[Any], Any]) -> Recorder:
-        """Return a recorder for the device, or for a recording if there is one. Raise `Invalid` for other data."""
+        """Return a recorder for the device, or for a recording if there is one. Raise `Invalid` if the data is not a
+        recording."""
         if recorded is None:
             return cls(origins, origins.main)
         replay = Replay(recorded, redact)
@@ -151,11 +152,12 @@ class _RecordedSocket(AsyncIterator[Any]):
 
 
 class Replay:
-    """Answers from a recording, as a `Transport` and a `PushSource`. Raises `Invalid` for other data.
+    """Replays a recording, in the roles of a `Transport` and a `PushSource`. Raises `Invalid` if the data is not a
+    recording.
 
     A request gets the first unused answer to a similar request, or the last answer if all are used. A connection
-    yields a recorded message once the file has sent as many messages as before it in the recording. `redact`
-    replaces secrets as in the recording.
+    yields a recorded message once the file has sent as many messages as it had sent before that message in the
+    recording. `redact` replaces secrets as in the recording.
     """
 
     address = "the recording"

@@ -20,7 +20,7 @@ NOT_FOR_LUA = frozenset({"type", "enabled", "password_file", "token_file", "ca_f
 
 
 class LuaSection(Redacted, frozen=True, kw_only=True):
-    """An enabled section as stated in the configuration. Only the name of its kind is checked.
+    """An enabled section as stated in the configuration. Only the name of the section's kind is checked.
 
     `line_of` returns the line of a path of keys in `file`, or 0 for an unknown line.
     """
@@ -58,7 +58,8 @@ class SectionFaults(Struct, frozen=True):
 
 
 def read_section(section: LuaSection, definition: KindDefinition) -> SectionSettings | SectionFaults:
-    """Check a section by its kind. Return its values, or every fault with its line and the nearest known name."""
+    """Check a section by its kind. Return the section's values, or every fault with its line and the nearest known
+    name."""
     findings = Findings(TOML)
     table = Table(section.raw, findings, ("adapters", section.name))
     values = table.read(definition.settings)

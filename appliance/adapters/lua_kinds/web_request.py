@@ -30,7 +30,7 @@ MAX_BODY_BYTES = 1 << 20
 """Size limit of a response."""
 
 MAX_REPAIRED_BYTES = 1 << 18
-"""Size limit of a response whose JSON errors are repaired. Repairing more would block the loop."""
+"""Size limit of a response whose JSON errors are repaired. Repairing a larger response would block the loop."""
 
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 OWN_HEADERS = frozenset(
@@ -69,7 +69,7 @@ class Transport(Protocol):
     """Sends the requests of one section."""
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the response. Raises `Invalid` for an unknown origin, `Unreachable`, and `BadAnswer`."""
+        """Return the response. Raises `Unreachable`, `BadAnswer`, and `Invalid` for an unknown origin."""
 
 
 def _text(value: Any) -> str:
@@ -116,8 +116,8 @@ _FIELDS: Fields = {
 
 
 def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, repeat: bool | None = None) -> WebRequest:
-    """Check a request of `ctx:http`. `secs` is the longest time limit that it can have. Raises `Invalid` with the
-    name of the wrong field."""
+    """Check a request of `ctx:http`. `secs` is the longest time limit that the request can have. Raises `Invalid`
+    with the name of the wrong field."""
     findings = Findings(LUA)
     table = Table(raw if isinstance(raw, Mapping) else {}, findings)
     found = table.read(_FIELDS)

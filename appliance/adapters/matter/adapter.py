@@ -36,7 +36,7 @@ from appliance.tables.checks import format_value
 from appliance.tasks import Tasks, end_within, run_together
 
 MAX_MESSAGE_BYTES = 16 << 20
-"""Size limit of a message. The list of nodes comes in one message; the limit is enough for some 2,000 nodes."""
+"""Size limit of a message. The list of nodes comes in one message. The limit is enough for about 2,000 nodes."""
 
 PING_AFTER_SECS = 30.0
 """Seconds without a message before the server is pinged."""
@@ -45,7 +45,7 @@ MAX_RECONNECT_SECS = 30.0
 """Longest pause between two attempts to connect."""
 
 RESULT_SECS = 5.0
-"""Time limit for the answer to a command and its report."""
+"""Time limit for the answer to a command, and for the device's report."""
 
 GATHER_REPORTS_SECS = 0.02
 """Seconds during which reports are collected. The reports of one change arrive within two milliseconds."""
@@ -82,7 +82,8 @@ class MatterAdapter(Adapter):
 
     concurrency = 1_000
     command_secs = 3 * RESULT_SECS
-    """Far longer than the timeouts inside a command, so that these end first even on a busy loop."""
+    """This time limit is far longer than the timeouts inside a command, so that those expire first even on a busy
+    loop."""
     operation_secs: Mapping[str, float] = {"pair": 240.0, "unpair": 60.0, "share": 60.0}
 
     def __init__(self, context: AdapterContext, settings: Matter) -> None:
@@ -148,7 +149,7 @@ class MatterAdapter(Adapter):
             server.receive(message, self.live.handle)
             self._report_rejected()
             busy += self.clock.monotonic() - began
-            if busy >= STEP_SECS:  # under load, give other tasks as much time
+            if busy >= STEP_SECS:  # under load, give other tasks the same time as this task
                 await self.clock.sleep(busy)
                 busy = 0.0
         raise Unreachable(f"{self._http.address} has closed the connection")
@@ -202,7 +203,8 @@ class MatterAdapter(Adapter):
         return self._place(device_id)
 
     async def _send(self, device_id: str, what: str, place: Place, request: ClusterRequest) -> None:
-        """Send a request. Raises `Unreachable` if the device does not answer, `BadAnswer` if the device refuses."""
+        """Send a request. Raises `Unreachable` if the device does not answer, and `BadAnswer` if the device
+        refuses."""
         try:
             await self._ask_node(device_id, place, request.command, request.arguments)
         except Unreachable:
@@ -248,7 +250,7 @@ class MatterAdapter(Adapter):
             self.live.trust(node_id)
 
     async def _await_result(self, device_id: str, request: ClusterRequest, until: float, *, asks_first: bool) -> bool:
-        """Wait for a report with the result; if no report comes, read the device. Return whether the device shows the
+        """Wait for a report with the result. If no report comes, read the device. Return whether the device shows the
         result.
 
         With `asks_first`, the device already showed the result before the command. Then only a read or a later report
@@ -291,7 +293,7 @@ class MatterAdapter(Adapter):
         return {"pair": self._pair, "unpair": self._unpair, "share": self._share, "identify": self._identify}
 
     async def _pair(self, payload: Mapping[str, Value]) -> Value:
-        """Pair the device with this code. Return its node and devices."""
+        """Pair the device with this code. Return the device's node and all devices of the node."""
         _refuse_others("pair", payload, "code", 'the digits below the QR code, or its text "MT:…"')
         code = _code_in(payload["code"])
         is_by_radio = self.server is not None and self.server.info.get("bluetooth_enabled") is True
@@ -357,7 +359,7 @@ def _code_in(text: str) -> str:
 
 
 def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, example: str) -> None:
-    """Raise `Invalid` unless the payload is exactly this one text field."""
+    """Raise `Invalid` if this text field is missing, or if the payload has any other field."""
     if name not in payload:
         raise MalformedRequest(f"{operation} needs {name}, {example}")
     if not isinstance(payload[name], str) or not payload[name]:

@@ -20,7 +20,7 @@ ON_OFF, LEVEL_CONTROL, COLOR, COVER, DOOR_LOCK = 6, 8, 768, 258, 257
 THERMOSTAT, FAN, SWITCH, POWER_SOURCE, BOOLEAN_STATE, IDENTIFY = 513, 514, 59, 47, 69, 3
 
 MODES = {0: "off", 1: "heat_cool", 3: "cool", 4: "heat", 5: "heat", 7: "fan_only", 8: "dry"}
-"""SystemMode. Number 5 is emergency heat."""
+"""Modes of a thermostat by number of SystemMode. Number 5 is emergency heat."""
 
 FAN_MODES = {0: "off", 1: "low", 2: "medium", 3: "high", 4: "on", 5: "auto", 6: "smart"}
 
@@ -32,7 +32,7 @@ HEATS, COOLS, IS_AUTO = 1, 2, 32
 COOLING_SETPOINT, HEATING_SETPOINT, SYSTEM_MODE = 17, 18, 28
 
 NO_UINT8, NO_INT16, NO_UINT16 = 0xFF, -0x8000, 0xFFFF
-"""Null in these integer types."""
+"""The value of each integer type that means null."""
 
 HIGHEST_LEVEL = 254
 
@@ -155,7 +155,8 @@ def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
 
 
 def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
-    """Read the percentage. If an automatic fan has no percentage, read the mode."""
+    """Return the power from the percentage. For an automatic fan without a percentage, return the power from the
+    mode."""
     percent = endpoint.get(FAN, 2)
     return "on" if integer(mode if percent is None else percent, 0, 100) else "off"
 

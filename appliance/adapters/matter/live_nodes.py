@@ -27,8 +27,8 @@ _POWERED_ENDPOINTS = 31
 
 
 class Place(Struct, frozen=True):
-    """Node and endpoint of a device. `number` counts the devices of the node; None if the node has only one
-    device."""
+    """Node and endpoint of a device. `number` distinguishes the devices of one node, and is None if the node has only
+    one device."""
 
     node: Node
     endpoint: Endpoint
@@ -54,7 +54,7 @@ class LiveNodes:
         self._taken_keys: set[str] = set()
         self._places: dict[str, Place] = {}
         self._ids: dict[int, tuple[str, ...]] = {}
-        self._changed: dict[str, set[str]] = {}  # by device: paths that have changed since the device was published
+        self._changed: dict[str, set[str]] = {}  # changed paths that are not published yet, by device
         self._events: dict[int, deque[Any]] = {}
         self._waiting: dict[str, tuple[asyncio.Event, Callable[[], bool]]] = {}  # by device
 
@@ -132,7 +132,7 @@ class LiveNodes:
     async def wait_until(
         self, device_id: str, is_done: Callable[[], bool], wait: Callable[[asyncio.Event], Any]
     ) -> bool:
-        """Return whether `is_done` became true, and was published, before `wait` returned.
+        """Return whether `is_done` became true and the device was published before `wait` returned.
 
         A device can have only one such wait at a time.
         """

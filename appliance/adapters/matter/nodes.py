@@ -73,11 +73,11 @@ class Endpoint:
 
     @property
     def is_aggregator(self) -> bool:
-        """Whether the endpoint represents a bridge. The parts of a bridge are its devices."""
+        """Whether the endpoint represents a bridge. The parts of the endpoint are the bridge's devices."""
         return AGGREGATOR_TYPE in self.types
 
     def labels(self) -> Iterator[tuple[str, str]]:
-        """Yield the owner's labels, then the factory's, as name and value."""
+        """Yield the name and value of each label: first the owner's labels, then the factory's."""
         for cluster in (USER_LABEL, FIXED_LABEL):
             for each in _items(self.get(cluster, 0)):
                 name, value = each.get("0"), each.get("1")
@@ -181,7 +181,7 @@ class Node:
         return None if parent is None else parent.get(BRIDGED, attribute)
 
     def _find_parents(self) -> tuple[dict[int, Endpoint], dict[int, Endpoint]]:
-        """Return the aggregators and the bridged devices, each by the numbers of their parts."""
+        """Return the aggregator of each part, and the bridged device of each part, by the part's number."""
         if self._parents is None:
             aggregators: dict[int, Endpoint] = {}
             bridged: dict[int, Endpoint] = {}

@@ -31,7 +31,8 @@ def events_of(endpoint: Endpoint) -> list[str]:
 
 
 def press_of(endpoint: Endpoint, event_id: Any, data: Any) -> tuple[str, Mapping[str, Value]] | None:
-    """Return the device event and its data. Return None if the switch also reports the press in another event."""
+    """Return the device event, and the event's data. Return None if the switch also reports the press in another
+    event."""
     fields = data if isinstance(data, dict) else {}
     position = fields.get("newPosition", fields.get("previousPosition"))
     more: dict[str, Value] = {"position": position} if isinstance(position, int) else {}

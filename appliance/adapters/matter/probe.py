@@ -1,4 +1,4 @@
-"""Asks a Matter controller server for its version, without a hub, for `lares doctor`."""
+"""Asks a Matter controller server for its version. `lares doctor` uses this module without a running hub."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def probe(settings: Matter) -> tuple[bool, str]:
 
 
 def _fetch_info(url: str) -> dict[str, Any]:
-    """Return the answer of `/info`, next to the WebSocket. Raises `BadAnswer`, `OSError`, and `HTTPException`."""
+    """Return the answer of `/info`, which is on the same server as the WebSocket. Raises `BadAnswer`, `OSError`, and
+    `HTTPException`."""
     parts = urlsplit(url)
     connect = http.client.HTTPSConnection if parts.scheme == "wss" else http.client.HTTPConnection
     connection = connect(parts.netloc, timeout=TIMEOUT_SECS)

@@ -40,10 +40,10 @@ from appliance.home.values import level_of, mireds_in
 MAX_FADE_TENTHS = 65_534
 
 TIMED_REQUEST_MS = 1000
-"""Time limit for the request to a lock after its announcement. Locks require an announcement."""
+"""Longest time from the announcement of a request to a lock until the request. Locks require the announcement."""
 
 _EVEN_IF_OFF = {"optionsMask": 1, "optionsOverride": 1}
-"""ExecuteIfOff. Without it, a light that is off ignores these commands but answers with success."""
+"""ExecuteIfOff. Without this option, a light that is off ignores these commands but answers with success."""
 
 _OPEN, _CLOSED = 0, 10_000
 _ENDS = {"open": 100, "close": 0}
@@ -187,8 +187,8 @@ def _color_xy(endpoint: Endpoint, command: Command) -> ClusterRequest:
 
 
 def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpoint, Command], ClusterRequest]:
-    """Return a function that makes requests for lift or tilt. A result is shown when the cover moves or is in place.
-    `shift` selects the bits of OperationalStatus."""
+    """Return a function that makes requests for lift or tilt. The result is confirmed when the cover moves or is in
+    place. `shift` selects the bits of OperationalStatus."""
 
     def request(endpoint: Endpoint, command: Command) -> ClusterRequest:
         if command.action == "stop":

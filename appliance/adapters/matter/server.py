@@ -37,7 +37,8 @@ _ERRORS = {
     8: "the server did not understand the request",
     9: "the server does not know the request",
 }
-"""Messages by error code of the server. Code 0 is any other error; its details contain the status of Matter."""
+"""Messages by error code of the server. Code 0 is any other error. The details of that error contain Matter's status
+code."""
 
 _STATUSES = {
     0x01: "it failed",
@@ -68,7 +69,7 @@ _TIMEOUT = "CHIP Error 0x00000032"
 
 
 class ServerConnection:
-    """One open connection. Another task reads its messages and passes them to `receive`.
+    """One open connection. Another task reads the connection's messages and passes them to `receive`.
 
     Methods may be called concurrently. `info` is the server's description of itself.
     """
@@ -142,7 +143,7 @@ class NodeUnreachable(Unreachable):
 
 
 class NodeRefused(BadAnswer):
-    """The device refused the request. The message has the status and its meaning."""
+    """The device refused the request. The message has the status, and the meaning of the status."""
 
 
 def check_schema(info: Mapping[str, Any]) -> None:

@@ -65,10 +65,11 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 
 
 class MatterSimulator(SimulatedDevice):
-    """Simulates a controller server. `nodes` holds its nodes by number; change them with `set`, `add`, and `remove`.
+    """Simulates a controller server. `nodes` holds the server's nodes by number. Change the nodes with `set`, `add`,
+    and `remove`.
 
     `asked` holds the requests. If `sends_events` is false, events are not sent. Requests to nodes in `mute` get no
-    answer. `base` are the arguments of `SimulatedDevice`.
+    answer. `base` holds the arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"
@@ -105,7 +106,7 @@ class MatterSimulator(SimulatedDevice):
         return [web.get("/ws", self._serve_socket), web.get("/info", self._answer_info)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Ignore HTTP requests. `asked` has the messages of the WebSocket."""
+        """Do not record HTTP requests, because `asked` holds only the messages of the WebSocket."""
 
     async def _answer_info(self, request: web.Request) -> web.Response:
         return self._json(SERVER_INFO)
@@ -240,7 +241,7 @@ _COMMANDS: Mapping[str, str] = {
     "remove_node": "_remove",
     "open_commissioning_window": "_share",
 }
-"""Methods of the simulator that answer each command of the server."""
+"""The simulator's method that answers each command of the server."""
 
 
 def simulate() -> MatterSimulator:

@@ -62,7 +62,8 @@ class MqttAdapter(Adapter):
 
     concurrency = 1_000
     command_secs = 3 * MQTT_RESULT_SECS
-    """Far longer than the timeouts inside a command, so that these end first even on a busy loop."""
+    """This time limit is far longer than the timeouts inside a command, so that those expire first even on a busy
+    loop."""
 
     def __init__(self, context: AdapterContext, settings: Mqtt) -> None:
         super().__init__(context)
@@ -105,7 +106,7 @@ class MqttAdapter(Adapter):
             await keep_stop(self._secrets, self.clock)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Publish a command. Return when the device shows the result, or at once if it has no state topic."""
+        """Publish a command. Return when the device shows the result, or at once if the device has no state topic."""
         connection = self._connected("command")
         await self.live.commands.run(connection, device_id, command)
         return CommandResult()
@@ -116,7 +117,7 @@ class MqttAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`publish` sends a message to the broker. `notify` shows a message at devices."""
+        """`publish` sends a message to the broker. `notify` shows a message on devices."""
         return {"publish": self._publish_message, "notify": self._notify}
 
     async def _publish_message(self, payload: Mapping[str, Value]) -> Value:
@@ -128,8 +129,8 @@ class MqttAdapter(Adapter):
         return {"topic": message.topic}
 
     async def _notify(self, payload: Mapping[str, Value]) -> Value:
-        """Show `{message, title?, device_id?}` at the devices that display messages. Return once the message is sent
-        to them."""
+        """Show `{message, title?, device_id?}` on the devices that display messages. Return once the message is
+        sent."""
         connection = self._connected("message")
         return {"status": "sent", "devices": await self.live.commands.notify(connection, payload)}
 

@@ -30,7 +30,8 @@ _INHERITED = (
 
 
 class DeviceFacts(Struct, frozen=True, kw_only=True):
-    """The object `device` of a configuration. Missing fields are empty. Connections are only the values."""
+    """The object `device` of a configuration. Missing fields are empty. `connections` holds only the values, without
+    their types."""
 
     identifiers: tuple[str, ...] = ()
     connections: tuple[str, ...] = ()
@@ -44,7 +45,7 @@ class DeviceFacts(Struct, frozen=True, kw_only=True):
 
 
 class Announcement(Struct, frozen=True, kw_only=True):
-    """One announced entity. `key` is unique per broker; `source` is the topic of its configuration."""
+    """One announced entity. `key` is unique per broker. `source` is the topic of the configuration."""
 
     key: str
     source: str
@@ -82,7 +83,8 @@ def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
 
 
 def parse_config(payload: bytes) -> dict[str, Any]:
-    """Return the object of a configuration. Raise `Invalid` for anything else, and beyond `MAX_DISCOVERY_BYTES`."""
+    """Return the object of a configuration. Raise `Invalid` for any other payload, and for a payload of more than
+    `MAX_DISCOVERY_BYTES`."""
     if len(payload) > MAX_DISCOVERY_BYTES:
         raise Invalid(f"the configuration is larger than {MAX_DISCOVERY_BYTES // 1024} KiB")
     return parse_object(payload, "the configuration")
@@ -162,7 +164,7 @@ def _replaced(topic: str, base: str) -> str:
 
 
 def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
-    """Return the configuration with full names in `availability`, and with its base topic filled in."""
+    """Return the configuration with full names in `availability`, and with the base topic filled in."""
     full = _based(config, base) if isinstance(base, str) else dict(config)
     entries = full.get("availability")
     if isinstance(entries, dict):

@@ -27,8 +27,8 @@ MAX_KNOWN_TOPICS = 20_000
 class Budget:
     """Runs the work of each message in steps. Expensive work is parked until its topic may use more time.
 
-    A newer message of a topic replaces its parked work; `dropped` counts the replaced messages. Messages of cheap
-    topics never wait for expensive ones. `on_parked` is called with the topic.
+    A newer message of a topic replaces the topic's parked work. `dropped` counts the replaced messages. Messages of
+    cheap topics never wait for expensive ones. `on_parked` is called with the topic.
     """
 
     def __init__(self, clock: Clock, on_parked: Callable[[str], None]) -> None:
@@ -60,7 +60,7 @@ class Budget:
         self._on_parked(topic)
 
     def clear(self) -> None:
-        """Drop the parked work without counting it, because its connection is gone."""
+        """Drop the parked work without counting it, because the connection is gone."""
         self.parked.clear()
 
     def resume(self) -> Iterator[None]:
@@ -73,7 +73,7 @@ class Budget:
             self._costs.clear()
 
     def spend(self, topic: str, secs: float, cost: float) -> None:
-        """Charge seconds to a topic. `cost` is the total for its current message."""
+        """Charge seconds to a topic. `cost` is the total for the topic's current message."""
         now = self._clock.monotonic()
         self._costs[topic] = cost
         if cost > LIGHT_SECS:

@@ -28,10 +28,10 @@ from appliance.errors import AdapterFailed, Unreachable
 from appliance.tasks import MAX_BACK_OFF_SECS, back_off, run_together
 
 BROKER_TIMEOUT_SECS = 5.0
-"""Seconds for the broker to accept a connection or a subscription."""
+"""Maximum seconds for the broker to accept a connection or a subscription."""
 
 DISCONNECT_SECS = 0.5
-"""Seconds for the broker to acknowledge the `offline` status before the hub disconnects."""
+"""Maximum seconds for the broker to acknowledge the `offline` status before the hub disconnects."""
 
 KEEPALIVE_SECS = 60
 """Seconds without a packet before a ping is sent."""
@@ -40,21 +40,22 @@ TAKEN_WITHIN_SECS = 60.0
 """If another client takes the session twice within these seconds, the pauses grow."""
 
 MAX_TAKEN_SECS = 10.0
-"""A connection lost within these seconds may have been taken over; MQTT 3.1.1 gives no reason."""
+"""A connection that is lost within these seconds may have been taken over by another client. MQTT 3.1.1 reports no
+reason."""
 
 END_SECS = 0.25
-"""Seconds in which a stopping broker closes a connection that it still accepted."""
+"""Maximum seconds until a stopping broker closes a connection that it still accepted."""
 
 SUBSCRIBE_AT_ONCE = 500
 
 MAX_UNACKNOWLEDGED = 1_000
-"""Maximum number of unacknowledged messages; publishing pauses beyond it."""
+"""Maximum number of unacknowledged messages. Beyond this number, publishing pauses."""
 
 _library_log = logging.getLogger("adapters.mqtt.library")
 _library_log.setLevel(logging.CRITICAL)
 
 _BAD_CREDENTIALS = (4, 5, 134, 135)
-"""Return codes that a retry cannot change. The library uses their MQTT 5 names."""
+"""Return codes after which a retry cannot succeed. The library uses the MQTT 5 names of these codes."""
 
 
 class BrokerRefused(Unreachable):
@@ -76,7 +77,8 @@ class BrokerConnection:
         self._slots = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
     async def publish(self, message: Outgoing) -> None:
-        """Publish a message. With QoS 1 or 2, return when the broker has acknowledged it. Raise `Unreachable`."""
+        """Publish a message. With QoS 1 or 2, return when the broker has acknowledged the message. Raise
+        `Unreachable`."""
         async with self._slots:
             try:
                 await self._client.publish(message.topic, message.payload, qos=message.qos, retain=message.retain)
@@ -84,7 +86,7 @@ class BrokerConnection:
                 raise Unreachable(f"the message to {message.topic} was not sent ({error})") from None
 
     async def publish_status(self, status: str) -> None:
-        """Publish `online` or `offline` at the status topic, if there is one. Raise `Unreachable`."""
+        """Publish `online` or `offline` to the status topic, if there is one. Raise `Unreachable`."""
         if self._status_topic is not None:
             self._is_online = True
             await self.publish(Outgoing(self._status_topic, status, qos=1, retain=True))
@@ -97,14 +99,14 @@ class BrokerConnection:
                     await self.publish_status("offline")
 
     async def subscribe(self, topics: Sequence[str]) -> None:
-        """Subscribe with QoS 0. Return when the broker has acknowledged it. Raise `Unreachable`."""
+        """Subscribe with QoS 0. Return when the broker has acknowledged the subscription. Raise `Unreachable`."""
         for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
             await self._acknowledged(
                 self._client.subscribe([(topic, 0) for topic in topics[at : at + SUBSCRIBE_AT_ONCE]])
             )
 
     async def unsubscribe(self, topics: Sequence[str]) -> None:
-        """Unsubscribe. Return when the broker has acknowledged it. Raise `Unreachable`."""
+        """Unsubscribe. Return when the broker has acknowledged the request. Raise `Unreachable`."""
         for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
             await self._acknowledged(self._client.unsubscribe(list(topics[at : at + SUBSCRIBE_AT_ONCE])))
 
@@ -124,9 +126,10 @@ class BrokerConnection:
 
 
 class Broker:
-    """The address and login of one broker. `receive` is called with every message as soon as it is read.
+    """The address and login of one broker. `receive` is called with every message as soon as the message is read.
 
-    If there is a `status_topic`, it shows `offline` once the connection is lost, if necessary by last will.
+    If there is a `status_topic`, its message becomes `offline` once the connection is lost, if necessary by the last
+    will.
     """
 
     def __init__(
@@ -163,8 +166,8 @@ class Broker:
                 _library_log.debug("disconnect: %s", error)
 
     async def has_ended(self) -> bool:
-        """Return whether the broker's address accepts no connections. A live broker accepts one and waits for the
-        first packet.
+        """Return whether the broker's address accepts no connections. A running broker accepts a connection and waits
+        for the first packet.
 
         Call this function as soon as a connection is lost, because a restarting broker is back within a second.
         """
@@ -192,7 +195,7 @@ class Broker:
         return ""
 
     def conflict(self) -> str:
-        """Return the sentence about another client with the same client id."""
+        """Return the error message about another client with the same client id."""
         return (
             f"another client keeps taking over the session of client id {self._client_id} at {self.address}, unless "
             f"the broker was restarted. If a second hub uses a copy of this data directory, stop one of the two hubs"
@@ -231,8 +234,8 @@ async def keep_connected(
 ) -> None:
     """Connect, run a session while the connection lasts, pause, and reconnect, until cancelled.
 
-    A successful connection resets the pauses, unless another client repeatedly takes the session. Otherwise two hubs
-    would keep ending each other's connections.
+    A successful connection resets the pauses. If another client repeatedly takes the session, the pauses grow, so
+    that two hubs do not keep ending each other's connections.
     """
     taken_at, pause, is_stable = -math.inf, 0.0, False
 
@@ -266,7 +269,7 @@ async def keep_connected(
 
 
 def _password(settings: Mqtt) -> str | None:
-    """Return the password. Raise `AdapterFailed` if its file cannot be read."""
+    """Return the password. Raise `AdapterFailed` if the password file cannot be read."""
     if settings.password_file is None:
         return settings.password
     return read_secret("password_file", Path(settings.password_file))
@@ -312,10 +315,11 @@ class Subscriptions:
         return self._is_current.is_set()
 
     async def renew(self) -> None:
-        """Subscribe to the current filters. Return when the broker has acknowledged them, so that no state is missed.
+        """Subscribe to the current filters. Return when the broker has acknowledged the filters, so that no state is
+        missed.
 
-        While the retained configurations arrive, return at once: the broker sends the acknowledgement only after all
-        of them.
+        While the retained configurations arrive, return at once, because the broker sends the acknowledgement only
+        after all retained messages.
         """
         self._is_current.clear()
         self._has_new.set()

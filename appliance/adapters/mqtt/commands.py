@@ -1,4 +1,5 @@
-"""Commands to the devices of a broker, which wait for their results, and messages for devices that display them."""
+"""Sends commands to the devices of a broker and waits for the results. Sends messages to devices that display
+messages."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from appliance.home.values import Value
 from appliance.tables.checks import format_value
 
 MQTT_RESULT_SECS = 5.0
-"""Seconds for a device to show the result of a command after the command was sent."""
+"""Maximum seconds from sending a command until the device shows the result."""
 
 SUPPRESS_SECS = 1.0
 """Seconds after a command in which contradicting states are held back. A longer fade extends this time."""
@@ -31,9 +32,9 @@ _COLORS = ("color_xy", "color_hs", "color_rgb")
 
 
 class Commands:
-    """Runs the commands to the devices of one broker, and holds those that wait for their results.
+    """Runs the commands to the devices of one broker, and holds the commands that wait for results.
 
-    `show` sets values of an entity, and publishes its device.
+    `show` sets values of an entity, and publishes the entity's device.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Commands:
         self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device id and announcement key
 
     async def run(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
-        """Publish a command and wait for its result. Only one command per device runs at a time.
+        """Publish a command, and wait for the result. Only one command per device runs at a time.
 
         Raise `Unreachable` if the connection is lost, `Unanswered` if the device is not announced or not available,
         and `BadAnswer` if the result does not arrive in time.
@@ -142,8 +143,8 @@ class Commands:
 
 
 class PendingCommand:
-    """A command in progress at one entity. `done` is set once the result is shown. It is also set if the command
-    `is_refused`, because the entity now has a state after which the result cannot come."""
+    """A command in progress at one entity. `done` is set once the result is shown. `done` is also set if the command
+    `is_refused`, because the entity's new state rules out the result."""
 
     def __init__(self, intent: Intent, now: float, transition_secs: float | None) -> None:
         self.done = asyncio.Event()
@@ -156,7 +157,7 @@ class PendingCommand:
         self.is_refused = False
 
     def filter(self, update: Update, now: float) -> Update:
-        """Return the update without values that contradict the command too early. Those values are held back."""
+        """Return the update without values that contradict the command. The contradicting values are held back."""
         if self._begins is not None or now >= self._until:
             return update
         passed: dict[str, Value] = {}
@@ -177,7 +178,7 @@ class PendingCommand:
             self.done.set()
 
     def check(self, update: Update, entity: Entity) -> None:
-        """Set `done` if the entity shows the expected values, and an update contained one of them.
+        """Set `done` if the entity shows the expected values, and an update contained one of these values.
 
         An entity that was reported unavailable does not confirm a result.
         """

@@ -34,8 +34,8 @@ _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch"
 class MqttDevice(Struct):
     """One device: its entities, and for each attribute the entity that receives its commands.
 
-    `parent_id` is the device that contains it, `bridge_id` the bridge that connects it, and `identifier` the source
-    of its id.
+    `parent_id` is the device that contains this device. `bridge_id` is the bridge that connects this device.
+    `identifier` is the source of the id.
     """
 
     id: str
@@ -55,19 +55,20 @@ class MqttDevice(Struct):
         return any(entity.is_available for entity in self.entities)
 
     def add(self, entity: Entity) -> None:
-        """Add an entity. For each attribute, the first entity that offers it receives its commands."""
+        """Add an entity. For each attribute, the first entity that offers the attribute receives the attribute's
+        commands."""
         self.entities.append(entity)
         for attribute, offer in entity.offers.items():
             self.offers.setdefault(attribute, (entity, offer))
 
     def complete(self) -> None:
-        """Set order, name, and commands, once all entities are added."""
+        """Set the order, the name, and the commands once all entities are added."""
         self.entities.sort(key=_order)
         self.name = _name(self)
         self.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(self.offers.items()))
 
     def join(self, bridge_id: str) -> bool:
-        """Set the bridge. Return whether it changed. A part of another device has no bridge."""
+        """Set the bridge. Return whether the bridge changed. A part of another device has no bridge."""
         if self.parent_id or bridge_id in (self.id, self.bridge_id):
             return False
         self.bridge_id = bridge_id
@@ -79,8 +80,8 @@ class MqttDevice(Struct):
 
     @property
     def attributes(self) -> dict[str, Value]:
-        """The attributes of all entities. If several entities have the same attribute, the one that claims it
-        wins."""
+        """The attributes of all entities. If several entities have the same attribute, the entity that claims the
+        attribute wins."""
         shown: dict[str, Value] = {}
         for entity in self.entities:
             shown.update(entity.attributes)
@@ -105,7 +106,7 @@ class MqttDevice(Struct):
             entity.dismantle()
 
     def observation(self, pushed: Iterable[str] = ()) -> Observation:
-        """Return the device in full. An unavailable device keeps its last values.
+        """Return a full observation of the device. An unavailable device keeps its last values.
 
         `pushed` are the attributes of messages that have just arrived and were not retained.
         """
@@ -175,7 +176,7 @@ class MqttDevice(Struct):
 
     @property
     def events(self) -> list[Value]:
-        """The names of the announced events. Empty if one of the entities announces no names."""
+        """The names of the announced events, or an empty result if one of the entities announces no names."""
         named = [each.event_names for each in self.entities if each.reports_events or each.event_names]
         return sorted({name for names in named for name in names}) if all(named) else []
 
@@ -200,8 +201,8 @@ class MqttDevice(Struct):
 def build_devices(
     section: str, name: str, announcements: list[Announcement], former: Container[str] = ()
 ) -> Generator[None, None, tuple[list[MqttDevice], dict[str, Refusal]]]:
-    """Build the devices of one announced device, in steps of one entity each. Return them, and the omitted entities
-    by key.
+    """Build the devices of one announced device, in steps of one entity each. Return the devices, and the omitted
+    entities by key.
 
     If there are too many entities, the keys in `former` come first.
     """
@@ -238,7 +239,7 @@ def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
 
 
 def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
-    """Add the entities that command no capability. If an entity's name is taken, it gets another one.
+    """Add the entities that do not control a capability. If an entity's name is taken, the entity gets another name.
 
     An entity that cannot be renamed, or whose other attributes are taken, becomes a separate device, such as a second
     siren with a tone.
@@ -329,7 +330,7 @@ def _name(device: MqttDevice) -> str:
 
 
 def _spec(attribute: str, offer: Offer) -> CommandSpec:
-    """Return the commands of one attribute as the home describes them."""
+    """Return the home's description of the commands to one attribute."""
     schema = {key: offer.schema.get(key) for key in ("min", "max", "step", "unit", "type")}
     values = tuple(offer.schema.get("values", ()))
     return CommandSpec(capability=attribute, actions=offer.actions, values=values, **schema)

@@ -1,4 +1,4 @@
-"""Presses that are reported twice, and delayed states of other hubs."""
+"""Detects presses that are reported twice, and outdated states of other hubs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from appliance.clock import Clock
 from appliance.errors import Invalid
 
 SAME_PRESS_SECS = 0.5
-"""If an event and a trigger report the same press within these seconds, it is one press."""
+"""If an event and a trigger report a press within these seconds, both report the same press."""
 
 MAX_PRESSES = 10_000
 """Maximum number of remembered presses, and of remembered states of other hubs."""
@@ -18,7 +18,7 @@ _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 
 
 class Duplicates:
-    """The most recent presses, and the versions of other hubs' states."""
+    """Remembers the most recent presses, and the newest version of each state of another hub."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

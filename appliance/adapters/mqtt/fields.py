@@ -1,4 +1,4 @@
-"""The fields of an announced configuration. An unreadable field affects only itself."""
+"""The fields of an announced configuration. An unreadable field does not affect other fields."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MAX_QUICK_CHARS = 500
 """Characters of templates parsed in one step, which takes a few milliseconds at most."""
 
 LOOK_CHARS = 1
-"""Cost of reading one part of a configuration, in characters of `MAX_QUICK_CHARS`."""
+"""Cost of reading one part of a configuration, as a number of characters that is charged to `MAX_QUICK_CHARS`."""
 
 
 MAX_TOPIC_BYTES = 1_024
-"""Maximum bytes of a topic in a configuration; the protocol allows 65,535."""
+"""Maximum bytes of a topic in a configuration. The protocol allows 65,535 bytes."""
 
 
 def is_topic(text: str) -> bool:
@@ -82,8 +82,7 @@ class AnnouncedFields:
         return found if abs(found) < 1e15 else default
 
     def bounds(self, low_key: str, high_key: str, low: float, high: float) -> tuple[float, float]:
-        """Return two numbers, the first no larger than the second. Return the defaults if the announced bounds are
-        invalid."""
+        """Return the lower and the upper bound. Return the defaults if the announced bounds are invalid."""
         found = self.number(low_key, low), self.number(high_key, high)
         if found[0] <= found[1]:
             return found
@@ -105,11 +104,12 @@ class AnnouncedFields:
         return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
 
     def topic(self, key: str) -> str | None:
-        """Return a topic to subscribe to, possibly with wildcards. Return None if it is missing or malformed."""
+        """Return a topic to subscribe to, possibly with wildcards. Return None if the topic is missing or
+        malformed."""
         return self._checked(key, is_filter)
 
     def target(self, key: str) -> str | None:
-        """Return a topic to publish to. Return None if it is missing or malformed."""
+        """Return a topic to publish to. Return None if the topic is missing or malformed."""
         return self._checked(key, is_topic)
 
     def template(self, *keys: str) -> Template | None:
@@ -141,7 +141,7 @@ class AnnouncedFields:
 
 
 class _UnreadableTemplate(Template):
-    """Replacement for an unreadable template. It never renders a value."""
+    """Replacement for an unreadable template. The replacement never renders a value."""
 
     def __init__(self) -> None:
         """Skip parsing."""
@@ -155,5 +155,5 @@ _UNREADABLE = _UnreadableTemplate()
 
 
 def is_unreadable(given: Template | None) -> bool:
-    """Return whether the template replaces an unreadable one."""
+    """Return whether the template replaces an unreadable template."""
     return given is _UNREADABLE

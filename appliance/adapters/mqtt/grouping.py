@@ -69,9 +69,9 @@ def group_announcements(
     """Fill `named` with the announcements of each device by its slug, one announcement per step.
 
     Entities with a common identifier or connection form one device. If several announcements have the same unique id,
-    one in `there` takes precedence, otherwise the first by topic. A migrating announcement is used only until it
-    arrives at its new topic. `doubles` maps the key of each ignored announcement to its topic and the topic that is
-    used instead.
+    an announcement in `there` takes precedence. Otherwise, the first announcement by topic takes precedence. A
+    migrating announcement is used only until the announcement arrives at the new topic. `doubles` maps the key of
+    each ignored announcement to its topic and the topic that is used instead.
     """
     chosen: dict[tuple[str, str], Announcement] = {}
     for each in announcements:
@@ -102,8 +102,8 @@ def group_announcements(
 
 
 def _markers(announcement: Announcement) -> list[str]:
-    """Return the identifiers and connections that link an announcement to a device. Without any, return its own
-    id."""
+    """Return the identifiers and connections that link an announcement to a device. Without identifiers and
+    connections, return the announcement's own id."""
     facts = announcement.device
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections
@@ -112,7 +112,8 @@ def _markers(announcement: Announcement) -> list[str]:
 
 
 def _root(roots: dict[str, str], marker: str) -> str:
-    """Return the marker that represents all markers joined with this one. Each call halves the path to it."""
+    """Return the marker that represents all markers joined with this one. Each call halves the path to that
+    marker."""
     while (above := roots.get(marker, marker)) != marker:
         roots[marker] = marker = roots.get(above, above)
     return marker

@@ -32,7 +32,7 @@ class Received(Struct, frozen=True):
 
 
 class Inbox:
-    """Messages in the order of arrival. `dropped` counts the messages that newer ones replaced."""
+    """Messages in the order of arrival. `dropped` counts the messages that newer messages replaced."""
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -46,7 +46,7 @@ class Inbox:
         return len(self._waiting)
 
     def put(self, message: Received) -> None:
-        """Add a message. If many messages wait, remove an older message of its topic, or the oldest message."""
+        """Add a message. If many messages wait, remove an older message of the same topic, or the oldest message."""
         self._number += 1
         if len(self._waiting) >= CROWDED and (older := self._latest.get(message.topic)) is not None:
             self._drop(older)
@@ -58,7 +58,7 @@ class Inbox:
         self._arrived.set()
 
     def clear(self) -> None:
-        """Remove all messages without counting them, because their connection is gone."""
+        """Remove all messages without counting them, because the connection is gone."""
         self._waiting.clear()
         self._latest.clear()
         self._bytes = 0

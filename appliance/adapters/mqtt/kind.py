@@ -25,7 +25,7 @@ _path = matching(r"[^\0]+", "the path of a file")
 
 
 def _secret(value: Any) -> str:
-    """Check a secret. The error message never contains its value."""
+    """Check a secret. The error message never contains the secret."""
     if not isinstance(value, str) or value == "":
         raise Invalid("must be a string that is not empty")
     return value
@@ -83,7 +83,7 @@ MQTT = AdapterKind(
 
 
 async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
-    """Return the configured `hub_id`, otherwise the stored one, which is created at the first start. Raise
+    """Return the configured `hub_id`. Without it, return the stored id, which is created at the first start. Raise
     `StoreFailed`."""
     return settings.hub_id or await _kept_or_made(secrets, "hub_id", randomness.token_hex(4))
 
@@ -91,7 +91,7 @@ async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
 async def client_id_of(name: str, secrets: Secrets) -> str:
     """Return the section's client id, which is created once per data directory and is never part of a backup.
 
-    Otherwise two hubs restored from one backup would disconnect each other. Raise `StoreFailed`.
+    If the id were in backups, two hubs restored from one backup would disconnect each other. Raise `StoreFailed`.
     """
     return await _kept_or_made(secrets, "client_id", f"lares-{name[:40]}-{randomness.token_hex(6)}")
 

@@ -1,5 +1,5 @@
-"""The library's client with a socket that is emptied at once, and with waits that can be cancelled and last through
-floods."""
+"""The MQTT library's client, with a socket that is emptied at once. Waits can be cancelled, and do not time out
+during a flood of messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from appliance.adapters.mqtt.inbox import Received
 from appliance.event_loop import REQUEST_TURNS
 
 _PUBLISH, _PUBLISH_BITS, _RETAINED_BIT = 0x30, 0xF6, 0x01
-"""First byte of a message with QoS 0, mask without the bits for duplicate and retained, and the bit for retained."""
+"""First byte of a message with QoS 0, the mask that clears the bits for duplicate and retained, and the bit for
+retained."""
 
 _MAX_SIZE_BYTES = 4
 """Maximum bytes of a packet's length field."""
@@ -29,7 +30,7 @@ MAX_FLOOD_SECS = 600.0
 """Maximum seconds until the acknowledgement of a request while messages arrive."""
 
 MAX_BUFFERED_BYTES = 64 * 1024 * 1024
-"""Maximum bytes that are read ahead; beyond it, the broker has to wait."""
+"""Maximum bytes that are read ahead. Beyond this number, the broker has to wait."""
 
 MAX_MQTT_PACKET_BYTES = 2 * 1024 * 1024
 """Maximum bytes of a packet. The largest picture fits, even in base64. A larger packet is skipped."""
@@ -37,7 +38,7 @@ MAX_MQTT_PACKET_BYTES = 2 * 1024 * 1024
 CHUNK_BYTES = 256 * 1024
 
 MAX_FILL_CHUNKS = 2
-"""Read calls before other work continues."""
+"""Maximum number of calls that read data before other work continues."""
 
 T = TypeVar("T")
 
@@ -48,7 +49,8 @@ log = logging.getLogger("adapters")
 
 
 class BufferedSocket:
-    """Wraps a connected, non-blocking socket. `fill` reads ahead; all other attributes are those of the socket."""
+    """Wraps a connected, non-blocking socket. `fill` reads ahead. All other attributes are the socket's
+    attributes."""
 
     def __init__(self, sock: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._sock, self._loop = sock, loop
@@ -93,7 +95,7 @@ class BufferedSocket:
         return len(self._data)
 
     def allow(self, secs: float) -> None:
-        """Return data for this number of seconds; after that, act as if none were available."""
+        """Return data for this number of seconds. After that, act as if no data were available."""
         self._until = self._loop.time() + secs
 
     @property
@@ -102,7 +104,7 @@ class BufferedSocket:
         return self._loop.time() >= self._until
 
     def recv(self, size: int) -> bytes:
-        """Return at most this number of bytes; empty at the end of the connection.
+        """Return at most this number of bytes, or no bytes at the end of the connection.
 
         Raise BlockingIOError if no data is available, or if the packet must be skipped.
         """
@@ -115,7 +117,7 @@ class BufferedSocket:
         return chunk
 
     def take_message(self) -> Received | None:
-        """Return the next packet if it is a message and the time set by `allow` is not over; otherwise return
+        """Return the next packet if it is a message and the time set by `allow` is not over. Otherwise, return
         None."""
         if self.is_over or (found := parse_message(self._data)) is None:
             return None
@@ -147,8 +149,8 @@ class _PassingQueue(asyncio.Queue[aiomqtt.Message]):
 class _PacketReader:
     """Reads one connection in steps, so that requests run between two steps.
 
-    It empties the socket whenever the socket is readable, because a broker drops messages for a slow reader. The
-    future `disconnected` receives the error that ends the connection, as with the library's own reader. Complete
+    The reader empties the socket whenever the socket is readable, because a broker drops messages for a slow reader.
+    The future `disconnected` receives the error that ends the connection, as with the library's own reader. Complete
     messages with QoS 0 go to `receive`. The library, which is ten times slower, reads all other packets.
     """
 
@@ -159,7 +161,7 @@ class _PacketReader:
         self._turns_left = 0
 
     def read(self) -> None:
-        """Read available data. Process packets, unless a later turn is scheduled for that."""
+        """Read available data. Process packets, unless a later call of this method is scheduled."""
         try:
             self._sock.fill()
             if self._turns_left == 0:
@@ -203,8 +205,9 @@ class Client(aiomqtt.Client):
     """The library's client with a wait that can be cancelled at any time, and that a flood does not time out.
 
     The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that comes together with
-    the result, so that the cancelled task never ends. An acknowledgement also comes only after all messages that the
-    broker had to send before it. Therefore the timeout restarts as long as messages arrive, up to `MAX_FLOOD_SECS`.
+    the result, so that the cancelled task never ends. In addition, an acknowledgement arrives only after all messages
+    that the broker had to send before the acknowledgement. Therefore the timeout restarts as long as messages arrive,
+    up to `MAX_FLOOD_SECS`.
     """
 
     def __init__(self, host: str, port: int, receive: Callable[[Received], None], **settings: Any) -> None:
@@ -213,7 +216,7 @@ class Client(aiomqtt.Client):
         self._queue = self._passing
 
     async def __aenter__(self) -> Self:
-        """Connect. Raise `MqttError` with the cause, also if the connection breaks right after the answer."""
+        """Connect. Raise `MqttError` with the cause, even if the connection breaks right after the answer."""
         self._is_abandoned = False
         end = self._disconnected
         # Otherwise asyncio logs that the exception was never retrieved.
@@ -254,7 +257,7 @@ class Client(aiomqtt.Client):
                 timer.cancel()
 
     def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
-        """Read through a buffer, in steps. Called on the thread that connects, possibly after the wait was
+        """Read through a buffer, in steps. This method runs on the thread that connects, possibly after the wait was
         cancelled."""
         if self._is_abandoned:
             sock.close()

@@ -26,13 +26,14 @@ QUIET_SECS = 0.1
 """Seconds without a new configuration before devices are built."""
 
 SETTLE_SECS = 1.0
-"""Seconds without a new configuration, once all retained ones have arrived."""
+"""Seconds without a new configuration before devices are built, once all retained configurations have arrived."""
 
 MAX_GATHER_SECS = 0.5
 """Seconds after which devices are built even if configurations still arrive."""
 
 RETURN_SECS = 10.0
-"""Seconds after a birth message in which announcers without retained configurations can announce themselves again."""
+"""Seconds after a birth message within which announcers without retained configurations can announce themselves
+again."""
 
 BIRTH_SECS = 300.0
 """Minimum seconds between two birth messages, because each one makes every announcer publish its states again."""
@@ -142,7 +143,7 @@ class Lifecycle:
             await connection.publish(Outgoing(topic, payload))
 
     async def _find_missing(self, connection: BrokerConnection) -> None:
-        """Send the birth message once it is due. Later, forget the devices that did not announce themselves again."""
+        """Send the birth message when it is due. Later, forget the devices that did not announce themselves again."""
         now = self._clock.monotonic()
         if not self._is_born and now - self._born_at >= BIRTH_SECS:
             self._is_born, self._born_at = True, now
@@ -162,8 +163,8 @@ class Lifecycle:
     async def _rebuild(self, *, complete: bool) -> None:
         """Rebuild devices whose announcements changed, publish them in steps, and subscribe to their topics.
 
-        A known device without an announcement becomes unavailable once all retained configurations have arrived. It
-        is removed if it has not announced itself within `RETURN_SECS` after a birth message.
+        A known device without an announcement becomes unavailable once all retained configurations have arrived. The
+        device is removed if it has not announced itself within `RETURN_SECS` after a birth message.
         """
         rebuilt: list[MqttDevice] = []
         await in_steps(self._clock, self._live.router.rebuild(rebuilt))

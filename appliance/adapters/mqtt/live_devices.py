@@ -1,11 +1,9 @@
 """The live devices of a broker: messages become observations.
 
-The path of a message:
-1. `process` finds the entities that read its topic, and keeps pictures.
-2. `_take_message` lets each entity read the message, which yields changes.
-3. `_take_change` publishes events, and filters values by the pending command.
-4. `_set_and_note` sets the values, and notes the changed attributes.
-5. `flush` publishes the changed devices.
+The path of a message: 1. `process` finds the entities that read the message's topic, and keeps pictures. 2.
+`_take_message` lets each entity read the message, which yields changes. 3. `_take_change` publishes events, and
+filters values by the pending command. 4. `_set_and_note` sets the values, and notes the changed attributes. 5.
+`flush` publishes the changed devices.
 
 `tick` expires values. `replay` restores values after a restart or a new announcement.
 """
@@ -42,7 +40,8 @@ from appliance.errors import Invalid
 from appliance.home.model import Device
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-"""Maximum total bytes of the newest messages. With them, a device that is announced again has its state at once."""
+"""Maximum total bytes of the newest messages. With these messages, a device that is announced again has its state at
+once."""
 
 MAX_UNREADABLE_TOPICS = 1_000
 """Maximum number of topics with an unreadable message that are remembered, because a wildcard filter can match any
@@ -55,7 +54,7 @@ log = logging.getLogger("adapters")
 class Changes(Struct, kw_only=True):
     """The changes of one device that are not published yet.
 
-    `attributes` changed; `pushed` are the attributes in messages that were not retained.
+    `attributes` are the changed attributes. `pushed` are the attributes in messages that were not retained.
     """
 
     device: MqttDevice
@@ -71,7 +70,8 @@ class Changes(Struct, kw_only=True):
 class LiveDevices:
     """The devices of one broker: processes messages, and publishes observations and events.
 
-    `stopped_at` is the stop time of the last run. Values at that time had not expired, but their age is unknown.
+    `stopped_at` is the stop time of the last run. Values that were known at that time had not expired, but their age
+    is unknown.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class LiveDevices:
         self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
         self._remembered: dict[str, Received] = {}
         self._shown_before: dict[str, Device] = {}
-        self._restored: dict[str, MqttDevice] = {}  # with the values from before its announcement arrived or changed
-        self._published: dict[str, MqttDevice] = {}  # with its complete observation
+        self._restored: dict[str, MqttDevice] = {}  # as before the announcement arrived or changed
+        self._published: dict[str, MqttDevice] = {}  # with a complete observation
         self._remembered_bytes = 0
 
     def process(self, received: Received) -> Iterator[None]:
@@ -143,7 +143,7 @@ class LiveDevices:
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
     def reader_of(self, topic: str) -> str:
-        """Return the id of a device that reads a topic. If there is none, return the topic."""
+        """Return the id of a device that reads a topic. If no device reads the topic, return the topic."""
         return next((device.id for _, device, _ in self.router.readers(topic)), topic)
 
     def _remember(self, received: Received) -> None:
@@ -188,7 +188,7 @@ class LiveDevices:
             pending.check(update, entity)
 
     def _set_and_note(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
-        """Set new values. If one of them would replace an unpublished change, publish that change first.
+        """Set new values. If one of the new values would replace an unpublished change, publish that change first.
 
         Values that are not live come from retained messages, so their age is unknown.
         """
@@ -258,7 +258,7 @@ class LiveDevices:
             self._set_and_note(device, entity, kept)
 
     def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
-        """Note when a value of this age in seconds expires, or when its sensor switches off."""
+        """Note when a value of this age in seconds expires, or when the entity's sensor switches off."""
         if entity.off_delay > 0:
             self._due[id(entity)] = self._clock.monotonic() + entity.off_delay, device, entity
         elif entity.expire_after > 0:
@@ -284,7 +284,7 @@ class LiveDevices:
     def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
         """Restore the values of rebuilt devices, and process the newest stored messages for them again, in steps.
 
-        Their pending commands wait for the new entities.
+        The pending commands of rebuilt devices wait for the new entities.
         """
         own = self.router.devices
         self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())

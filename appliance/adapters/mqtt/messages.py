@@ -24,9 +24,10 @@ MAX_JSON_DEPTH = 32
 
 
 def parse_json(payload: bytes | str) -> Any:
-    """Return the JSON value. Raise `Invalid` for anything else, and beyond `MAX_JSON_DEPTH`.
+    """Return the JSON value. Raise `Invalid` for other payloads, and for JSON deeper than `MAX_JSON_DEPTH`.
 
-    A text is a device's state: parts that JSON forbids are replaced, so that one bad value does not hide the others.
+    A payload of type `str` is a device's state. Parts of the state that JSON forbids are replaced, so that one bad
+    value does not hide the others.
     """
     try:
         is_state = isinstance(payload, str) and payload[:1] in _OBJECTS
@@ -40,7 +41,7 @@ def parse_json(payload: bytes | str) -> Any:
 
 
 def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
-    """Return the JSON object. Raise `Invalid` for other values; `name` is the subject of that sentence."""
+    """Return the JSON object. Raise `Invalid` for other values. `name` is the subject of the error message."""
     value = parse_json(payload)
     if not isinstance(value, dict):
         raise Invalid(f"{name} is not a JSON object")
@@ -55,13 +56,14 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 class Message:
-    """A received message. `at` is the time of its arrival; the content of a retained message may be much older."""
+    """A received message. `at` is the time of the message's arrival. The content of a retained message may be much
+    older."""
 
     def __init__(self, topic: str, payload: bytes, at: datetime, *, is_retained: bool = False) -> None:
         """Raise `Invalid` if the payload is too large or not text."""
         if len(payload) > MAX_MQTT_PAYLOAD_BYTES:
             raise Invalid(f"the payload is larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
-        # in JSON, a name in Latin-1 must not hide the other values
+        # one name in Latin-1 must not make the whole JSON unreadable
         errors = "replace" if payload[:1] in (b"{", b"[") else "strict"
         try:
             # C programs also send the terminating zero byte
@@ -79,7 +81,7 @@ class Message:
         return parse_json(self.text)
 
     def rendered(self, template: Template | None) -> str:
-        """Return the payload as rendered by the template; without a template, return the payload itself. Raise
+        """Return the payload as rendered by the template. Without a template, return the payload itself. Raise
         `TemplateFailed`."""
         if template is None:
             return self.text
@@ -118,8 +120,8 @@ def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outg
 
 
 class Outgoing(Struct, frozen=True):
-    """A message to publish, with a `qos` from 0 to 2. The broker stores a retained message; an empty retained message
-    deletes the stored one."""
+    """A message to publish, with a `qos` from 0 to 2. The broker stores a retained message. An empty retained message
+    deletes the stored message."""
 
     topic: str
     payload: str

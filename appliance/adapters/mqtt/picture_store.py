@@ -17,7 +17,7 @@ from appliance.errors import Invalid
 from appliance.home.values import Value
 
 MAX_PICTURES_BYTES = 32 * 1024 * 1024
-"""Maximum total bytes of a broker's pictures, as received. Beyond it, the oldest pictures are dropped."""
+"""Maximum total bytes of a broker's pictures, as received. Beyond this size, the oldest pictures are dropped."""
 
 MIN_EVENT_SECS = 1.0
 """Minimum seconds between two picture events of one entity. The changes in between cause one event."""
@@ -33,9 +33,10 @@ class _Key(Struct, frozen=True):
 
 
 class PictureStore:
-    """The newest picture of each entity, as received. It is decoded only on request, which is rare.
+    """The newest picture of each entity, as received. A picture is decoded only on request, which is rare.
 
-    A new picture is a device event, so that nothing is written to storage. Only its media type is an attribute.
+    A new picture causes a device event, so that nothing is written to storage. Only the picture's media type is an
+    attribute.
     """
 
     def __init__(self, publish: Publisher, clock: Clock) -> None:
@@ -47,9 +48,9 @@ class PictureStore:
         self._published_at: dict[_Key, float] = {}
 
     def take(self, device_id: str, entity: StillPicture, received: Received) -> Value:
-        """Store a message's picture and return its media type. Return None for an empty message.
+        """Store a message's picture, and return the picture's media type. Return None for an empty message.
 
-        Raise `Invalid` if the message is not a picture; the former picture then stays.
+        If the message is not a picture, keep the former picture and raise `Invalid`.
         """
         key, payload = _key(device_id, entity), received.payload
         media_type = entity.media_type_of(payload) if payload else None
@@ -67,7 +68,8 @@ class PictureStore:
         return media_type
 
     def find(self, device_id: str, attribute: str | None) -> Picture | None:
-        """Return the picture of an attribute, by default of the first one by name. Return None without a picture."""
+        """Return the picture of an attribute, by default of the first one by name. Return None if there is no
+        picture."""
         of_device = [key for key in self._pictures if key.device_id == device_id]
         for key in sorted(of_device, key=lambda each: each.attribute):
             if attribute in (None, key.attribute):

@@ -1,4 +1,4 @@
-"""Standard names of presses, for all ways to announce them."""
+"""Standard names of presses, for all ways to announce presses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _PRESSES: Mapping[str, tuple[str, ...]] = {
     "long": ("long_press", "long_click", "long_push", "long_tap"),
     "release": ("long_release", "short_release", "hold_release", "long_press_release"),
 }
-"""Announced words by the standard name of the press. A word can be the whole name, or its first or last words."""
+"""The words that announcers use for each standard name of a press. A word can be the whole name, or the beginning or
+end of the name."""
 
 _ALONE: Mapping[str, str] = {
     **dict.fromkeys(("short", "press", "pressed", "click", "clicked", "tap", "s"), "single"),
@@ -25,7 +26,7 @@ _ALONE: Mapping[str, str] = {
     "held": "hold",
     "released": "release",
 }
-"""Standard names of presses by announced words that are the whole name."""
+"""Standard names of presses, by announced words that must be the whole name."""
 
 _WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each), key=lambda pair: -len(pair[0]))
 

@@ -16,7 +16,8 @@ from appliance.errors import LaresError
 log = logging.getLogger("adapters")
 
 MAX_REPORTED = 50
-"""Maximum number of unusable announcements and messages reported within `REPEAT_SECS`. One line covers the rest.
+"""Maximum number of unusable announcements and messages reported within `REPEAT_SECS`. One line covers the remaining
+announcements and messages.
 
 The log accepts twice as many lines per minute.
 """
@@ -42,7 +43,7 @@ class Refusal(Struct, frozen=True):
 
 
 def reason_of(error: Exception) -> str:
-    """Return the message of an error; for an unexpected error, return its class and text."""
+    """Return the message of an error. For an unexpected error, return the class and the text."""
     if isinstance(error, TemplateFailed):
         return f"the template {error}"
     if isinstance(error, LaresError):

@@ -26,7 +26,8 @@ MAX_TOPICS = 10_000
 """Maximum number of subscribed topics, except those of the discovery itself."""
 
 MAX_WILDCARDS = 200
-"""Maximum number of subscribed filters with wildcards, because each incoming topic is compared with all of them."""
+"""Maximum number of subscribed filters with wildcards, because each incoming topic is compared with all these
+filters."""
 
 MAX_CONFIGS = 60_000
 """Maximum number of stored configurations. The limit of devices is usually reached earlier."""
@@ -41,7 +42,7 @@ ORIGIN = "Lares"
 """The origin in the announcements of Lares hubs."""
 
 Reader = tuple[str, MqttDevice, Entity]
-"""A filter, and a device and its entity that read messages at this filter."""
+"""A filter, and the device and entity that read the messages at this filter."""
 
 T = TypeVar("T")
 
@@ -51,7 +52,7 @@ def is_wild(text: str) -> bool:
 
 
 def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether a filter matches a topic by the rules of MQTT. Both are lists of levels."""
+    """Return whether a filter matches a topic by the rules of MQTT. The filter and the topic are lists of levels."""
     for at, level in enumerate(levels):
         if level == "#":
             return True
@@ -95,14 +96,15 @@ class Router:
     def expect(self, known: Mapping[str, str]) -> None:
         """Expect known devices, given as identifiers by device id, to be announced again.
 
-        They keep their names. If there are too many devices, the expected ones come first, then existing ones.
+        The expected devices keep their names. If there are too many devices, the expected devices come first, then
+        the existing devices.
         """
         names = {id_.removeprefix(f"{self._section}:"): identifier for id_, identifier in known.items()}
         self._expected = frozenset(names)
         self._names.reserve({name: identifier for name, identifier in names.items() if identifier})
 
     def end_waiting(self) -> None:
-        """Expect no further known devices, so that new ones can have their places."""
+        """Stop expecting known devices, so that new devices can take their places."""
         self._expected = frozenset()
 
     def is_config(self, topic: str) -> bool:
@@ -113,7 +115,7 @@ class Router:
         return is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
 
     def take_config(self, topic: str, payload: bytes) -> bool:
-        """Process a configuration. Return whether it changed anything. Never raises."""
+        """Process a configuration. Return whether the configuration changed anything. Never raises."""
         if self._payloads.get(topic, b"") == payload:
             return False
         source, found, parts, refusal = topic, self._announced.get(topic, []), None, None
@@ -122,7 +124,7 @@ class Router:
                 source, found, parts = self._tasmota(topic, payload)
             else:
                 found = self._announcements(topic, payload)
-        except Exception as error:  # no announcement may stop the adapter; a known device stays
+        except Exception as error:  # no announcement may stop the adapter or remove a known device
             refusal = Refusal(self._device_of(topic), "announcement", reason_of(error))
         former = _memory_of(self._payloads.get(topic, b""), self._announced.get(source, []))
         grows = _memory_of(payload, found) - former
@@ -144,7 +146,7 @@ class Router:
         return True
 
     def _device_of(self, topic: str) -> str:
-        """Return the id of a device announced at a topic. If there is none, return the topic."""
+        """Return the id of a device announced at a topic. If no device is announced there, return the topic."""
         known = (self._device_ids.get(each.key) for each in self._announced.get(topic, ()))
         return next((each for each in known if each), topic)
 
@@ -202,7 +204,7 @@ class Router:
     def _choose_devices(self, groups: Collection[str]) -> list[str]:
         """Return the sorted names of the devices within the limit. Existing devices stay.
 
-        Devices that the home already knows have a reserved place until they are announced.
+        Devices that the home already knows have a reserved place until their announcement arrives.
         """
         if len(groups) <= MAX_BROKER_DEVICES:
             self.limits.pop("devices", None)
@@ -288,7 +290,8 @@ class Router:
         return [each for each in usable if not self._is_own(each)]
 
     def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
-        """Return the announcement. If it is unusable, return the previous one, so that a known entity stays."""
+        """Return the announcement. If the announcement is unusable, return the previous one, so that a known entity
+        is not removed."""
         if former is None or former == announcement:
             return announcement
         try:

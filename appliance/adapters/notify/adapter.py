@@ -28,7 +28,7 @@ PAUSES_SECS = (1.0, 4.0)
 TRY_TIMEOUT_SECS = 10.0
 
 MAX_WAITING = 100
-"""Limit of messages that wait for earlier ones. Further messages are refused."""
+"""Limit of messages that wait for earlier messages. Further messages are refused."""
 
 MAX_GATHERED = 50
 """Limit of gathered messages whose text is kept. Further messages are only counted."""
@@ -42,7 +42,8 @@ log = logging.getLogger("notify")
 
 
 class NotifyAdapter(Adapter):
-    """Sends messages for `ctx:notify`, `ctx:invoke("<section>:send", …)`, and `lares notify`. It has no devices."""
+    """Sends messages for `ctx:notify`, `ctx:invoke("<section>:send", …)`, and `lares notify`. The adapter has no
+    devices."""
 
     operation_secs: Mapping[str, float] = {"send": 55.0}
     """Time limit of a message, including the wait for earlier messages."""

@@ -47,7 +47,7 @@ def _server(value: Any) -> Address:
 
 
 def _hook_keys(value: Any) -> Mapping[str, str]:
-    """Check a table of keys by hook. The error contains no secret."""
+    """Check a table that maps each hook to a key. The error contains no secret."""
     if not isinstance(value, Mapping) or not value:
         raise Invalid('must be a table like { feed = "lrs_…" }')
     for name, secret in value.items():

@@ -20,10 +20,10 @@ from appliance.errors import BadAnswer, Unreachable
 MAX_MAIL_SUBJECT_CHARS = 78
 
 MAX_NAMED = 3
-"""Limit of rejected recipients that an error names."""
+"""Maximum number of rejected recipients that an error message names."""
 
 HELLO = "lares.invalid"
-"""The hub's name in its greeting to a server. A lookup of the real name would block."""
+"""The hub's name in its greeting to a server. A lookup of the machine's real name would block the loop."""
 
 
 class MailSender:

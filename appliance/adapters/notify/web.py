@@ -22,7 +22,7 @@ from appliance.errors import BadAnswer
 MAX_REASON_BYTES = 4096
 
 _REASONS = ("description", "errors", "errorDescription", "error", "message")
-"""Fields of an error that hold the reason: of Telegram, Pushover, Gotify, ntfy, and others."""
+"""Fields of an error response that hold the reason, as in Telegram, Pushover, Gotify, ntfy, and other services."""
 
 DEFAULT_TITLE = "Lares"
 
@@ -140,8 +140,8 @@ def _reason_in(response: HttpResponse) -> str:
 
 
 def shortened(text: str, max_units: int, encoding: str) -> str:
-    """Return the text, shortened with an ellipsis if it exceeds `max_units`: bytes of UTF-8, or characters in
-    UTF-32."""
+    """Return the text, shortened with an ellipsis if it exceeds `max_units`. A unit is a byte of UTF-8, or a
+    character in UTF-32."""
     encoded, dots = text.encode(encoding, "replace"), "…".encode(encoding)
     room = max_units * (1 if encoding == "utf-8" else len(dots))
     return text if len(encoded) <= room else encoded[: room - len(dots)].decode(encoding, "ignore") + "…"
@@ -169,7 +169,7 @@ def _is_json(body: str) -> bool:
 
 
 def _fill_json(body: str, texts: Texts) -> str:
-    """Fill in a JSON template. A placeholder inside a string becomes part of that string; any other placeholder
+    """Fill in a JSON template. A placeholder inside a string becomes part of that string. Any other placeholder
     becomes a string."""
     parts = re.split(r'("(?:[^"\\]|\\.)*")', body)
     return "".join(
@@ -181,7 +181,7 @@ def _fill_json(body: str, texts: Texts) -> str:
 
 
 def _fill(template: str, texts: Texts, encode: Callable[[str], Any], raw: str = "") -> str:
-    """Replace the placeholders by their encoded texts. The placeholder `raw` is not encoded."""
+    """Replace each placeholder by its encoded text. The placeholder `raw` is not encoded."""
     return PLACEHOLDER.sub(
         lambda found: texts[found[1]] if found[1] == raw else str(encode(texts[found[1]])), template
     )

@@ -1,7 +1,7 @@
 """A Roku TV: one `Switch` device that is switched by key presses.
 
-Protocol: Roku's external control protocol on port 8060. `GET /query/device-info` answers XML, `POST /keypress/<key>`
-presses a key of the remote control.
+The adapter uses Roku's External Control Protocol on port 8060. `GET /query/device-info` returns XML, and `POST
+/keypress/<key>` presses a key of the remote control.
 """
 
 from __future__ import annotations
@@ -170,7 +170,8 @@ class RokuAdapter(PollingAdapter):
             raise BadAnswer(f"{self.http.address} {error}") from None
 
     async def _request(self, method: str, path: str, *, repeat: bool = True) -> bytes:
-        """Return the answer. An unanswered key press is never repeated, because it may have had its effect."""
+        """Return the answer. An unanswered key press is never repeated, because the press may already have taken
+        effect."""
         try:
             return await self.http.request(method, path, repeat=repeat)
         except HttpRefused as error:

@@ -44,10 +44,11 @@ _INFO = {
 
 
 class TvSimulator(SimulatedDevice):
-    """Simulates a Roku TV without channels, at its home screen. `info` has the elements of its `device-info` by name.
+    """Simulates a Roku TV that has no channels and shows its home screen. `info` has the elements of the TV's
+    `device-info` by name.
 
     `keys` holds all key presses in order, including those without effect. With `limited`, the TV rejects control by
-    apps; with `guards_host`, it rejects requests whose `Host` is a name. `base` are the arguments of
+    apps. With `guards_host`, the TV rejects requests whose `Host` is a name. `base` holds the arguments of
     `SimulatedDevice`.
     """
 

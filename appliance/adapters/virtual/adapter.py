@@ -24,7 +24,7 @@ _OBSERVED = ("device_id", "attributes", "event", "data")
 
 
 class VirtualAdapter(Adapter):
-    """The virtual devices of one section. Their last attributes are restored at the start."""
+    """The virtual devices of one section. The devices' last attributes are restored at the start."""
 
     takes_many = True
 
@@ -72,8 +72,8 @@ class VirtualAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`observe` takes `device_id`, `attributes?`, `event?`, and `data?`. The effect is the same as a report of
-        hardware."""
+        """`observe` takes `device_id`, `attributes?`, `event?`, and `data?`. An observation has the same effect as a
+        report from hardware."""
         return {"observe": self._observe}
 
     @property

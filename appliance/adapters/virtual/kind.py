@@ -56,7 +56,7 @@ def _options(value: Any) -> Mapping[str, tuple[str, ...]]:
 
 
 class VirtualDevice(Settings, frozen=True, kw_only=True):
-    """One device. `attributes` are its first values, `options` the possible words of a text attribute.
+    """One device. `attributes` are the device's first values. `options` are the possible words of a text attribute.
 
     Raises `Invalid` for options that do not match the attributes.
     """

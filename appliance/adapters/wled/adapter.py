@@ -1,6 +1,6 @@
 """A WLED strip: one device for the whole strip, and one for each segment with its colour and effect.
 
-Protocol: WLED's JSON API, https://kno.wled.ge/interfaces/json-api/, and its WebSocket `/ws`.
+The adapter uses WLED's JSON API, https://kno.wled.ge/interfaces/json-api/, and its WebSocket `/ws`.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, An
     ("color_rgb", "set"): lambda rgb, effects: {"col": [[rgb["r"], rgb["g"], rgb["b"]]]},
     (EFFECT, "set"): lambda name, effects: {"fx": effects.index(name)},
 }
-"""Written changes by command."""
+"""For each command, a function that returns the change to write."""
 
 
 class WledAdapter(PollingAdapter):
-    """Polls and commands one WLED controller: `<name>:light`, and `<name>:segment:<id>` for each segment."""
+    """Polls and commands one WLED controller. The devices are `<name>:light`, and `<name>:segment:<id>` for each
+    segment."""
 
     _effects: tuple[str, ...] = ()
     _info: Mapping[str, Any] = {}
@@ -66,8 +67,8 @@ class WledAdapter(PollingAdapter):
         return self._report(found, found.get("effects") if isinstance(found, dict) else None)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Read the state, write the change, and compare it with the answer. If the answer differs, read the state
-        again."""
+        """Read the state, write the change, and compare the change with the answer. If the answer differs, read the
+        state again."""
         began = self.clock.monotonic()
         before = await (self.poll_state() if self._has_polled else self.poll())
         is_whole = device_id == f"{self.name}:light"

@@ -18,7 +18,7 @@ _JOINED = {
     "cover": (cover.announce, cover.COVER_KEYS),
     "climate": (climate.announce, climate.CLIMATE_KEYS),
 }
-"""Components that use several attributes, and these attributes."""
+"""Components that use several attributes, each with its function and those attributes."""
 
 _SINGLE: Mapping[str, Callable[[PublishedDevice, str], Fields | None]] = {
     "lock": lock.announce,
@@ -50,7 +50,7 @@ def _components(device: PublishedDevice) -> Iterator[tuple[str, Fields]]:
 
 
 def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
-    """Return the configuration of a device. `events` are the names of its previous events."""
+    """Return the configuration of a device. `events` are the names of the device's previous events."""
     state_topic = topics.of("devices", device.id, "state")
     components = dict(_components(PublishedDevice(device, topics.of("devices", device.id, "set"), state_topic)))
     if events:

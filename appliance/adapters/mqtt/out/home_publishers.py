@@ -66,10 +66,10 @@ async def open_publishers(
     root: Path,
     every_broker: Collection[str] = (),
 ) -> list[AbstractAsyncContextManager[Any]]:
-    """Return a publisher for each section with `publish = true`. Each publishes the home while entered.
+    """Return a publisher for each section with `publish = true`. Each publisher publishes the home while entered.
 
-    Topics that a section no longer publishes are cleared. `every_broker` has the names of all MQTT sections; devices
-    of these sections are not published. The collection can change later.
+    Topics that a section no longer publishes are cleared. `every_broker` has the names of all MQTT sections. Devices
+    of these sections are not published. `every_broker` can change later.
 
     Raises `StoreFailed` if the run number cannot be saved.
     """
@@ -79,7 +79,7 @@ async def open_publishers(
         secrets = secrets_of(name)
         if (before := published_topics(secrets)) is None and not settings.publish:
             continue
-        # Imported only if a section publishes, because this imports the MQTT library.
+        # Imported only if a section publishes, because the module imports the MQTT library.
         from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
         from appliance.adapters.mqtt.out.withdrawal import withdrawal
 

@@ -45,7 +45,7 @@ MAX_BUSY_TARGETS = 1_000
 """Maximum number of devices, scenes, and automations with waiting commands."""
 
 MAX_SENDING = 1_000
-"""Maximum number of answers and events in transit to the broker. Further ones are dropped."""
+"""Maximum number of answers and events in transit to the broker. Further answers and events are dropped."""
 
 MIN_REPUBLISH_SECS = 60.0
 """Minimum seconds before a topic is published again after another client changed it."""
@@ -179,7 +179,7 @@ class HubPublisher:
                 raise end
 
     async def _keep(self, connection: BrokerConnection, topic: str, payload: str) -> None:
-        """Publish a retained message unless the broker already has it. An empty payload deletes the retained
+        """Publish a retained message unless the broker already has the message. An empty payload deletes the retained
         message."""
         if self._published.get(topic, "") == payload:
             return
@@ -189,7 +189,8 @@ class HubPublisher:
         await connection.publish(retained(topic, payload))
 
     async def _publish_overwritten(self, connection: BrokerConnection) -> None:
-        """Publish messages again that another client changed or cleared, each topic at most once per minute."""
+        """Publish again the messages that another client changed or cleared, at most once per minute for each
+        topic."""
         now = self._clock.monotonic()
         recent = {topic: at for topic, at in self._republished_at.items() if now - at < MIN_REPUBLISH_SECS}
         self._republished_at = recent
@@ -269,9 +270,10 @@ class HubPublisher:
             self._take_command(levels[2], unquote(levels[3]), received.payload)
 
     def _check_kept(self, received: Received) -> None:
-        """Delete a message of an earlier run. If another client replaced a message of this run, note its topic.
+        """Delete a message of an earlier run. If another client replaced a message of this run, note the message's
+        topic.
 
-        The hub's own messages come back in order, so the last message at a topic is the retained one.
+        The hub's own messages come back in order, so the last message at a topic is the retained message.
         """
         published = self._published.get(received.topic)
         if published is None:
@@ -299,7 +301,7 @@ class HubPublisher:
             self._tasks.start(self._run_commands(target, id_), f"commands of the broker to {target} {id_[:100]}")
 
     async def _run_commands(self, target: str, id_: str) -> None:
-        """Run the waiting commands in order. A failed command does not stop the next ones."""
+        """Run the waiting commands in order. A failed command does not stop the next commands."""
         queue = self._queues[target, id_]
         try:
             while queue:

@@ -19,7 +19,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 
 _ENCODED = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"})
-"""Characters that are percent-encoded in an id that is a topic level."""
+"""Characters that are percent-encoded if an id is used as a topic level."""
 
 MAX_LEVEL_CHARS = 200
 """Maximum characters of a topic level. The end of a longer level is replaced by digits of its SHA-256."""
@@ -29,8 +29,8 @@ def discovery_id(id_: str) -> str:
     """Return an id as a discovery topic level, which allows only letters, digits, `_`, and `-`. Each id has a
     different level.
 
-    Any other character becomes its code between two `_`. An underscore is also encoded if it looks like the beginning
-    of such a code.
+    Any other character becomes its code between two `_`. An underscore is also encoded if the underscore looks like
+    the beginning of a code.
     """
     level = re.sub(r"[^a-zA-Z0-9_-]|_(?=[0-9a-f]{2,}[^a-zA-Z0-9-])", lambda char: f"_{ord(char[0]):x}_", id_)
     if len(level) <= MAX_LEVEL_CHARS:
@@ -111,7 +111,8 @@ def published_topics(secrets: Secrets) -> HubTopics | None:
 
 
 async def keep_published(secrets: Secrets, topics: HubTopics | None) -> None:
-    """Store the topics at which the hub publishes; None means that it no longer publishes. Raise `StoreFailed`."""
+    """Store the topics to which the hub publishes. None means that the hub no longer publishes. Raise
+    `StoreFailed`."""
     if published_topics(secrets) != topics:
         await secrets.put(
             "published", "" if topics is None else orjson.dumps([topics.hub_id, topics.prefix]).decode()

@@ -16,7 +16,7 @@ from appliance.errors import Unreachable
 from appliance.tasks import Tasks, back_off
 
 RETAINED_QUIET_SECS = 1.0
-"""Seconds without a retained message after which all of them have arrived."""
+"""Seconds without a retained message after which all retained messages have arrived."""
 
 log = logging.getLogger("adapters")
 
@@ -27,8 +27,8 @@ async def withdrawal(
 ) -> AsyncIterator[None]:
     """While entered, delete the retained messages of a hub once. Retry until the broker answers.
 
-    `after` are the topics that the hub uses from now on; their messages stay. These topics are stored once the old
-    ones are cleared.
+    `after` are the topics that the hub uses from now on. Messages at these topics are not deleted. The topics in
+    `after` are stored once the old topics are cleared.
     """
     kept = () if after is None else after.leftovers
     filters = [each for each in topics.leftovers if each not in kept]
@@ -61,7 +61,7 @@ async def withdrawal(
 async def _clear(
     connection: BrokerConnection, filters: Sequence[str], found: Mapping[str, None], clock: Clock
 ) -> None:
-    """Delete the messages at these topics, once all of them have arrived."""
+    """Delete the messages at these topics once all the messages have arrived."""
     await connection.subscribe(filters)
     count = -1
     while count != len(found):

@@ -1,6 +1,6 @@
 """Components of Home Assistant's format, one file for each form.
 
 Read `entity` first, the base of all components, then `table` and any other file. The files `inputs`, `on_off`,
-`climate`, `robots`, and `event` begin with the base of their components; `light` is the base of `light_schemas`.
-`published` is the base of the announcements by this hub.
+`climate`, `robots`, and `event` begin with the base class of their components. `light` is the base of
+`light_schemas`. `published` is the base of the announcements by this hub.
 """

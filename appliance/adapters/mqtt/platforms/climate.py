@@ -26,12 +26,12 @@ class Regulated(Entity):
         self.unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
 
     def add_power(self) -> None:
-        """Offer to switch it on and off. Its power is not shown."""
+        """Offer to switch the device on and off, without showing its power."""
         if self.can("power_command"):
             self.offer("power", ("on", "off"), lambda each: self.intent("power_command", self.payload(each.action)))
 
     def add_temperature(self, schema: Mapping[str, Value]) -> None:
-        """Read the target temperature, and offer to set it in its unit."""
+        """Read the target temperature, and offer to set it, in the announced unit."""
         key, measure = "target_temperature", measured_in(self.unit)
         self.add(key, "temperature", number_parser(key, measure), {"unit": self.unit, **schema},
                  to_shown=measure,
@@ -66,7 +66,7 @@ class Regulated(Entity):
 
 
 def text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
-    """Return a parser of texts. One of `UNKNOWN` makes the attribute unknown, unless it is an option."""
+    """Return a parser of texts. A word in `UNKNOWN` makes the attribute unknown, unless the word is an option."""
 
     def parse(text: str) -> Update:
         if is_unknown(text) and text not in options:
@@ -196,7 +196,7 @@ _HEATER_MODES = ("off", "eco", "electric", "gas", "heat_pump", "high_demand", "p
 
 
 class WaterHeater(Regulated):
-    """A water heater: on and off (not shown), a mode, a target, and its temperature."""
+    """A water heater: commands to switch it on and off, a mode, a target, and its temperature."""
 
     def setup(self) -> None:
         super().setup()

@@ -45,10 +45,10 @@ class Scale:
 
 
 class Cover(Entity):
-    """A cover, garage door, or door. `motion` is its last announced state: open, opening, closed, closing, or
+    """A cover, garage door, or door. `motion` is the cover's last announced state: open, opening, closed, closing, or
     stopped.
 
-    Opening and closing is complete when the cover begins to move. A stop is complete when it is sent.
+    Opening or closing is complete when the cover begins to move. A stop command is complete when it is sent.
     """
 
     def setup(self) -> None:
@@ -158,7 +158,7 @@ class Cover(Entity):
         return self.intent("tilt_command", raw, shown, tilt_position=raw)
 
     def _begins(self, target: int) -> Callable[[Entity], bool]:
-        """Return a check that the cover moves or has reached the target."""
+        """Return a function that checks whether the cover moves or has reached the target."""
         before, motion_before = self.attributes.get("cover_position"), self.motion
 
         def begins(entity: Entity) -> bool:
@@ -174,7 +174,8 @@ class Cover(Entity):
 
 
 def has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> bool:
-    """Return whether the attribute is the target or has changed. An unknown value does not confirm a movement."""
+    """Return whether the attribute has the target value or has changed. An unknown value does not confirm a
+    movement."""
     value = entity.attributes.get(attribute)
     return value is not None and (value == target or value != before)
 
@@ -214,7 +215,8 @@ _ENDS = {"payload_open": "open", "payload_close": "closed"}
 
 
 class Valve(Entity):
-    """A valve: a custom attribute, which is a percentage if the valve reports positions, otherwise open or closed."""
+    """A valve with one custom attribute. The attribute is a percentage if the valve reports positions, otherwise open
+    or closed."""
 
     def setup(self) -> None:
         self._reports_position = self.config.flag("reports_position")

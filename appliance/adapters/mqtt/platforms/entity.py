@@ -29,15 +29,15 @@ MAX_LISTED_WORDS = 8
 
 
 class EntityEvent(Struct, frozen=True):
-    """An event at a device that leaves no state, such as a press."""
+    """A device's event that leaves no state, such as a press."""
 
     name: str
     data: Mapping[str, Value]
 
 
 class UnknownValue(Invalid):
-    """A text without a known meaning, in a message that causes the update. The attribute keeps its value if it
-    `is_kept`."""
+    """A message contained a text without a known meaning. `update` holds the values that the message changes. If
+    `is_kept` is set, the attribute keeps its value."""
 
     def __init__(self, text: str, expected: str, update: Update, *, is_kept: bool = False) -> None:
         self.attribute = "" if is_kept else next(iter(update), "")
@@ -64,7 +64,7 @@ class Intent(Struct, frozen=True, kw_only=True):
 
     Without `shows`, the command is complete when it is sent. With `begins`, the command is complete as soon as
     `begins` returns true for the entity. After a new announcement, `begins` gets a new entity object. `fails` are
-    states after which the result can no longer come.
+    states after which the result is impossible.
     """
 
     messages: tuple[Outgoing, ...]
@@ -74,7 +74,8 @@ class Intent(Struct, frozen=True, kw_only=True):
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """The actions of a device for one attribute, the messages of a command, and the schema of its values.
+    """The actions that a device offers for one attribute, the function that makes the messages of a command, and the
+    schema of the accepted values.
 
     `write` raises `Invalid` or `Unsupported`.
     """
@@ -85,8 +86,8 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 class Availability:
-    """The availability of one entity. Without availability topics, the entity is always available. With them, it is
-    available only after a message."""
+    """The availability of one entity. Without availability topics, the entity is always available. With availability
+    topics, the entity is available only after a message."""
 
     def __init__(self, config: AnnouncedFields) -> None:
         self._entries = list(_entries(config))
@@ -135,22 +136,22 @@ class Entity:
     """One announced entity.
 
     `attributes` contains the known values by capability or `custom.mqtt.<field>`. `claims` are the capabilities that
-    it shows unless another entity claims them. `offers` are the attributes that accept commands. An entity that
-    `reports_events` has no state, so retained messages of its topics are ignored. If `expire_after` is set, the
+    the entity shows, unless another entity claims them. `offers` are the attributes that accept commands. An entity
+    that `reports_events` has no state, so retained messages of its topics are ignored. If `expire_after` is set, the
     entity is expired before its first value, and after these seconds without a value. `unconfirmed` are attributes
     from before a restart that no message has confirmed yet.
     """
 
     device_class: str | None = None
-    """The class of a device with this main entity. If it is None, the component is the class. If it is empty, the
-    announced class is used."""
+    """The class of a device with this main entity. If the value is None, the component is the class. If the value is
+    empty, the announced class is used."""
     reports_events = False
     is_renamed = False
     """Whether `use_custom` can rename the attribute. Other entities keep the names of their capabilities."""
     event_names: tuple[str, ...] = ()
-    """The announced events; empty if unknown."""
+    """The announced events, or nothing if the events are unknown."""
     more_keys: tuple[str, ...] = ()
-    """Attributes that it can show in addition to its claims, offers, and custom attribute."""
+    """Attributes that the entity can show in addition to its claims, offers, and custom attribute."""
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
@@ -172,7 +173,7 @@ class Entity:
         self._confirmed: set[str] = set()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
-                self.config.template(key)  # commands read these fields later; report faults now
+                self.config.template(key)  # commands read these fields later, but faults are reported now
         try:
             self.setup()
             if not self.readers and not self.offers:
@@ -201,7 +202,7 @@ class Entity:
 
     @property
     def keys(self) -> set[str]:
-        """All attributes that it can show."""
+        """All attributes that the entity can show."""
         named = {*self.claims} or {self.custom}
         return named | self.offers.keys() | {*self.more_keys} | self._confirmed - {""}
 
@@ -214,12 +215,12 @@ class Entity:
         return update
 
     def expire(self) -> Update:
-        """Let the values expire. Return the update that makes them unknown."""
+        """Let the values expire. Return the update that makes the values unknown."""
         self.is_expired = True
         return dict.fromkeys(self.attributes)
 
     def refresh(self) -> None:
-        """End the expiry, because there is a value again."""
+        """Mark the entity as not expired, because a new value has arrived."""
         self.is_expired = False
 
     def use_custom(self, suffix: str = "") -> None:
@@ -230,7 +231,7 @@ class Entity:
             self.offers[self.custom] = offer
 
     def restore(self, shown: Mapping[str, Value]) -> bool:
-        """Show values from before a restart for attributes without a value. Return whether there are any."""
+        """Show values from before a restart for attributes without a value. Return whether any value was restored."""
         kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}
         self.attributes |= kept
         self.unconfirmed |= kept.keys()
@@ -253,8 +254,8 @@ class Entity:
     def read(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
         """Read the topic under a key, if there is one, and further topics under `_<key>s`.
 
-        The first announced template is rendered. After a command, the messages confirm the attributes in `shows`;
-        `""` means any attribute.
+        The first announced template is rendered. After a command, the messages confirm the attributes in `shows`. The
+        entry `""` means any attribute.
         """
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
@@ -278,7 +279,8 @@ class Entity:
         to_payload: Callable[[Any], Any] = lambda value: value,
         to_shown: Callable[[Any], Value] = lambda payload: payload,
     ) -> None:
-        """Read an attribute at `<name>_state_topic`. With a schema, also let it be set at `<name>_command_topic`.
+        """Read an attribute at `<name>_state_topic`. With a schema, the attribute can also be set at
+        `<name>_command_topic`.
 
         The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`.
         Without conversions, a message contains the value of the command. Without a state topic, a command is complete
@@ -333,8 +335,8 @@ class Entity:
         return self.config.text(f"payload_{word}", word.upper())
 
     def switched(self, command: Command) -> str:
-        """Return the power after the command. Raise `BadAnswer` for `toggle` if a message shows the power, but has
-        not arrived."""
+        """Return the power after the command. Raise `BadAnswer` for `toggle` if the entity reports its power, but the
+        report has not arrived yet."""
         shown = self.attributes.get("power")
         if shown is None and self.is_assumed("power"):
             shown = "off"
@@ -345,8 +347,8 @@ class Entity:
     ) -> Callable[[str], Update]:
         """Return a parser for the words of one attribute, by default of the entity's custom attribute.
 
-        An unknown word is reported. The attribute then keeps its value if it `is_kept`, and otherwise becomes
-        unknown. An empty text and the ignored words change nothing.
+        An unknown word is reported. The attribute then keeps its value if `is_kept` is set. Otherwise, the attribute
+        becomes unknown. An empty text and the ignored words change nothing.
         """
 
         def parse(text: str) -> Update:
@@ -372,9 +374,9 @@ def is_unknown(text: str) -> bool:
 
 
 def parse_number(text: str, *attributes: str) -> int | float:
-    """Return the number in a text, as an integer if it is written as one.
+    """Return the number in a text, as an integer if the text is an integer.
 
-    Raise `UnknownValue` for other texts; these attributes then become unknown.
+    Raise `UnknownValue` for other texts, with an update that makes these attributes unknown.
     """
     try:
         value = math.nan if "_" in text else float(text)  # Python takes 1_000
@@ -416,7 +418,8 @@ def number_parser(
 
 
 def plain_number(value: float) -> int | float:
-    """Return the number without a decimal point if it is an integer, as announcers expect it."""
+    """Return an integer without a decimal point, because announcers expect this form, and return any other number
+    unchanged."""
     return int(value) if value == int(value) else value
 
 

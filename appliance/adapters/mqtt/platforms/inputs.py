@@ -13,7 +13,7 @@ from appliance.home.values import Value
 
 
 class Input(Entity):
-    """A text under the object id. It can be set if there is a command topic."""
+    """A text under the object id. The text can be set if there is a command topic."""
 
     device_class: str | None = ""
 
@@ -163,7 +163,7 @@ class SentText(Input):
 
 
 class Button(Entity):
-    """A button or a scene. It shows no state. Its only command is complete when it is sent."""
+    """A button or a scene, which shows no state. The only command is complete when it is sent."""
 
     def setup(self) -> None:
         is_button = self.announcement.component == "button"

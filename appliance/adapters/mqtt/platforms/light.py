@@ -62,7 +62,7 @@ class LightChange(Struct, frozen=True):
 
 
 class LightEntity(Entity):
-    """A light. Its schemas set `_modes`, `_has_brightness`, and `_can_flash`."""
+    """A light. The class of each schema sets `_modes`, `_has_brightness`, and `_can_flash`."""
 
     more_keys: tuple[str, ...] = ("effect", "custom.mqtt.effect", "color_mode")
 
@@ -146,7 +146,8 @@ class LightEntity(Entity):
         return {"value": clamped_kelvin(kelvin), "unit": "kelvin"}
 
     def parse_temperature(self, text: str) -> Update:
-        """Return the colour temperature of a message. Return an empty update if it is unknown or impossible."""
+        """Return the colour temperature of a message. Return an empty update if the temperature is unknown or
+        impossible."""
         if text == "" or is_unknown(text) or (raw := parse_number(text)) <= 0:
             return {}
         return {"color_temperature": self.kelvin_of(raw)}
@@ -156,7 +157,7 @@ class LightEntity(Entity):
         return kelvin_in(value) if self.config.flag("color_temp_kelvin") else mireds_in(value)
 
     def mode_update(self, mode: str) -> dict[str, Value]:
-        """Return the canonical mode, and None for colour attributes that do not belong to it."""
+        """Return the canonical mode, and None for colour attributes that do not belong to the mode."""
         kept = COLOR_OF_MODE.get(mode, "")
         if not kept and mode not in ("white", "brightness", "onoff"):
             return {}
@@ -184,15 +185,16 @@ class LightEntity(Entity):
         return update
 
     def effect_update(self, name: Value) -> Update:
-        """Convert the light's own name of an effect: to a capability if the catalog has it, otherwise to a custom
-        attribute."""
+        """Convert the light's own name of an effect. The result is a capability if the catalog has the effect,
+        otherwise a custom attribute."""
         word = name.lower() if isinstance(name, str) and name else None
         if word is None or word in EFFECTS:
             return {"effect": word, "custom.mqtt.effect": None}
         return {"effect": None, "custom.mqtt.effect": name}
 
     def change(self, command: Command) -> LightChange:
-        """Return the change of a command. Brightness 0 switches the light off; any other property switches it on."""
+        """Return the change of a command. Brightness 0 switches the light off. Any other property switches the light
+        on."""
         capability, value = command.capability, command.value
         if capability == "power":
             return LightChange(self.switched(command))
@@ -229,7 +231,7 @@ class LightEntity(Entity):
         return [shown["r"], shown["g"], shown["b"], *whites]
 
     def whites_update(self, levels: Sequence[Any]) -> dict[str, Value]:
-        """Convert white levels from 0 to 255 to percent. Return an empty update unless each channel has a level."""
+        """Convert white levels from 0 to 255 to percent. Return an empty update if a channel has no level."""
         attributes = self._whites()
         if len(levels) != len(attributes) or not all(map(is_number, levels)):
             return {}
@@ -241,7 +243,8 @@ def rgb_of_hex(text: str) -> dict[str, int]:
 
 
 def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
-    """Return the attribute of a colour. Its numbers are limited to their ranges, and are integers if the range is."""
+    """Return the attribute of a colour. The colour's numbers are limited to their ranges, and are integers if the
+    limits of the range are integers."""
     parts = zip(NOTATIONS[notation], numbers, strict=True)
     color = {
         key: clamped(number, 0, top) if isinstance(top, int) else min(max(number, 0.0), top)
@@ -288,7 +291,8 @@ def announce(device: PublishedDevice) -> Fields | None:
 
 
 def _dimmed(device: PublishedDevice) -> Fields:
-    """Return the fields of a light without power. Brightness switches it on, and 0 switches it off."""
+    """Return the fields of a light without power. A brightness above 0 switches the light on, and 0 switches the
+    light off."""
     full, dark = (command_text("brightness", "set", value) for value in ("100", "0"))
     state = f"{{% if {expression('brightness')} > 0 %}}{full}{{% else %}}{dark}{{% endif %}}"
     return {

@@ -74,8 +74,8 @@ class TopicLight(LightEntity):
     def _of_notation(self, mode: str, update: Update) -> Update:
         """Return a colour with the mode that it sets.
 
-        If a topic reports the mode, a colour sets no mode. It is shown only while that topic reports the colour's
-        mode.
+        If a topic reports the mode, a colour sets no mode. In that case, the colour is shown only while the topic
+        reports the colour's mode.
         """
         if not self._has_mode_topic:
             return {**self.mode_update(mode), **update}
@@ -112,7 +112,7 @@ class TopicLight(LightEntity):
         return "power" in self.offers and not is_brightness
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the property's message, with the switch-on message before or after it."""
+        """Return the property's message, with a switch-on message before or after the property's message."""
         if not change.name:
             return (self._switch(change.power),)
         message, order = self._property(change), self.config.text("on_command_type", "last")
@@ -153,7 +153,7 @@ class JsonLight(LightEntity):
 
     def setup(self) -> None:
         modes = frozenset(self.config.texts("supported_color_modes"))
-        if not modes:  # announcers older than Home Assistant 2021.5
+        if not modes:  # for announcers older than Home Assistant 2021.5
             modes = frozenset(mode for mode in ("color_temp", "xy", "hs", "rgb") if self.config.flag(mode))
         self._modes = modes
         self._has_brightness = self.config.flag("brightness") or bool(modes - {"onoff"})
@@ -259,7 +259,7 @@ class TemplateLight(LightEntity):
         return self.has_target("command_topic") and not is_unreadable(template)
 
     def _part(self, part: str) -> Callable[[str], Update]:
-        """Return a parser for one of three colours; the last one completes the update.
+        """Return a parser for one of three colours. The parser of the last colour completes the update.
 
         An unknown colour clears the colour attribute, because lamps with white channels report white this way.
         """
@@ -278,7 +278,7 @@ class TemplateLight(LightEntity):
         return parse
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return one message. Its template has access only to the values of the command."""
+        """Return one message. The command's template has access only to the values of the command."""
         names: dict[str, Value] = {}
         if change.name == "rgb":
             names = {name: change.value[key] for name, key, _ in NOTATIONS["rgb"]}

@@ -14,8 +14,8 @@ from appliance.home.values import Value
 
 
 class LockEntity(Entity):
-    """A lock. The action `open` of its custom attribute opens its latch. A lock with a code requires it in each
-    command."""
+    """A lock. The action `open` of the lock's custom attribute opens the latch. A lock with a code requires the code
+    in each command."""
 
     def setup(self) -> None:
         self.need()
@@ -32,7 +32,8 @@ class LockEntity(Entity):
         self.claims = ("lock",)
 
     def _readable_format(self) -> str:
-        """Return the pattern of codes. If it is unreadable or too costly, note a problem and return an empty text."""
+        """Return the pattern of codes. If the pattern is unreadable or too costly, note a problem and return an empty
+        text."""
         pattern = self.config.text("code_format")
         try:
             texts.check(pattern)
@@ -47,7 +48,7 @@ class LockEntity(Entity):
         return Intent(messages=(message,), shows=shows, fails=("jammed",))
 
     def _checked_code(self, command: Command) -> str:
-        """Return the command's code, or an empty text if the lock requires none. Raise `Invalid`."""
+        """Return the command's code, or an empty text if the lock requires no code. Raise `Invalid`."""
         if "code_format" not in self.config:
             return ""
         code = _code_of(command)
@@ -78,7 +79,7 @@ _ALARM_STATES = ("disarmed", *_ALARM_MODES, "arming", "disarming", "pending")
 
 
 class AlarmPanel(Entity):
-    """An alarm panel. Its custom attribute shows its mode, and accepts the supported modes (by default, all
+    """An alarm panel. The panel's custom attribute shows the mode, and accepts the supported modes (by default, all
     modes)."""
 
     def setup(self) -> None:
@@ -112,7 +113,7 @@ class AlarmPanel(Entity):
 
 
 def _code_of(command: Command) -> str:
-    """Return the code of the command. Raise `Invalid` if it has none."""
+    """Return the code of the command. Raise `Invalid` if the command has no code."""
     if command.code is None:
         raise Invalid(f"{command.capability} requires a code: add the field code to the command")
     return command.code

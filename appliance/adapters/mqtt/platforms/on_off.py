@@ -25,7 +25,7 @@ class OnOff(Entity):
             raise Invalid("the entity has no command topic")
 
     def add_power(self, *templates: str) -> None:
-        """Read the power, and offer to switch it."""
+        """Read the power, and offer to switch the device."""
         self.read("state_topic", self.words(self.states, "power"), *templates, shows=("power",))
         self.offer("power", SWITCHED, lambda command: self.switch(self.switched(command)))
         self.claims = ("power",)
@@ -53,7 +53,8 @@ def announce(device: PublishedDevice, key: str) -> Fields | None:
 
 
 class Fan(OnOff):
-    """A fan. Its speed is `custom.mqtt.percentage`, and its preset is `preset_mode`. A speed of 0 switches it off."""
+    """A fan. The fan's speed is `custom.mqtt.percentage`, and the preset is `preset_mode`. A speed of 0 switches the
+    fan off."""
 
     def setup(self) -> None:
         super().setup()
@@ -98,7 +99,7 @@ class Fan(OnOff):
 
 
 class Siren(OnOff):
-    """A siren: a boolean custom attribute. Setting tone, volume, or duration also switches it on."""
+    """A siren: a boolean custom attribute. Setting tone, volume, or duration also switches the siren on."""
 
     def setup(self) -> None:
         super().setup()
@@ -113,7 +114,8 @@ class Siren(OnOff):
             self._offer_extra("volume_level", type="number", min=0, max=1)
 
     def _can_vary(self, key: str, variable: str) -> bool:
-        """Return the flag `key`. If it is missing, return whether the command template mentions the variable."""
+        """Return the flag `key`. If the flag is missing, return whether the command template mentions the
+        variable."""
         return self.config.flag(key, variable in self.config.text("command_template"))
 
     def _offer_extra(self, name: str, **schema: Value) -> None:
@@ -131,7 +133,8 @@ class Siren(OnOff):
         return {**more, **self.words({state: action == "on" for state, action in self.states.items()})(text)}
 
     def _write(self, action: str, **extra: Value) -> Intent:
-        """Return the payload for on or off: rendered by its template, or as JSON with the additional values."""
+        """Return the payload for on or off: rendered by the command template, or as JSON with the additional
+        values."""
         keys = ("command_template",) if action == "on" else ("command_off_template", "command_template")
         payload, template = self.payload(action), self.config.template(*keys)
         if template is None:

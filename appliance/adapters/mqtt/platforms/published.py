@@ -1,7 +1,8 @@
-"""Base of the announcements by this hub: a device of the hub in the keys of Home Assistant's MQTT discovery.
+"""Base of the announcements by this hub. The announcements describe the hub's devices with the keys of Home
+Assistant's MQTT discovery.
 
-The function `announce` of a platform returns the fields of its component for a device or attribute of this hub, or
-None if another component must show it.
+The function `announce` of a platform returns the fields of the platform's component for a device or attribute of this
+hub, or None if another component must show it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Fields = dict[str, Any]
 
 
 class PublishedDevice:
-    """A device of this hub. `keys` are its attributes and capabilities except `state`."""
+    """A device of this hub. `keys` are the device's attributes and capabilities except `state`."""
 
     def __init__(self, device: Device, set_topic: str, state_topic: str) -> None:
         self.attributes = device.attributes
@@ -44,7 +45,7 @@ class PublishedDevice:
     def switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> Fields:
         """Return the fields of a switch that uses the same texts for commands and states.
 
-        `payloads` maps the values for on and off, as template literals and in this order, to their payloads.
+        `payloads` maps the value for on, and then the value for off, to a payload. The values are template literals.
         """
         shown, (on, off) = expression(key), payloads.values()
         is_on, is_off = (f"{shown} == {value}" for value in payloads)

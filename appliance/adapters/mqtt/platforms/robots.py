@@ -11,14 +11,15 @@ from appliance.home.values import Value
 
 
 class Ordered(Entity):
-    """An entity with different words for states and commands. Commands set its custom attribute."""
+    """An entity with different words for states and commands. Commands set the entity's custom attribute."""
 
     def offer_orders(
         self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[str], Outgoing]
     ) -> None:
         """Offer the supported commands.
 
-        A command is complete when one of its states is shown. Without states, it is complete when it is sent.
+        A command is complete when the device shows one of the command's states. Without states, a command is complete
+        when it is sent.
         """
 
         def write(command: Command) -> Intent:

@@ -23,7 +23,7 @@ _PERIODS = (
 
 
 class Sensor(Entity):
-    """A value that can only be read. If no capability fits, it is a custom attribute."""
+    """A value that can only be read. If no capability fits, the value is a custom attribute."""
 
     device_class = ""
     is_renamed = True
@@ -72,7 +72,7 @@ class Sensor(Entity):
         return {self.label: self._measurement(key, number) if key else number}
 
     def _measurement(self, key: str, number: float) -> Value:
-        """Return the value of a capability."""
+        """Return the capability's value for the measured number."""
         if key == "battery":
             return min(max(round(number), 0), 100)
         if key in ("illuminance", "wind_direction"):
@@ -93,8 +93,8 @@ _CLASSES = {
     "temperature_outdoor": "temperature",
     "wind_gust": "wind_speed",
 }
-"""Device class of each attribute. `wind_direction` is missing because it may be a word, which its class does not
-allow."""
+"""Device class of each attribute. `wind_direction` is missing because the wind direction may be a word, which Home
+Assistant's class does not allow."""
 
 _STATE_CLASSES = {
     **dict.fromkeys(("energy_total", "energy_today"), "total_increasing"),
@@ -120,7 +120,7 @@ def announce_sensor(device: PublishedDevice, key: str) -> Fields | None:
 
 
 class BinarySensor(Entity):
-    """A binary value that can only be read. If no capability fits, it is a boolean custom attribute."""
+    """A binary value that can only be read. If no capability fits, the value is a boolean custom attribute."""
 
     device_class = ""
     is_renamed = True
@@ -168,9 +168,9 @@ def announce_binary_sensor(device: PublishedDevice, key: str) -> Fields | None:
 
 
 class DeviceTracker(Entity):
-    """A person's device: `presence`, and the name of its zone or room.
+    """A person's device. The tracker shows `presence`, and the name of the zone or room.
 
-    Someone in a GPS zone is away from home. Someone in a room that another sensor detects, such as Bluetooth, is at
+    A person in a GPS zone is away from home. A person whom another sensor, such as Bluetooth, detects in a room is at
     home.
     """
 

@@ -54,7 +54,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "valve": Valve,
     "water_heater": WaterHeater,
 }
-"""Entity class by the component in the discovery topic."""
+"""Class of the entity, by the component in the discovery topic."""
 
 _LIGHTS: Mapping[str, type[Entity]] = {"json": JsonLight, "template": TemplateLight}
 
@@ -63,7 +63,7 @@ _TASMOTA: Mapping[str, type[Entity]] = {"light": TasmotaLight, "event": TasmotaP
 
 
 def build_entity(announcement: Announcement) -> Entity:
-    """Return the entity of an announcement. Raise `Invalid` with the reason if it is unusable."""
+    """Return the entity of an announcement. Raise `Invalid` with the reason if the announcement is unusable."""
     kind = COMPONENTS.get(announcement.component)
     if kind is None:
         raise Invalid(f"the component {announcement.component[:60]!r} is not supported")

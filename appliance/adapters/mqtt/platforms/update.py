@@ -13,8 +13,8 @@ from appliance.tables.checks import is_number
 
 
 class UpdateEntity(Entity):
-    """A firmware update: `{installed, latest, progress?}` with the progress in percent, and the command to install
-    it."""
+    """A firmware update. The attribute is `{installed, latest, progress?}` with the progress in percent. A command
+    installs the update."""
 
     device_class = ""
 

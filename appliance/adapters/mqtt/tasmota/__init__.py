@@ -1,1 +1,1 @@
-"""Tasmota's native discovery. Read `discovery` first, then `sensors` (names and units), `light`, and `press`."""
+"""Tasmota's native discovery. Read `discovery` first, then `sensors` (names and units), and `light`."""

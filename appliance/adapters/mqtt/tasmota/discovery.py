@@ -43,10 +43,10 @@ PIR_SECS = 1
 """Seconds until a switch in mode 13 or 14 switches off without a message."""
 
 BUTTON_EVENTS = ("single", "double", "triple", "quad", "penta", "hold")
-"""Events of a button; Tasmota writes them in capitals."""
+"""Events of a button. Tasmota writes the names of the events in capitals."""
 
 SWITCH_WORDS = ("off", "on", "toggle", "hold")
-"""Meanings of the words in `state`; users can change the words."""
+"""Meanings of the words in `state`. Users can change the words."""
 
 SWITCH_EVENTS: Mapping[int, Mapping[str, str]] = {
     **{mode: {"toggle": "single"} for mode in (3, 4, 7, 11, 12)},
@@ -75,8 +75,8 @@ def mac_of(topic: str) -> tuple[str, str]:
 
 
 def announced(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
-    """Return the announcements of a device's two messages. Without the first message, there are none. Raise
-    `Invalid`."""
+    """Return the announcements of a device's two messages. Without the first message, there are no announcements.
+    Raise `Invalid`."""
     return list(_Tasmota(mac, config).announcements(sensors)) if config else []
 
 
@@ -203,14 +203,15 @@ class _Tasmota:
         )
 
     def _name(self, at: int, key: str = "fn", default: str = "") -> str:
-        """Return the name of an output or switch from the list under a key. If it is missing, return a default name
-        with a number."""
+        """Return the name of an output or switch from the list under a key. If the name is missing, return a default
+        name with a number."""
         names = self._config.get(key)
         name = names[at] if isinstance(names, list) and len(names) > at else None
         return str(name)[:200] if name else f"{default or self._device.name} {at + 1}"
 
     def _read(self, key: str, commands: Iterable[str], *more: str) -> dict[str, Any]:
-        """Return the topics of a state: the answers to these commands, and the topics in `more`.
+        """Return the topics that contain a state: the topics of the answers to these commands, and the topics in
+        `more`.
 
         With SetOption4, each answer arrives at a topic named after its command.
         """
@@ -321,7 +322,7 @@ class _Tasmota:
         return self._announcement("fan", "fan", None, config)
 
     def _button(self, number: int) -> Announcement:
-        """Return a button. SetOption11 swaps single and double presses; SetOption13 allows only single presses."""
+        """Return a button. SetOption11 swaps single and double presses. SetOption13 allows only single presses."""
         events = {word.upper(): word for word in BUTTON_EVENTS}
         if self._option(13):
             events = {"SINGLE": "single"}

@@ -98,7 +98,7 @@ class TasmotaLight(LightEntity):
         return intent
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the commands of a requested fade, and those of the property. They switch the light on unless
+        """Return the commands of a requested fade, and those of the property. The commands switch the light on unless
         SetOption20 is set."""
         power = (self.config.text("command_topic"), self.payload(change.power))
         sent = [(self._base + name, str(value)) for name, value in self._commands(change)] or [power]

@@ -30,11 +30,12 @@ TEMPERATURE, PRESSURE, SPEED = "TempUnit", "PressureUnit", "SpeedUnit"
 """Keys of units that the device announces in addition to its sensors."""
 
 DEFAULT_UNITS: Mapping[str, str] = {TEMPERATURE: "°C", PRESSURE: "hPa", SPEED: "km/h"}
-"""Units of devices that announce none."""
+"""Units of devices that announce no units."""
 
 
 class Quantity(Struct, frozen=True):
-    """The unit of a value, or the key that contains its unit, and the device class, which leads to a capability."""
+    """The unit of a value (or the key that contains the unit), and the device class, which determines the
+    capability."""
 
     unit: str = ""
     device_class: str = ""
@@ -212,7 +213,7 @@ def _quantity(keys: list[str]) -> Quantity:
 
 
 class JsonPaths(Template):
-    """The value at the first of these paths that exists in a message, as a template would render it.
+    """The value at the first of these paths that exists in a message, in the same form as a template renders.
 
     Index 0 of a value that is not a list means the value itself, because some devices send a list only for two or
     more elements.

@@ -39,7 +39,8 @@ NOT_GIVEN = object()
 
 
 class Undefined(jinja2.Undefined):
-    """A missing value: an empty text, false, or no elements. Any other use raises `ValueMissing`."""
+    """A missing value, which templates can use as an empty text, as false, or as no elements. Any other use raises
+    `ValueMissing`."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         super().__init__("reads a missing value", exc=ValueMissing)  # type: ignore[arg-type]
@@ -70,8 +71,8 @@ def converted(value: Any, default: Any, expected: str, convert: Callable[[], Any
 
 
 def number(value: Any) -> float:
-    """Return the value as a float. Raise ValueError for a text of more than `MAX_NUMBER_CHARS`, and otherwise what
-    `float` raises."""
+    """Return the value as a float. Raise ValueError for a text of more than `MAX_NUMBER_CHARS`. Otherwise, raise the
+    exceptions of `float`."""
     return float(value if not isinstance(value, str) or len(value) <= MAX_NUMBER_CHARS else "")
 
 
@@ -120,7 +121,7 @@ def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common")
 
 
 def calculated(work: Callable[..., float], count: int = 1) -> Callable[..., Any]:
-    """Return a filter of this number of numbers, followed by a default."""
+    """Return a filter whose arguments are this many numbers, followed by a default."""
     return defaulting("a number", count)(lambda run, *given: work(*map(number, given)))
 
 
@@ -130,7 +131,7 @@ def logarithm(run: Rendering, value: Any, base: Any = math.e) -> Any:
 
 
 def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
-    """Return a filter and function of several numbers, or of the numbers in a list."""
+    """Return a function, also used as a filter, for several numbers or for the numbers in a list."""
 
     def average(run: Rendering, *values: Any, default: Any = NOT_GIVEN) -> Any:
         if values and isinstance(values[0], list | tuple):
@@ -143,7 +144,7 @@ def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
 
 
 def bitwise(work: Callable[[int, int], int]) -> Callable[..., Any]:
-    """Return a filter and function for two integers."""
+    """Return a function, also used as a filter, for two integers."""
 
     def calculate(run: Rendering, first: Any, second: Any) -> Any:
         for each in (first, second):
@@ -164,7 +165,7 @@ def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def iif(run: Rendering, value: Any, yes: Any = True, no: Any = False, none: Any = NOT_GIVEN) -> Any:
-    """Return `yes` if the value is true, otherwise `no`. For None, return `none` if it is given."""
+    """Return `yes` if the value is true, otherwise `no`. For None, return the argument `none` if it is given."""
     if value is None and none is not NOT_GIVEN:
         return none
     return yes if value else no
@@ -299,7 +300,7 @@ def duration(run: Rendering, *given: Any, **named: Any) -> timedelta:
 
 
 def today_at(run: Rendering, text: Any = "00:00") -> datetime:
-    """Return today at a time of day in the home's zone."""
+    """Return the point in time today at this time of day, in the home's zone."""
     match = re.fullmatch(r"(\d{1,2}):(\d\d)(?::(\d\d))?", run.text(text)[:20])
     if match is None:
         raise TemplateFailed("needs a time of day such as 07:30")

@@ -50,7 +50,7 @@ _PARTS = (nodes.Keyword, nodes.NSRef, nodes.Operand, nodes.Pair, nodes.Slice)
 
 
 class Jump(Enum):
-    """Ways for a statement to end the current round of its loop."""
+    """Ways for a statement to end the current iteration of its loop."""
 
     BREAK = "break"
     CONTINUE = "continue"
@@ -83,7 +83,8 @@ def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
 
 
 def _check(node: Any, literals: set[str]) -> None:
-    """Raise `TemplateFailed` for a node with an unknown name. Collect its text literals, and set its functions."""
+    """Raise `TemplateFailed` for a node with an unknown name. Collect the node's text literals, and set the node's
+    functions."""
     match node:
         case nodes.Name(name=name):
             check_name(name)
@@ -214,11 +215,12 @@ _EXPRESSIONS: Mapping[type, Callable[[Rendering, Any], Any]] = {
     nodes.Tuple: lambda run, node: run.weighed(tuple(_values(run, node.items))),
     **{getattr(nodes, name): _calculation for name in ARITHMETIC},
 }
-"""Evaluators of expressions by the type of their node."""
+"""Functions that evaluate expressions, by the type of the node."""
 
 
 def write(run: Rendering, output: list[str], body: Iterable[Any]) -> Jump | None:
-    """Run statements, which append texts to the output. Stop at the first statement that jumps."""
+    """Run statements, which append texts to the output. Stop at the first statement that ends the current iteration
+    of a loop."""
     for node in body:
         if (jump := _STATEMENTS[node.__class__](run, output, node)) is not None:
             return jump
@@ -265,7 +267,7 @@ def _passes(run: Rendering, node: Any, value: Any, outside: dict[str, Any]) -> b
 
 
 def _written(run: Rendering, node: Any) -> Any:
-    """Return the text of a node's body after its filters. Names set in the body are local to it."""
+    """Return the text of a node's body after its filters. Names set in the body are local to the body."""
     outside, texts = run.names, list[str]()
     run.names = {**outside}
     run.charge()
@@ -315,4 +317,4 @@ _STATEMENTS: Mapping[type, Callable[[Rendering, list[str], Any], Jump | None]] =
     nodes.Output: _output,
     nodes.With: _with,
 }
-"""Functions that run statements, by the type of their node. They append texts to the output."""
+"""Functions that run statements, by the type of the node. The functions append texts to the output."""

@@ -199,8 +199,8 @@ CONSTANTS: Mapping[str, Any] = {"e": math.e, "pi": math.pi, "tau": math.tau}
 _UNKNOWN_NAMES = ("cycler", "hass", "joiner", "lipsum", "states", "trigger")
 """Names of Home Assistant or Jinja that Lares does not support.
 
-`this` is undefined instead. Announcers use `this.state` if the value should stay unchanged, and an undefined value
-has that effect.
+`this` is not in the list, because its value is undefined. Announcers use `this.state` if the value should stay
+unchanged, and an undefined value has that effect.
 """
 
 _SEQUENCE_METHODS: Mapping[str, TemplateFunction] = {
@@ -232,7 +232,7 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
 
 
 def named(table: Mapping[str, TemplateFunction], kind: str, name: Any) -> TemplateFunction:
-    """Return the entry of a table. Raise `TemplateFailed` with the kind and the name if it is unknown."""
+    """Return the entry of a table. Raise `TemplateFailed` with the kind and the name if the name is unknown."""
     if isinstance(name, str) and name in table:
         return table[name]
     raise TemplateFailed(f"uses the unknown {kind} {str(name)[:60]!r}")

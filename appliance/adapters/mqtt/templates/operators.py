@@ -160,7 +160,7 @@ OPERANDS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": 
 """Operators by their names in Jinja's parser."""
 
 MAX_TOKENS = 4 * MAX_NODES
-"""Maximum number of tokens of a template. Brackets and commas are not nodes, but parsing them takes time."""
+"""Maximum number of tokens of a template. Brackets and commas are not nodes, but take time to parse."""
 
 
 class _Bounded(Extension):
@@ -184,7 +184,7 @@ class _TemplateParser(Environment):
 
 
 ENVIRONMENT = _TemplateParser(extensions=["jinja2.ext.loopcontrols", _Bounded], undefined=Undefined)
-"""Jinja's parser and its own filters. It never compiles or renders a template."""
+"""Jinja's parser and its own filters. The environment never compiles or renders a template."""
 
 KEYS_PER_STEP = 16
 """Keys of a path that are followed in one step. A path can have any length even in a short text, because the first
@@ -197,11 +197,11 @@ _BY_PATH = ("groupby", "max", "min", "sort", "sum", "unique")
 """Filters that look up a part of each element by one or several paths."""
 
 _LISTING = ("batch", "groupby", "sort", "striptags", "title", "unique", "wordcount")
-"""Filters that split a text, which takes many times its memory."""
+"""Filters that split a text, which takes many times the memory of the text."""
 
 
 def items(run: Rendering, value: Any) -> Any:
-    """Return the pairs of an object."""
+    """Return the pairs of key and value in an object."""
     return list(run.weighed(value).items()) if isinstance(value, dict) else []
 
 
@@ -238,7 +238,7 @@ def dictionary(run: Rendering, pairs: Any = (), **fields: Any) -> Any:
 
 
 def extreme(name: str) -> Callable[..., Any]:
-    """Return a function for the largest or smallest element of a list, or of several values."""
+    """Return a function that returns the largest or smallest element of a list, or of several values."""
     choose = builtin(name)
 
     def extreme(run: Rendering, *values: Any, **named: Any) -> Any:
@@ -278,7 +278,7 @@ def combined(run: Rendering, *objects: Any) -> Any:
 
 
 def united(work: Callable[[set[Any], set[Any]], set[Any]]) -> Callable[..., Any]:
-    """Return a filter for two lists as sets. The result keeps the order of the lists."""
+    """Return a filter that treats two lists as sets. The result keeps the order of the lists."""
 
     def unite(run: Rendering, value: Any, other: Any) -> Any:
         first, second = ({hashable(each) for each in run.elements(values)} for values in (value, other))

@@ -1,4 +1,4 @@
-"""A template for repeated rendering. It renders the same text as Jinja, or reports why it cannot."""
+"""A template for repeated rendering. The template renders the same text as Jinja, or reports why it cannot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_PARSED_CHARS = 512 * 1024
 """Maximum total characters of the templates whose parsed form is cached. The least recently rendered templates are
 parsed again when needed.
 
-A character takes up to 120 bytes of memory; 13,000 usual templates of 40 characters fit.
+A character takes up to 120 bytes of memory. The limit is enough for 13,000 usual templates of 40 characters.
 """
 
 _PATH = r"(?:\.[A-Za-z_]\w*|\['[^'\\{}]*'\]|\[\"[^\"\\{}]*\"\])"
@@ -71,7 +71,8 @@ _Parsed = _Path | _Tree
 
 
 class Template:
-    """One template. It stores only its text, because the parsed form takes far more memory, which `PARSED` limits."""
+    """One template. A template stores only its text, because the parsed form takes far more memory, which `PARSED`
+    limits."""
 
     def __init__(self, text: str) -> None:
         """Raise `TemplateFailed` for a text that is unsupported or beyond its limits."""

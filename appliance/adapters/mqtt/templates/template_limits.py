@@ -36,7 +36,7 @@ MAX_INTEGER = 2**63
 TOO_LONG = f"creates a text of more than {MAX_STRING_CHARS // 1024} KiB"
 
 CHARS_PER_STEP = 128
-"""Characters that are read or created in one step, from the measured speed of the slowest change of case."""
+"""Characters that are read or created in one step, based on the measured speed of the slowest case conversion."""
 
 WEIGHT_PER_STEP = 6
 """Weight that is read or created in one step."""
@@ -49,11 +49,12 @@ class TemplateFailed(Exception):
 
 
 class ValueMissing(TemplateFailed):
-    """A template reads a value that is missing from the payload. This is normal; the attribute keeps its value."""
+    """A template reads a value that is missing from the payload. A missing value is normal. The attribute keeps its
+    value."""
 
 
 class Namespace:
-    """The only object with fields that a template may set, as in `namespace(x=1)`."""
+    """The only object whose fields a template may set, as in `namespace(x=1)`."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
@@ -107,7 +108,7 @@ class Rendering:
         self._deadline = 0.0
 
     def charge(self, steps: int = 1) -> None:
-        """Count steps. Raise `TemplateFailed` beyond `MAX_RENDER_STEPS` and `MAX_RENDER_SECS`."""
+        """Count steps. Raise `TemplateFailed` beyond `MAX_RENDER_STEPS` or `MAX_RENDER_SECS`."""
         self.left -= steps
         if self.left < self._look_at:
             self._look()
@@ -129,7 +130,7 @@ class Rendering:
         return value
 
     def made(self, value: Any) -> Any:
-        """Return a value that the template created. Raise `TemplateFailed` if it is too large."""
+        """Return a value that the template created. Raise `TemplateFailed` if the value is too large."""
         if isinstance(value, str):
             return self.bounded(value)
         return self.weighed(value) if isinstance(value, list | tuple | dict) else whole(value)

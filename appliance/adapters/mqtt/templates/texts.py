@@ -1,4 +1,4 @@
-"""Operations of templates on texts: formats, search, and replacement, also by regular expressions within limits."""
+"""Operations of templates on texts: formatting, search, and replacement. Regular expressions are limited in cost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_SUBJECT_CHARS = 256
 MAX_PATTERN_CHARS = 512
 
 MAX_COMPARISONS = 200_000
-"""Maximum comparisons of one search in the worst case, about 2 ms. Python cannot interrupt a search."""
+"""Maximum comparisons of one search in the worst case, which take about 2 ms. Python cannot interrupt a search."""
 
 MAX_RANGES_CHARS = 70_000
 """Maximum characters in all ranges of a regular expression, because Python tries each of them if case is ignored."""
@@ -115,7 +115,8 @@ def _tries(pattern: str, length: int) -> int:
 
 
 def _in_ranges(parsed: Any) -> int:
-    """Count the characters in all ranges of a pattern or a part of it. Python tries only characters up to U+FFFF."""
+    """Count the characters in all ranges of a pattern, or of a part of a pattern. Python tries only characters up to
+    U+FFFF."""
     if isinstance(parsed, tuple) and str(parsed[0]) == "RANGE":
         return min(int(parsed[1][1]), 0xFFFF) - min(int(parsed[1][0]), 0xFFFF)
     return sum(map(_in_ranges, parsed)) if isinstance(parsed, tuple | list | _PARSER.SubPattern) else 0
@@ -158,7 +159,7 @@ _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?
 
 
 def joined(run: Rendering, value: Any, between: Any = "") -> str:
-    """Return the texts of the elements, joined by a separator. Reject the result before it is too long."""
+    """Return the texts of the elements, joined by a separator. Reject a result that would be too long."""
     texts, length, gap = [], 0, run.text(between)
     for each in run.elements(value):
         texts.append(run.text(each))
@@ -169,7 +170,7 @@ def joined(run: Rendering, value: Any, between: Any = "") -> str:
 
 
 def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -> str:
-    """Return the text with every `old` replaced by `new`. Reject the result before it is too long."""
+    """Return the text with every `old` replaced by `new`. Reject a result that would be too long."""
     old, new = run.text(old), run.text(new)
     run.search(text, old)
     times = text.count(old) if count is None or count < 0 else min(text.count(old), count)
@@ -180,7 +181,8 @@ def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -
 
 
 def split(run: Rendering, text: str, by: Any = None, most: Any = -1, *, from_end: bool = False) -> list[str]:
-    """Return the parts between separators, by default white space. Reject too many parts before creating them."""
+    """Return the parts between separators, by default white space. Reject too many parts before any part is
+    created."""
     run.search(text, by or " ")
     most = most if 0 <= most <= MAX_WEIGHT else MAX_WEIGHT
     return run.made(text.rsplit(by, most) if from_end else text.split(by, most))  # type: ignore[no-any-return]

@@ -62,7 +62,7 @@ def _zone(value: Any) -> ZoneInfo:
 
 
 class Locale(Settings, frozen=True, kw_only=True):
-    """The home's time zone and, if known, its coordinates in degrees; north and east are positive."""
+    """The home's time zone and, if known, its coordinates in degrees. North and east are positive."""
 
     timezone: ZoneInfo = key(_zone, load_zone("UTC"))
     latitude: float | None = key(number_within(-90, 90), required=False)

@@ -18,7 +18,7 @@ FRAME = b'{"type":'
 """The first bytes of each event frame's text. These bytes occur nowhere else."""
 
 PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
-"""The hub's ping, and the answer. Without an answer, the hub closes the stream."""
+"""The hub's ping and the client's answer. Without this answer, the hub closes the stream."""
 
 PATIENCE_SECS = 60.0
 
@@ -30,7 +30,7 @@ def request(method: str, path: str, body: bytes = b"", extra: str = "") -> bytes
 
 
 class Client:
-    """A kept connection, with one request at a time."""
+    """A persistent connection that carries one request at a time."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
@@ -211,5 +211,5 @@ class _Reader(asyncio.Protocol):
 
 
 def percentile(figures: Sequence[float], percent: int) -> float:
-    """Return the percentile. For a single figure, return the figure."""
+    """Return the percentile. If there is only one figure, return that figure."""
     return statistics.quantiles(figures, n=100)[percent - 1] if len(figures) > 1 else figures[0]

@@ -64,7 +64,7 @@ class Row(Struct, frozen=True, kw_only=True):
     at_least: float | None = None
     is_absolute: bool = False
     is_felt: bool = False
-    """Whether users notice this figure, so that it belongs in RESULTS.md."""
+    """Whether users notice this figure. Such figures are included in RESULTS.md."""
 
     def sample(self, value: float, floor: float | None = None, node_red: float | None = None) -> Sample:
         """Return one round's sample: the figures of the hub, of the floor, and of Node-RED if it can do the same
@@ -108,7 +108,7 @@ class Result(Struct, frozen=True):
 
 
 def gather(samples: Sequence[Sample]) -> list[Result]:
-    """Return the samples by their rows."""
+    """Group the samples by row."""
     results: dict[str, Result] = {}
     for row, *figures in samples:
         result = results.setdefault(row.label, Result(row, [], [], []))

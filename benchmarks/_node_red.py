@@ -27,8 +27,8 @@ Wires = Sequence[str]
 
 @contextlib.contextmanager
 def node_red(flow: Flow = (), credentials: Mapping[str, Mapping[str, str]] | None = None) -> Iterator[Running | None]:
-    """Run Node-RED with the flow within the context, beginning with its first answer at `/ready`. Provide None if
-    Node-RED is missing."""
+    """Run Node-RED with the flow within the context, which begins when Node-RED first answers at `/ready`. Provide
+    None if Node-RED is missing."""
     program = shutil.which("node-red")
     if program is None:
         yield None
@@ -54,7 +54,7 @@ def _wait_for_answer(port: int, deadline: float) -> None:
     while True:
         try:
             ask(port, "GET", "/ready")
-        except RuntimeError:  # it listens before its flows run
+        except RuntimeError:  # Node-RED listens before its flows run
             if time.perf_counter() > deadline:
                 raise
             time.sleep(PAUSE_SECS)
@@ -63,7 +63,7 @@ def _wait_for_answer(port: int, deadline: float) -> None:
 
 
 def answer(name: str, path: str, method: str, code: str) -> Flow:
-    """Return the nodes of a route that a function answers."""
+    """Return the nodes of a route whose requests a JavaScript function answers."""
     return [
         _node(name, "http in", [f"{name}-do"], url=path, method=method),
         function(f"{name}-do", code, [f"{name}-answer"]),
@@ -107,7 +107,7 @@ def request_lamp(name: str, method: str, wires: Wires, code: str = "") -> Flow:
 
 
 def read_states(broker: int, topic: str, wires: Wires) -> Flow:
-    """Return the nodes that receive JSON over MQTT; the credentials of `broker` are given to `node_red`."""
+    """Return the nodes that receive JSON over MQTT. Pass the credentials of `broker` to `node_red`."""
     return [
         {"id": "broker", "type": "mqtt-broker", "broker": "127.0.0.1", "port": str(broker), "protocolVersion": "4"},
         _node("states", "mqtt in", wires, topic=topic, qos="0", datatype="json", broker="broker"),

@@ -44,7 +44,8 @@ async def serve_fixed(_: list[str]) -> None:
 
 
 async def serve_lamps(arguments: list[str]) -> None:
-    """Serve lights at addresses of their own; the arguments are the number of lights and of lamps of each."""
+    """Serve lights, each at a separate address. The arguments are the number of lights and the number of lamps per
+    light."""
     each = [SimulatedLight(temperature=213)] * int(arguments[1])
     lights = [LightSimulator(lights=each) for _ in range(int(arguments[0]))]
     for light in lights:
@@ -54,9 +55,10 @@ async def serve_lamps(arguments: list[str]) -> None:
 
 
 async def serve_strip(_: list[str]) -> None:
-    """Serve a WLED strip, and two ports; each byte sent to a port makes the strip push another brightness.
+    """Serve a WLED strip and two control ports. Each byte sent to a control port makes the strip push another
+    brightness.
 
-    At the second port, a push costs a tenth, because frames are encoded in advance and sent at once.
+    A push by the second port costs a tenth, because its frames are encoded in advance and sent at once.
     """
     strip = WledSimulator(segments=1)
     await strip.__aenter__()
@@ -86,7 +88,7 @@ async def serve_strip(_: list[str]) -> None:
 
 
 async def serve_broadcast(arguments: list[str]) -> None:
-    """Send each reader the bytes that came on standard input whenever the strip at the given port pushes."""
+    """Whenever the strip at the given port pushes, send the bytes from standard input to each reader."""
     frame = await asyncio.to_thread(sys.stdin.buffer.read)
     loop, readers = asyncio.get_running_loop(), set[asyncio.Transport]()
     server = await loop.create_server(lambda: _Reader(readers), "127.0.0.1", 0)
@@ -94,7 +96,7 @@ async def serve_broadcast(arguments: list[str]) -> None:
         aiohttp.ClientSession() as session,
         session.ws_connect(f"http://127.0.0.1:{arguments[0]}/ws") as pushes,
     ):
-        await pushes.receive()  # the strip begins with its state
+        await pushes.receive()  # the strip first sends its present state
         _print_line(server.sockets[0].getsockname()[1])
         async for _ in pushes:
             for reader in readers:
@@ -127,7 +129,7 @@ async def serve_states(arguments: list[str]) -> None:
         await client.subscribe(topic)
         _print_line(os.getpid())
         async for message in client.messages:
-            with contextlib.suppress(ValueError):  # the sender's own state is no JSON
+            with contextlib.suppress(ValueError):  # skip the sender's own state, which is not JSON
                 json.loads(message.payload)
 
 

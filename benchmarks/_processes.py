@@ -57,19 +57,20 @@ class Running(Struct, frozen=True, kw_only=True):
         return found
 
     def resident_mb(self, field: str = "VmRSS") -> float:
-        """Return the resident memory of the hub's own process in megabytes (10^6 bytes); its peak is in `VmHWM`."""
+        """Return the resident memory of the hub's own process in megabytes (10^6 bytes). The field `VmHWM` is the
+        peak."""
         return _field(f"/proc/{self.pid}/status", field) * 1024 / 1e6
 
     def pss_mb(self) -> float:
-        """Return the memory of the hub and its worker in megabytes; shared pages count in part."""
+        """Return the memory of the hub and its worker in megabytes. Shared pages are included in part."""
         return sum(_field(f"/proc/{pid}/smaps_rollup", "Pss") for pid in self.pids()) * 1024 / 1e6
 
     def cpu_secs(self) -> float:
-        """Return the exact processor time of the hub and its worker; `/proc` counts only in ticks."""
+        """Return the exact processor time of the hub and its worker, because `/proc` contains only ticks."""
         return sum(time.clock_gettime(~pid << 3 | CPU_CLOCK) for pid in self.pids())
 
     def written_mb(self) -> float:
-        """Megabytes that the hub and its worker have caused to be written to storage, in whole pages."""
+        """Return the megabytes in whole pages that the hub and its worker have written to storage."""
         return sum(_field(f"/proc/{pid}/io", "write_bytes") for pid in self.pids()) / 1e6
 
     def wakeups(self) -> int:
@@ -91,11 +92,12 @@ def hub(
     is_watched: bool = False,
     port: int = 0,
 ) -> Iterator[Running]:
-    """Provide a `lares run` with these configuration sections, from its first authenticated answer until it ends.
+    """Run `lares run` with these configuration sections within the context, which begins at the first authenticated
+    answer.
 
-    A `folder` keeps configuration and data from one start to the next; otherwise they are temporary. The hub listens
-    at the `port`, by default at a free one. A hub that `is_watched` measures its longest turn, and is slower: do not
-    compare its other figures.
+    With a `folder`, configuration and data are kept for the next start. Otherwise, they are temporary. The hub
+    listens at the `port`, by default at a free port. With `is_watched`, the hub measures its longest turn. This makes
+    the hub slower, so do not compare its other figures.
     """
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
@@ -128,7 +130,7 @@ def environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def peer(name: str, *arguments: str, given: bytes = b"") -> Iterator[Sequence[int]]:
-    """Provide a server of `_peers.py` in its own process; return the ports at which it listens."""
+    """Run a server of `_peers.py` in a separate process within the context, and provide the server's ports."""
     command = [sys.executable, "-m", "benchmarks._peers", name, *arguments]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None

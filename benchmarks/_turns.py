@@ -1,8 +1,9 @@
 # ruff: noqa: SLF001 - the loop has no other place to measure
-"""`python -m benchmarks._turns FILE run` is `lares run`, and records the longest turn of its loop in the file.
+"""`python -m benchmarks._turns FILE run` runs `lares run`, and records the longest turn of the event loop in the
+file.
 
-This is the processor time of the loop's thread, which other programs do not affect, and the callback that took most
-of it. SIGUSR1 makes it forget earlier turns, such as those of the start.
+The record contains the processor time of the loop's thread, which other programs do not affect, and the callback that
+took most of this time. On SIGUSR1, the process forgets earlier turns, such as the turns of the start.
 """
 
 from __future__ import annotations

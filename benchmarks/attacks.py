@@ -1,8 +1,8 @@
-"""Floods from outside and inside. Measures the waits of a normal client during a flood, and the memory before, at the
-peak, and after it.
+"""Floods a hub from outside and from inside. Measures the waits of a normal client during a flood, and the memory
+before, at the peak, and after it.
 
 `python -m benchmarks.attacks NAME PORT FOLDER` runs one flood against a hub while the file `go` exists in the folder.
-It writes `ready` when its server listens, and one byte to its output for each success.
+The process writes `ready` when its server listens, and one byte to standard output for each success.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ async def flood_connections(
 
 
 async def _begin(first: bytes, answer: bytes, port: int) -> asyncio.StreamWriter | None:
-    """Return a connection on which the hub has answered as expected; None if it refused the connection."""
+    """Return a connection on which the hub has answered as expected, or None if the hub refused the connection."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(first)
@@ -244,7 +244,7 @@ WORST_GAIN = Row(label=f"{WORST}: {GAINED}", unit="MB", at_most=MAX_GAINED_MB, i
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Run each flood once, against a hub of its own."""
+    """Run each flood once, against a separate hub."""
     names = os.environ.get("FLOODS", ",".join(FLOODS)).split(",")
     waits, gains = list[float](), list[float]()
     for name in names:
@@ -300,7 +300,7 @@ def _measure(name: str, flood: Flood, folder: Path) -> Iterator[Sample]:
 
 
 def _ask_while(home: Running, seconds: float) -> tuple[list[float], float]:
-    """Request `/health` on one connection; return the time of each answer in ms, and the peak of memory in MB."""
+    """Request `/health` on one connection. Return the time of each answer in ms, and the peak of memory in MB."""
     waits, most, until = list[float](), 0.0, time.perf_counter() + seconds
     client = Client(home.port)
     while (began := time.perf_counter()) < until:

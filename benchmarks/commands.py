@@ -98,7 +98,7 @@ def _command(port: int, count: int, turn: int) -> list[float]:
 
 
 async def _trips(ports: Sequence[int], turn: int) -> list[float]:
-    """Return the milliseconds of the vendor's requests to all lamps at once: read, write, read again."""
+    """Send the vendor's requests (read, write, and read again) to all lamps at once. Return the milliseconds."""
     durations = []
     async with aiohttp.ClientSession() as session:
 

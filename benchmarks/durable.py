@@ -43,9 +43,9 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 async def _changes() -> Sequence[float]:
-    """Return the median milliseconds in the store, and of the bare file without and with a thread.
+    """Return the median milliseconds of a change in the store, in a bare file, and in a bare file on a thread.
 
-    The three alternate quickly, because the kernel's scheduling varies over longer times.
+    The three measurements alternate quickly, because the kernel's scheduling varies over longer times.
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))

@@ -1,6 +1,6 @@
 """A home for one hour: 100 devices over MQTT, five polled lamps, 20 automations, history, two open pages.
 
-Node-RED reads the same reports and sends them to a reader; it keeps nothing.
+Node-RED reads the same reports and sends them to a reader, but stores nothing.
 """
 
 from __future__ import annotations

@@ -11,11 +11,12 @@ from benchmarks._processes import Running, hub, lamps, peer
 
 LAMPS, POLL_SECS = 100, 5
 WINDOWS, SECONDS, SETTLE_SECS = 5, 30, 10
-"""Five half minutes are measured, because such rare activity varies by half from one half minute to the next."""
+"""The number and length of the windows. A single window is not enough, because rare activity varies by half between
+windows."""
 
 POLLED = f"{LAMPS} lamps polled every {POLL_SECS} s"
 CPU = Row(label=f"{POLLED}: processor", unit="% of a core", floor="bare aiohttp", at_most=1.15)
-"""0.45 % of a core, compared with 0.39 for bare aiohttp."""
+"""The limit is the ratio of 0.45 % of a core for the hub to 0.39 % for bare aiohttp."""
 KEPT = Row(label=f"{POLLED} by bare aiohttp over kept connections: processor", unit="% of a core")
 MEMORY = Row(label=f"{LAMPS} lamps: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=60)
 WAKEUPS = Row(label="no device: wake-ups of all threads of hub and worker", unit="a second", at_most=0.5)

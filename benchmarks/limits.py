@@ -36,7 +36,7 @@ return {{
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Yield each size once, in a hub of its own."""
+    """Measure each size once, in a separate hub."""
     for what, counts in HOMES.items():
         for count in counts:
             sizes = {"devices": LIGHTS, "automations": 0, "readers": 1, what: count}
@@ -74,7 +74,7 @@ def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, s
 
 
 def _stream(what: str, per_minute: int) -> Iterator[Sample]:
-    """Push values for a while; yield their cost, and the share that a reader received."""
+    """Push values for a while. Yield the cost of the values, and the share that a reader received."""
     with peer("strip") as [strip, push, push_many], hub(strip_section(strip), is_watched=True) as home:
         until_pushed(home.port, push)
         cpu = home.cpu_secs()

@@ -1,6 +1,6 @@
 """MQTT: the time until 2,000 announced devices appear, a steady stream of states, and a flood; needs mosquitto.
 
-The floor reads the same states by bare aiomqtt, and forwards nothing; Node-RED forwards them to a reader.
+The floor reads the same states by bare aiomqtt, and forwards nothing. Node-RED forwards the states to a reader.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STREAMS = ((1_000, 30), (10_000, 10))
 """States per second, and the number of seconds."""
 
 MAX_CORE = {1_000: 30}
-"""Limits of processor use, by states per second; users notice these figures."""
+"""Limits of processor use by states per second, for figures that users notice."""
 
 TOPIC = "bench/+"
 
@@ -72,7 +72,7 @@ client.loop_stop()
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Yield the cost of the devices of one broker, once."""
+    """Measure the cost of one broker's devices once."""
     if skips.find_program("mosquitto") is None:
         raise Skipped("mosquitto is not installed")
     yield from asyncio.run(_measure())
@@ -137,7 +137,7 @@ def _others(broker: int) -> Iterator[list[Running]]:
 
 
 def _stream(home: Running, others: Sequence[Running], broker: int, rate: int, seconds: int) -> Iterator[Sample]:
-    """Yield the cost of states, and the part of them that a reader of the event stream received."""
+    """Yield the cost of states, and the share of the states that a reader of the event stream received."""
     name, before = f"{rate:,} states a second", home.pss_mb()
     sides = [home, *others]
     cpu = [each.cpu_secs() for each in sides]

@@ -18,7 +18,7 @@ PATHS = {
     "one device after another": ([f"/devices/lamp0:light:{number}" for number in range(10, DEVICES)], 0.95),
     f"{DEVICES} devices": (["/devices"], 0.9),
 }
-"""The requests, and their minimum rate compared with bare Sanic."""
+"""Maps a label to the requests, and to the minimum rate compared with bare Sanic."""
 
 CLIENTS = {1: "1 client", 16: "16 clients"}
 FLOOR = "bare Sanic, the same bytes"

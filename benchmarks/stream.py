@@ -81,8 +81,8 @@ def until_pushed(port: int, push: int) -> bytes:
 async def latencies_by_turns(sides: Sequence[tuple[int, int]], count: int) -> list[list[float]]:
     """Return, for each side, the milliseconds from the request for a push until its last reader has the frame.
 
-    A side is the port of a hub or bare broadcast, and the port that makes its strip push. The sides alternate
-    quickly, because the kernel's assignment of processes to cores lasts for some hundred changes.
+    A side consists of the port of a hub or a bare broadcast, and the port that triggers a push of the strip. The
+    sides alternate quickly, because the kernel's assignment of processes to cores lasts for some hundred changes.
     """
     async with AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(Readers(port, count)) for port, _ in sides]

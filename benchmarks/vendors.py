@@ -24,9 +24,9 @@ COST = Row(label=f"the delay by the worst of {len(PATHS)} attacks", unit="ms", a
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Yield each attack once, right after a measurement of the neighbour without it; print the cost of each
-    attack."""
-    gc.freeze()  # as `lares run` does
+    """Run each attack once, immediately after a measurement of the neighbour without the attack. Print the cost of
+    each attack."""
+    gc.freeze()  # `lares run` does the same
     with peer("lamps", "1", "1") as [port], hostile_vendor(MESSAGES) as url:
         found = [asyncio.run(_attack(url, path, f"http://127.0.0.1:{port}")) for path in PATHS]
     yield IDLE.sample(max(idle for idle, _ in found))

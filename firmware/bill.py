@@ -22,7 +22,7 @@ STATED = {
     "PSFL": "PSF-2.0",
     **{name: name for name in ("Apache-2.0", "BSD-3-Clause", "MIT", "PSF-2.0", "Unlicense")},
 }
-"""SPDX identifiers by licence name in older metadata. Another licence gets a separate identifier."""
+"""SPDX identifiers by licence name in older metadata. Every other licence has a separate identifier."""
 
 METADATA = re.compile(r"[^/]*\.dist-info/METADATA")
 BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sboms/[^/]*\.cyclonedx\.json")

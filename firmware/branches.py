@@ -12,7 +12,7 @@ from firmware.environment import Environment
 from firmware.pip import advice, readable
 
 PACKAGE = "coverage==7.17.3"
-"""Not in the locks, because only measuring needs it."""
+"""The locks do not contain this package, because only measuring needs it."""
 
 SETTINGS = """\
 [run]
@@ -64,7 +64,7 @@ def prepare(environment: Environment) -> dict[str, str]:
 
 
 def report(environment: Environment) -> None:
-    """Print the untested branches by file, and their number."""
+    """Print the untested branches by file, and the number of untested branches."""
     settings = _settings(environment)
     variables = {**os.environ, "PYTHONPATH": str(environment.root / "build" / "coverage" / PACKAGE)}
     for command in (["combine", "--quiet"], ["report", "--sort=cover"]):

@@ -62,7 +62,7 @@ def _check(
     took = f"{time.monotonic() - started:.1f} s"
     if code:
         raise BuildFailed(f"{name} failed with exit code {code} after {took}", code)
-    if variables is None:  # pytest shows its own time in the line that should be the last
+    if variables is None:  # pytest itself prints the time, in a line that should be last
         say(f"   {name} passed in {took}")
 
 
@@ -72,7 +72,7 @@ def _outside() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
-# --- what pytest calls, to which `run_checks` gives this module as a plugin -------------------------
+# --- hooks that pytest calls, because `run_checks` registers this module as a plugin ----------------
 
 
 SKIPPED = 6

@@ -25,11 +25,11 @@ def cut(data: bytes) -> bytes:
         end = max(end, offset + size)
     if end > len(data):
         raise ValueError("the ELF file ends within a segment")
-    head[6] = head[12] = head[13] = 0  # the place, number, and names of sections
+    head[6] = head[12] = head[13] = 0  # clear the position, number, and names of the sections
     return HEADER.pack(*head) + data[HEADER.size : end]
 
 
 def machine(data: bytes) -> int:
-    """Return ELF's number of the machine."""
+    """Return the machine number in the ELF header."""
     number: int = HEADER.unpack_from(data)[2]
     return number

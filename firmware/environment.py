@@ -24,7 +24,7 @@ from firmware.pip import ENTRY, advice, pip_command, python_version, readable
 REACHED = re.compile(
     r"(?:Collecting |Processing \S*/)(?P<name>\w[\w.-]*?)(?:==|-)(?P<version>\d[^\s-]*)|Requirement already|Ignoring "
 )
-"""pip's progress lines, with the next package."""
+"""Matches pip's progress lines, which contain the next package."""
 
 
 class Environment:
@@ -138,8 +138,8 @@ class Environment:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
     def _is_same_python(self) -> bool:
-        """Return whether .venv's Python starts with the same version and ABI as this Python. They differ if the
-        distribution has upgraded the Python at the same path."""
+        """Return whether .venv's Python starts with the same version and ABI as this Python. Version or ABI differ if
+        the distribution has upgraded the Python at the same path."""
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
             said = subprocess.run([self.python, "-I", "-S", "-c", tell], capture_output=True, text=True, check=False)
@@ -183,7 +183,8 @@ def is_whole(path: str, size: str) -> bool:
 
 
 def venv_command(folder: Path) -> list[str]:
-    """Return the command that makes a virtual environment. It also works if build.py runs in the replaced one."""
+    """Return the command that makes a virtual environment. The command also works if build.py runs in the replaced
+    environment."""
     return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 
 

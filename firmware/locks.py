@@ -17,7 +17,7 @@ LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
 """The tools whose versions affect the format of a lock."""
 
 EDITABLE = ("editables",)
-"""Needed by `pip install --no-build-isolation -e .`, next to pyproject's own [build-system]."""
+"""Packages that `pip install --no-build-isolation -e .` needs in addition to pyproject's [build-system]."""
 
 LEFT_OUT = {
     "setuptools": "sanic requires it and never imports it; 4 MB and a .pth file that runs at each start",
@@ -79,7 +79,7 @@ def _clean(text: str) -> str:
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Run a tool. Raise `BuildFailed` with its last lines if it fails."""
+    """Run a tool. If the tool fails, raise `BuildFailed` with the last lines of the output."""
     code, lines = run_captured(command, cwd=folder)
     if code:
         raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))

@@ -26,8 +26,8 @@ from firmware.wheels import Store, cache_dir
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 MEMORY = 16 << 20
-"""The maximum memory for unpacking on a box, in bytes. With less, the file would be larger, because similar objects
-of different targets are compressed together."""
+"""The maximum memory for unpacking on a box, in bytes. With less memory, the file would be larger, because similar
+objects of different targets are compressed together."""
 
 FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
 """Start code that runs from within the packed file."""
@@ -42,7 +42,7 @@ HUB = (
 """Modules that hub and Lua worker import before the hub answers requests. The file contains their bytecode."""
 
 BUNDLED = "appliance/bundled/"
-"""Files that `install.sh` extracts, too."""
+"""Files that `install.sh` also extracts."""
 
 CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/lares.service")
 """Files that only the installation extracts."""
@@ -223,7 +223,7 @@ def _streams(parts: Parts) -> dict[str, Iterable[tuple[str, str, bytes]]]:
 
 
 def _join(files: Iterable[tuple[str, str, bytes]]) -> tuple[list[Row], bytes]:
-    """Return the rows of `parts.json` for a stream, and its data. Store equal contents once."""
+    """Return the rows of `parts.json` for a stream, and the stream's data. Store equal contents once."""
     found: dict[bytes, dict[str, list[str]]] = {}
     for key, name, data in files:
         found.setdefault(data, {}).setdefault(key, []).append(name)

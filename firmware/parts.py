@@ -16,7 +16,7 @@ from firmware import bill, elf
 from firmware.targets import Target
 
 MACHINES = {"x86_64": 62, "aarch64": 183}
-"""ELF's numbers by machine."""
+"""Maps machines to ELF machine numbers."""
 
 _LICENCE = re.compile(r"[^/]*\.dist-info/(licenses/.*|(LICEN[CS]E|COPYING|NOTICE|AUTHORS)[^/]*)")
 
@@ -62,7 +62,7 @@ class Parts:
         folder = "tzdata/zoneinfo/"
         for name in self.pure["tzdata/zones"].decode().split():
             data = self.pure[folder + name]
-            if data not in places:  # many have several names
+            if data not in places:  # many zones have several names
                 places[data] = len(joined)
                 joined += data
             index[name] = places[data], len(data)

@@ -92,7 +92,7 @@ def build_app(
     simulate: Simulate,
     has_dashboard: bool = True,
 ) -> Application:
-    """Return the application that serves this hub; `search` finds devices in the local network."""
+    """Return the application that serves this hub. `search` finds devices in the local network."""
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     pages = DashboardApi()
     api_routes = [row for row in ROUTES if hub.has_files or not row.resource.needs_files]

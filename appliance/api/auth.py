@@ -1,7 +1,7 @@
-"""Authentication finds the key of a token; authorization compares the key's role with a route.
+"""Authentication finds the key of a token. Authorization compares the key's role with the role that a route requires.
 
-Wrong keys are logged, but not delayed: nobody guesses the 256 random bits of a token. Most wrong tokens cost no hash
-(`tokens.hint_of`), and at most `MAX_WAITING_CHECKS` tokens per key wait to be checked.
+Wrong keys are logged, but not delayed: nobody guesses the 256 random bits of a token. Most wrong tokens are rejected
+without computing a hash (`tokens.hint_of`), and at most `MAX_WAITING_CHECKS` tokens per key wait for a check.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ MAX_WAITING_CHECKS = 8
 `TooManyChecks`."""
 
 Find = Callable[[str], Key | None]
-"""Returns the key with this name. Always returns the same object, until the key is revoked; then returns None."""
+"""Returns the key with this name. Returns the same object until the key is revoked, and None afterwards."""
 
 
 class Authenticator:
@@ -110,8 +110,8 @@ class Authenticator:
         return await self._verify(token, digest)
 
     def recheck(self, principal: Principal | None) -> None:
-        """Raise `Unauthenticated` if the principal's key has been revoked. None, the principal of public routes, is
-        always valid."""
+        """Raise `Unauthenticated` if the principal's key has been revoked. The principal of public routes is None,
+        which is always valid."""
         if principal is not None and not self.is_valid(principal):
             raise Unauthenticated("authentication required")
 

@@ -83,7 +83,7 @@ SANIC_CODES: Mapping[int, str] = {
     429: "rate_limited",
     501: "unknown_transfer_coding",
 }
-"""The code for a request that Sanic itself rejects, by its status."""
+"""Maps the HTTP status of a request that Sanic itself rejects to the code."""
 
 
 def status_of(error: errors.LaresError) -> int:

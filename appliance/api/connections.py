@@ -10,7 +10,7 @@ MAX_EMPTY_CONNECTIONS = 600
 """Maximum number of a peer's recent connections without a request. Only a flood exceeds this number."""
 
 EMPTY_CONNECTIONS_EXPIRED_PER_SEC = 300.0
-"""The number of a peer's counted connections without a request that are forgotten per second."""
+"""Rate per second at which a peer's count of connections without a request decreases."""
 
 
 class Closable(Protocol):
@@ -30,11 +30,12 @@ class Closable(Protocol):
 class Connections:
     """Counts the open connections of each peer, an IP address. `refused` and `evicted` are counts since the start.
 
-    `capacity` is the maximum number of connections of all peers together, `per_peer` the maximum number of one peer.
-    At full capacity, the peer with the most connections loses its longest idle connection. A peer with more than half
-    of the capacity is refused instead. A peer that repeatedly opens and closes connections without a request is also
-    refused, because a refusal costs a tenth of a served connection. `now` returns monotonic seconds. Connections of a
-    peer that `is_proxy` are unlimited: each of them counts for the client that sent the connection's last request.
+    `capacity` is the maximum number of connections of all peers together, and `per_peer` is the maximum number per
+    peer. At full capacity, the peer with the most connections loses its longest idle connection. If a peer with more
+    than half of the capacity opens a connection, the connection is refused instead. A peer that repeatedly opens and
+    closes connections without a request is also refused, because refusing a connection costs a tenth of serving it.
+    `now` returns monotonic seconds. If `is_proxy` returns true for a peer, its number of connections is unlimited,
+    and each connection is counted for the client that sent the last request over the connection.
     """
 
     def __init__(
@@ -86,8 +87,8 @@ class Connections:
             held.move_to_end(connection)
 
     def hand_over(self, peer: str, client: str, connection: Closable) -> bool:
-        """From now on, count the proxy's connection for the client. Return false if the client already has too many
-        connections."""
+        """Count the proxy's connection as a connection of the client from now on. Return false if the client already
+        has too many connections."""
         if peer == client or connection not in self._open.get(peer, ()):
             return True
         if len(self._open.get(client, ())) >= self._per_peer:
@@ -113,7 +114,7 @@ class Connections:
             del self._open[peer]
 
     def _count_empty(self, peer: str, more: int) -> float:
-        """Count `more` connections of the peer that ended without a request. Return the peer's present count."""
+        """Add `more` to the peer's count of connections without a request. Return the peer's present count."""
         now = self._now()
         expired = EMPTY_CONNECTIONS_EXPIRED_PER_SEC * (now - self._expired_at)
         if expired >= 1:

@@ -17,7 +17,7 @@ from appliance.home.values import to_bytes
 
 
 class _Kept(Struct):
-    """The cached JSON of a device; `commands` is None until it is requested."""
+    """The cached JSON of a device. `commands` is None until a client requests the commands."""
 
     device: Device
     whole: bytes
@@ -74,7 +74,7 @@ class DeviceEncoder:
         kept, encode = self._kept, self.encode_with_commands if with_commands else self.encode
         changed = [each for each in found if not self._has(each, with_commands=with_commands)]
         kept.update({each.id: None for each in changed if each.id not in kept})
-        still_there = (each for each in changed if each.id in kept)  # checked again before each device
+        still_there = (each for each in changed if each.id in kept)  # lazy, because a device may disappear meanwhile
         await in_steps(clock, map(encode, still_there))
         return _join(map(encode, find())) if with_commands else self.encode_list(find())
 
@@ -83,7 +83,7 @@ class DeviceEncoder:
         return kept is not None and kept.device is device and not (with_commands and kept.commands is None)
 
     def encode_list(self, devices: Sequence[Device]) -> bytes:
-        """Return the devices as a JSON array; for the same devices, return the same bytes."""
+        """Return the devices as a JSON array. For the same devices, return the same bytes object."""
         if devices is not self._last[0] and not _are_same(self._last[0], devices):
             self._last = (tuple(devices), _join(map(self.encode, devices)))
         return self._last[1]

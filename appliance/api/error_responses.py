@@ -1,4 +1,4 @@
-"""Responses to errors, and their bodies."""
+"""Builds the responses to errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ log = logging.getLogger("api")
 def error_response(request: Request, error: Exception) -> HTTPResponse:
     """Return the response to a request that failed: always JSON with `error` and `code`, never a traceback.
 
-    An unexpected error becomes 500 with a fixed sentence; its message and traceback are logged.
+    For an unexpected error, the response is 500 with a fixed sentence, and the log contains the message and the
+    traceback.
     """
     if isinstance(error, errors.LaresError) and status_of(error) != 500:
         return _response(status_of(error), str(error), error.code, _headers_of(error))
@@ -37,7 +38,7 @@ def error_response(request: Request, error: Exception) -> HTTPResponse:
 
 
 def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
-    """Return the body of an error response: `message` is the sentence, `code` one of `CODES`."""
+    """Return the body of an error response. `message` is a sentence, and `code` is one of `CODES`."""
     return {"error": message.encode(errors="replace").decode(), "code": code, **more}
 
 

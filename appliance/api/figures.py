@@ -1,4 +1,5 @@
-"""The figures of the hub and its parts, in one tree for `GET /diagnostics`, `/metrics`, and `lares status`."""
+"""Collects the figures of the hub and its parts in one tree, for `GET /diagnostics`, `/metrics`, and `lares
+status`."""
 
 from __future__ import annotations
 
@@ -120,7 +121,7 @@ def _count_states(hub: Hub) -> dict[str, int]:
 def _scripts(hub: Hub) -> dict[str, Any]:
     """Return the figures of Lua: its executions, its running and killed workers, and the last reload of each folder.
 
-    `adapters` has the figures of the workers for kinds in Lua; null if no kind is in Lua.
+    `adapters` contains the figures of the workers that run kinds in Lua, or null without such kinds.
     """
     lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
     return {

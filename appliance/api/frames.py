@@ -14,7 +14,8 @@ from appliance.tables.json_schema import ANY, COUNT, OBJECT, TEXT, Part, Record,
 
 
 class EventFrame(Struct, frozen=True, kw_only=True):
-    """One type of frame. `when` is a sentence about when it is sent, `record` its JSON."""
+    """One type of frame. `when` is a sentence that describes when the frame is sent, and `record` describes the
+    frame's JSON."""
 
     type: str
     when: str
@@ -36,7 +37,7 @@ def _of(
     /,
     **fields: Schema | Part,
 ) -> tuple[type[events.Event], EventFrame]:
-    """Return the event and its frame; the event's docstring describes when it is sent."""
+    """Return the event and its frame. The event's docstring describes when the frame is sent."""
     return event, _frame(type_, event.__doc__ or "", optional, **fields)
 
 
@@ -51,7 +52,7 @@ RELOAD_PREFIXES: Mapping[str, str] = {
     "scripts": "scripts.reload",
     "adapters": "adapters.reload",
 }
-"""The first part of the type of a reload frame, by target."""
+"""Maps a reload target to the first part of the frame's type."""
 
 
 def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, EventFrame]:
@@ -64,7 +65,7 @@ def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> 
 _ERROR = _frame(
     "system.error",
     f"{events.SystemErrorReported.__doc__} Also sent to a reader that was too slow and lost `dropped` frames.",
-    {"dropped": Part({**COUNT, "description": _DROPPED}, lambda _: None)},  # no event has it, only `lag_frame`
+    {"dropped": Part({**COUNT, "description": _DROPPED}, lambda _: None)},  # only `lag_frame` sets this field
     message=TEXT,
 )
 
@@ -111,7 +112,8 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
         schemas.RELOADED_PARTS,
     ),
 }
-"""The frame of each event. A reload event has one frame per target; an event that is not sent has None."""
+"""The frame of each event. A reload event has one frame per target. The value is None for events that are not sent to
+clients."""
 
 _HEARTBEAT = _frame(
     "heartbeat",
@@ -148,7 +150,7 @@ def lag_frame(dropped: int) -> bytes:
 
 
 def heartbeat_frame() -> bytes:
-    """Return the frame that shows that the stream is alive."""
+    """Return a heartbeat frame, which shows that the stream is alive."""
     return orjson.dumps(_HEARTBEAT.record({}))
 
 

@@ -1,5 +1,4 @@
-"""The gate, which each request passes: find the route, authorize the request, call the handler, and count the
-response.
+"""Processes each request: finds the route, authorizes the request, calls the handler, and counts the response.
 
 Without a valid key, every path returns 401, so that paths cannot be probed.
 """
@@ -34,13 +33,13 @@ _SUBPROTOCOL_PREFIX = "bearer."
 
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""The methods that change nothing, so that the role `read` may use them."""
+"""The methods that the role `read` may use, because these methods change nothing."""
 
 WRONG_KEY_LOG_SECS = 3600.0
 """Wrong keys of one client are logged at most once in this time."""
 
 MAX_KEPT_WRONG_PEERS = 256
-"""The maximum number of clients whose wrong keys are remembered; when it is reached, all of them are forgotten."""
+"""The maximum number of clients with remembered wrong keys. At this number, the gate forgets all of them."""
 
 log = logging.getLogger("api")
 
@@ -70,12 +69,12 @@ class Gate:
         self._router.add(route.path, route.methods, (route, answer))
 
     async def respond(self, request: Request) -> HTTPResponse | None:
-        """Return the response of the request's route; None for a WebSocket. Errors are raised, and `handle_error`
+        """Return the response of the request's route, or None for a WebSocket. Errors are raised, and `handle_error`
         responds to them.
 
-        The request is counted and timed. If the client disconnected before the response, it is counted as 499.
+        The request is counted and timed. A request whose client disconnects before the response is counted as 499.
         """
-        path = "*" if request.raw_url == b"*" else request.path  # the path would be "/"
+        path = "*" if request.raw_url == b"*" else request.path  # in this case, `request.path` is "/"
         (route, answer), ids = self._router.find(request.method, path)
         loop, status = asyncio.get_running_loop(), 500
         began = loop.time()
@@ -101,7 +100,7 @@ class Gate:
             self._counts.add(request.method, route.path, status, took)
 
     async def _authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
-        """Return the principal of the request's token; None for a public route. A write counts against the rate
+        """Return the principal of the request's token, or None for a public route. A write counts against the rate
         limit of its key.
 
         `hook` is the id of the hook that the path names.
@@ -117,8 +116,8 @@ class Gate:
         return principal
 
     async def _identify(self, request: Request, route: Route | None) -> Principal:
-        """Return the principal of the request. Over the control socket, it is `ON_BOX`; otherwise the token
-        identifies it. `route` is None if no route matches."""
+        """Return the principal of the request. Over the control socket, the principal is `ON_BOX`. Otherwise, the
+        token identifies the principal. `route` is None if no route matches."""
         exchange = exchange_of(request)
         if exchange.connection.is_on_box:
             return ON_BOX
@@ -137,7 +136,8 @@ class Gate:
         return principal
 
     def _log_wrong_key(self, peer: str) -> None:
-        """Log a wrong key once per hour for each client: a client with a revoked key may ask every second."""
+        """Log a wrong key only once per hour and client, because a client with a revoked key may retry every
+        second."""
         now = asyncio.get_running_loop().time()
         if now - self._wrong_key_logged.get(peer, -WRONG_KEY_LOG_SECS) < WRONG_KEY_LOG_SECS:
             return
@@ -183,8 +183,8 @@ def _token_of(request: Request, route: Route | None) -> str | None:
 
 
 def _offered(request: Request) -> list[str]:
-    """Return the tokens in the offered sub-protocols. A browser sends its token there, percent-encoded, because it
-    cannot set a header."""
+    """Return the tokens in the offered sub-protocols. A browser sends its percent-encoded token as a sub-protocol,
+    because a browser cannot set headers."""
     names = ",".join(request.headers.getall("sec-websocket-protocol", [])).split(",")
     tokens = (each.strip() for each in names if each.strip().startswith(_SUBPROTOCOL_PREFIX))
     return [unquote(each.removeprefix(_SUBPROTOCOL_PREFIX)) for each in tokens]

@@ -1,4 +1,4 @@
-"""Hooks: requests of phones, buttons, scripts, and devices to `/hooks/<id>`, and their listeners."""
+"""Passes the requests of phones, buttons, scripts, and devices to `/hooks/<id>` to listeners."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Hooks:
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._has_automation(request.hook)):
-            parse_json(request.body)  # It raises, because this is not a form either.
+            parse_json(request.body)  # always raises, because the body is neither a form nor JSON
         is_taken = await self._dispatcher.hook(replace(request, hook=self._with_id(request.hook)))
         if not is_taken and not self._has_automation(request.hook):
             raise NotFound("hook", request.hook)
@@ -71,7 +71,7 @@ def explain_missing_listener(hook: str) -> str:
 
 
 def read_data(body: bytes, content_type: str) -> Value:
-    """Return the data of the body, as JSON or as a form with the last value of each field; None for other bodies.
+    """Return the data of a JSON body, or the last value of each field of a form. Return None for other bodies.
 
     Raises `Invalid` for JSON that is nested too deep.
     """
@@ -87,7 +87,7 @@ def read_data(body: bytes, content_type: str) -> Value:
 def _read_form(body: bytes, content_type: str) -> dict[str, str] | None:
     kind = content_type.partition(";")[0].strip().lower()
     if body.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
-        return None  # JSON with a mistake: curl sends any body as a form by default
+        return None  # invalid JSON, because curl sends any body as a form by default
     if kind == "application/x-www-form-urlencoded":
         return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True))
     boundary = _BOUNDARY.search(content_type)

@@ -1,4 +1,4 @@
-"""The keyring: it makes, lists, and revokes keys, and checks tokens."""
+"""The keyring makes, lists, and revokes keys, and checks tokens."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Keyring:
 
     Only the returned token contains the secret, which is neither stored nor logged. `authenticator` accepts these
     keys. A configured `master_key` replaces the box's own master key; `master_source` names the place of its
-    configuration. `first_used` is called with the id of a key at its first use, `on_master_reset` when the master
-    key was replaced. Hashes are computed on one thread, one after another, so that they need the memory of only one
-    hash.
+    configuration. `first_used` is called with a key's id at the key's first use. `on_master_reset` is called after
+    the master key was replaced. Hashes are computed on one thread, one after another, so that they need the memory of
+    only one hash.
     """
 
     def __init__(
@@ -74,7 +74,8 @@ class Keyring:
         self.authenticator.close()
 
     async def create(self, label: str, role: Role, hook: str | None = None) -> tuple[Key, str]:
-        """Make a key; return it with its token. `hook` is the only hook that a key of the role `hook` may call.
+        """Make a key, and return the key with its token. `hook` is the only hook that a key of the role `hook` may
+        call.
 
         Raises `StoreFailed` or `AuthenticationUnavailable`.
         """
@@ -100,7 +101,8 @@ class Keyring:
         return self._keys.list_all()
 
     async def revoke(self, key_id: str) -> None:
-        """Revoke the key. Raises `NotFound`, also for the master key, or `StoreFailed`."""
+        """Revoke the key. Raises `NotFound` for an unknown key and for the master key, and `StoreFailed` if storage
+        fails."""
         await self._keys.remove(key_id)
         log.info("%s was revoked", key_id)
 

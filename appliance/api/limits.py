@@ -11,7 +11,7 @@ MAX_SMALL_BODY_BYTES = 64 << 10
 """The maximum size of a body, except on routes for files."""
 
 MAX_FILE_BODY_BYTES = 1 << 20
-"""The maximum size of a body with the text of a file, whose characters may be escaped, or with a recording."""
+"""The maximum size of a body that contains a recording, or a file's text with possibly escaped characters."""
 
 MAX_HOOK_BYTES = 16 << 10
 """The maximum size of a hook's body."""
@@ -23,9 +23,9 @@ _DEFAULTS = Api()
 class ApiLimits(Struct, frozen=True, kw_only=True):
     """The configurable limits of the API, as counts, bytes, and seconds.
 
-    `rate` limits the writes of one key; None sets no limit. `origins` are the web origins that CORS allows; None
-    switches CORS off. Requests over connections from `trusted_proxies` count for the client address that the proxy
-    names.
+    `rate` limits the writes of one key. If `rate` is None, writes are unlimited. `origins` are the web origins that
+    CORS allows. If `origins` is None, CORS is off. Requests from `trusted_proxies` are counted for the client address
+    in the proxy's headers.
     """
 
     connections: int = _DEFAULTS.max_connections

@@ -1,7 +1,7 @@
-"""The listener: it accepts connections within limits, so that a flood does not slow other clients.
+"""The listener accepts connections within limits, so that a flood does not slow other clients.
 
-asyncio's own server accepts the whole backlog at once. If no file descriptor is free, it logs a traceback each
-second for every connection that waits.
+asyncio's own server accepts the whole backlog at once. If no file descriptor is free, asyncio's server logs a
+traceback each second for every connection that waits.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from appliance.api.sanic_http.connection import StrictConnection
 from appliance.tasks import Tasks
 
 BACKLOG = 4096
-"""The maximum number of connections that wait to be accepted. The system may allow fewer. Other clients try again
-after a second."""
+"""The maximum number of connections that wait to be accepted. The system may allow fewer. Clients beyond this number
+try again after a second."""
 
 
 MAX_ACCEPTS_AT_ONCE = 16
@@ -39,7 +39,8 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 PeerOf = Callable[[socket.socket, Any], str | None]
-"""Returns the peer for which an accepted connection counts, from its socket and address; None closes the connection.
+"""Returns the peer of an accepted connection, given its socket and address. If the result is None, the listener
+closes the connection.
 """
 
 
@@ -50,11 +51,11 @@ def address_of(peername: Any) -> str:
 
 
 class Listener:
-    """Accepts connections within the context. `connections` decides which connections are kept; the others are
-    closed at once.
+    """Accepts connections within the context. `connections` decides which connections are kept. All others are closed
+    at once.
 
-    A connection for which `peer_of` returns None is closed at once. One file descriptor is reserved: if no other is
-    free, it is used to accept a connection and close it.
+    A connection for which `peer_of` returns None is closed at once. One file descriptor is reserved. If no other
+    descriptor is free, the listener uses the reserved one to accept and close a connection.
     """
 
     def __init__(
@@ -159,7 +160,7 @@ class Listener:
         self._loop.add_reader(self._socket, self._accept_some)
 
     def _log_refusal(self, why: str) -> None:
-        """Log refusals as one line per minute, with their number."""
+        """Log at most one line per minute, with the number of refusals."""
         self._unlogged += 1
         now = self._loop.time()
         if now >= self._log_at:

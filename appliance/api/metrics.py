@@ -15,7 +15,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 Sample = tuple[str, float]
-"""The text after the family's name (a suffix and labels), and the value."""
+"""A sample: the text after the family's name (a suffix and labels), and the value."""
 
 
 class Family(Struct, frozen=True, kw_only=True):
@@ -28,7 +28,8 @@ class Family(Struct, frozen=True, kw_only=True):
 
 
 def metric(name: str, help_: str, value: Any, label: str = "", /) -> Family:
-    """Return a counter if its name ends in `_total`, otherwise a gauge. It has no samples if the value is None.
+    """Return a counter if the metric's name ends in `_total`, otherwise a gauge. The metric has no samples if the
+    value is None.
 
     A mapping gives one sample per key, with the key as the value of the label.
     """
@@ -97,7 +98,7 @@ process.open_files | process_open_fds | Open file descriptors.
 process.max_open_files | process_max_fds | The limit of open file descriptors.
 process.threads | process_threads | Threads.
 """
-"""The metrics that are one figure: its path in the tree, the metric's name, and its help.
+"""The metrics that consist of one figure: the figure's path in the tree, the metric's name, and the metric's help.
 
 If a path ends in `?`, the metric is 1 if the figure is set, otherwise 0. A word after a path is the label for the
 keys of a mapping.
@@ -105,7 +106,7 @@ keys of a mapping.
 
 
 def write_metrics(tree: Mapping[str, Any], requests: RequestCounts) -> bytes:
-    """Return every metric as text; `tree` is the result of `Figures.tree`."""
+    """Return every metric as text. `tree` is the result of `Figures.tree`."""
     hub, known = tree["hub"], {"version": tree["hub"]["version"], "python": tree["hub"]["python"]}
     return expose(
         [

@@ -1,5 +1,5 @@
-"""The OpenAPI document (3.1) of the routes and the AsyncAPI document (3.0) of the event stream. Both are generated
-from the tables that also dispatch requests and encode frames."""
+"""The OpenAPI document (3.1) of the routes and the AsyncAPI document (3.0) of the event stream. Both documents are
+generated from the tables that also dispatch requests and encode frames."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _QUERY_TOKEN = {
 
 
 def describe(routes: Sequence[Route]) -> dict[str, Any]:
-    """Return the document of these routes, as JSON; raise `ValueError` if two schemas have the same title."""
+    """Return the document of these routes as JSON. Raise `ValueError` if two schemas have the same title."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(re.sub(r"<(\w+)>", r"{\1}", route.path), {})[route.method.lower()] = _operation(route)

@@ -32,8 +32,8 @@ class TrustedProxies:
     def client_of(self, peer: str, headers: Header) -> str:
         """Return the client address of a request from the trusted `peer`.
 
-        The client is the last hop that is not a trusted proxy. Requests with missing, unreadable, or contradictory
-        headers all count for the same client.
+        The client is the last hop that is not a trusted proxy. All requests with missing, unreadable, or
+        contradictory headers are treated as requests of the same client.
         """
         named = {
             self._last_untrusted(read(",".join(stated)))
@@ -55,7 +55,7 @@ class TrustedProxies:
 
 
 def _parse(hop: str) -> IpAddress | None:
-    """Return the address of a hop without its port; an IPv4 address in IPv6 form becomes IPv4."""
+    """Return the address of a hop without its port. Convert an IPv4 address in IPv6 form to IPv4."""
     match = re.fullmatch(_HOST_AND_PORT, hop.strip())
     if match is None:
         return None
@@ -67,7 +67,7 @@ def _parse(hop: str) -> IpAddress | None:
 
 
 def _read_forwarded(stated: str) -> list[str]:
-    """Return the hops of `Forwarded` (RFC 7239); if a part is malformed, return an unreadable hop."""
+    """Return the hops of `Forwarded` (RFC 7239). If a part is malformed, return an unreadable hop."""
     hops: list[str] = []
     at, hop = 0, ""
     pair = re.compile(_PAIR)

@@ -11,9 +11,9 @@ MAX_KEPT_BUCKETS = 256
 
 
 class Buckets:
-    """Allows each key a burst of `burst_size` writes, and `requests_per_second` on average; None sets no limit.
+    """Allows each key a burst of `burst_size` writes, and `requests_per_second` on average. None means no limit.
 
-    A bucket is stored as the time when it will be full again; full buckets are not stored.
+    A bucket is stored as the time when it will be full again. Full buckets are not stored.
     """
 
     def __init__(self, rate: RateLimit | None, clock: Clock) -> None:
@@ -24,7 +24,7 @@ class Buckets:
         self._full_at: dict[str, float] = {}
 
     def take(self, key_id: str) -> None:
-        """Take one write out of the key's bucket; raise `RateLimited` if it is empty."""
+        """Take one write out of the key's bucket. Raise `RateLimited` if the bucket is empty."""
         if not self._is_limited:
             return
         now = self._clock.monotonic()

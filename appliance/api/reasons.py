@@ -1,4 +1,4 @@
-"""Reasons: the decisions of the hub about an automation, a scene, or a device, in sentences."""
+"""Explains the hub's decisions about an automation, a scene, or a device in sentences."""
 
 from __future__ import annotations
 
@@ -50,10 +50,11 @@ HOW_TO_LOAD = "correct the errors that `lares check` lists, then run `lares relo
 """The advice for an automation, a scene, or a kind whose file is not loaded."""
 
 ReportedDecision = tuple[str, str]
-"""The time (RFC 3339), and the sentence."""
+"""The time of a decision (RFC 3339), and the sentence that describes it."""
 
 Explained = tuple[str, list[str], list[ReportedDecision], dict[str, Any] | None]
-"""The kind of the id, sentences about its present state, the decisions, and for an automation its fields."""
+"""The parts of an explanation: the kind of object, sentences about the object's present state, the latest decisions,
+and an automation's fields."""
 
 
 class Reasons:
@@ -66,8 +67,8 @@ class Reasons:
         """Return `{kind, id, summary, decisions, automation}`: the present state, and the last ten decisions.
 
         The id can also name an adapter section, or a file that is not loaded because of an error. For an automation,
-        `automation` is `{triggers, conditions, notes}`: the fields of its file, whether each condition holds now,
-        and further notes. Otherwise it is None. Raises `NotFound` for an unknown id.
+        `automation` is `{triggers, conditions, notes}`: the fields of its file, whether each condition holds now, and
+        further notes. For other ids, `automation` is None. Raises `NotFound` for an unknown id.
         """
         try:
             id_ = self._id_of(id_)
@@ -166,13 +167,13 @@ class Reasons:
         """
         entries = self._hub.history.devices.list_values(device.id, "state", ONE)
         if entries:
-            return max(entries[0].observed_at, started_at(self._hub))  # before that, the clock was not set yet
+            return max(entries[0].observed_at, started_at(self._hub))  # the clock was not set before the start
         stored = orjson.loads(self._hub.document.get(STATE_PREFIX + device.id) or b"{}")
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
         return device.updated_at if was_offline else started_at(self._hub)
 
     def _word_for(self, id_: str) -> str:
-        """Return the alias of a device; without an alias, its id."""
+        """Return the device's alias, or the id of a device without an alias."""
         found = self._hub.registry.find_devices([id_])
         return id_ if not found or found[0].alias is None else found[0].alias
 

@@ -26,7 +26,7 @@ class RequestCounts:
         self.seconds: dict[tuple[str, str], float] = {}
 
     def add(self, method: str, route: str, status: int, seconds: float | None = None) -> None:
-        """Count a request of this route that got this answer; `seconds` is its duration, None for a stream."""
+        """Count a request of this route with this response status. `seconds` is None for a stream."""
         self.counts[method if method in _METHODS else "other", route, status] += 1
         if seconds is not None:
             which = method, route

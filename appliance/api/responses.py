@@ -29,7 +29,7 @@ class Response(HTTPResponse):
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HTTPResponse:
-    """Return a JSON response; a body of `bytes` is already JSON, and is sent unchanged."""
+    """Return a JSON response. A body of `bytes` is already JSON, and is sent unchanged."""
     encoded = body if isinstance(body, bytes) else orjson.dumps(body, default=asdict)
     return Response(encoded, status, {**headers, **JSON_HEADERS} if headers else {**JSON_HEADERS})
 

@@ -1,4 +1,5 @@
-"""Declarations of routes, for dispatch, roles, and OpenAPI; and the parts of the API that handlers use."""
+"""Declares routes, and the parts of the API that handlers use. Dispatch, role checks, and OpenAPI read the same
+declarations."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ from appliance.tables.json_schema import Check, Schema
 
 
 class Call(Struct, kw_only=True):  # not frozen: that would double the cost per request
-    """A request that is passed to a handler. `principal` is the holder of its key; None on public routes.
+    """A request that is passed to a handler. `principal` is the holder of the request's key, or None on public
+    routes.
 
     `recheck` raises `Unauthenticated` if the key was revoked after the request began.
     """
@@ -50,7 +52,7 @@ class Call(Struct, kw_only=True):  # not frozen: that would double the cost per 
     def query(self) -> dict[str, Any]:
         """Return the query, including empty values, checked by the route. Missing parameters are None.
 
-        An array parameter has all given values; any other parameter has the last one.
+        An array parameter has all given values. Any other parameter has the last given value.
         """
         if not self.request.query_string and self.route.unstated_query is not None:
             return {**self.route.unstated_query}
@@ -70,15 +72,16 @@ Handler = Callable[..., Awaitable[object]]
 
 
 class Route(Struct, frozen=True, kw_only=True, dict=True):
-    """One method of one path. If the path has `<device_id>`, the handler gets the device's id, even if the request
-    names its alias.
+    """One method of one path. If the path contains `<device_id>`, the handler receives the device's id, even if the
+    request contains the device's alias.
 
-    `role` is the required role, None for public routes. `handler` is a method of the class `resource`; its arguments
-    are the call and the path's ids. `statuses` are the statuses of its responses; `COMMON_STATUSES` are implied, and
-    401, 403, and 429 if it has a role. `response_schema` describes its 2xx response; None if the response has no
-    body. `media_type` is the type of that body. `body` checks the request's JSON; None if the body is not read. If
-    the body is `body_optional`, a missing body is treated as an empty object. `query` checks the parameters of the
-    query. If the route `is_rate_limited`, requests count towards the rate limit of their key.
+    `role` is the required role, None for public routes. `handler` is a method of the class `resource`. The method's
+    arguments are the call and the path's ids. `statuses` are the statuses of the route's responses. `COMMON_STATUSES`
+    are implied, and for a route with a role also 401, 403, and 429. `response_schema` describes the 2xx response, and
+    is None if the response has no body. `media_type` is the type of that body. `body` checks the request's JSON, and
+    is None if the body is not read. If the body is `body_optional`, a missing body is treated as an empty object.
+    `query` checks the parameters of the query. If the route `is_rate_limited`, requests count towards the rate limit
+    of their key.
     """
 
     method: str
@@ -98,7 +101,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def unstated_query(self) -> Mapping[str, Any] | None:
-        """The result of `Call.query` for an empty query; None if a parameter is required."""
+        """The result of `Call.query` for an empty query, or None if a parameter is required."""
         return None if any(each.is_needed for each in self.query.values()) else dict.fromkeys(self.query)
 
     @property
@@ -108,7 +111,7 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def methods(self) -> frozenset[str]:
-        """The methods that the route handles; GET includes HEAD."""
+        """The methods that the route handles. GET includes HEAD."""
         return frozenset({self.method, "HEAD"}) if self.method == "GET" else frozenset({self.method})
 
     @property
@@ -129,7 +132,7 @@ def route(
     is_rate_limited: bool | None = None,
     **more: Any,
 ) -> Callable[[Handler], Handler]:
-    """Return a decorator for a resource's method that handles this route; `more` are further fields of `Route`.
+    """Return a decorator for a resource's method that handles this route. `more` contains further fields of `Route`.
 
     `statuses` may omit the implied ones: 400, 413, 415, and 503 for a body; 400 for a query; and 404 for a path with
     an id, except for PUT, which creates the resource. `is_rate_limited` is by default true for writes and for every
@@ -171,7 +174,8 @@ Search = Callable[[float], Awaitable[list[Found]]]
 """Searches the local network for this many seconds."""
 
 MakeBackup = Callable[[], bytes]
-"""Returns the archive's bytes; called on a separate thread. Raises `Invalid` if nothing can be backed up."""
+"""Returns the archive's bytes. The hub calls this function on a separate thread. Raises `Invalid` if nothing can be
+backed up."""
 
 
 class ApiParts(Struct, frozen=True, kw_only=True):
@@ -193,7 +197,8 @@ class ApiParts(Struct, frozen=True, kw_only=True):
 class ApiResource:
     """The base of all resources: methods with `@route` handle requests.
 
-    The class's name without `Api` is public: the OpenAPI document has it as the tag and in the operation ids.
+    The class's name without `Api` is public, because it is the tag and part of the operation ids in the OpenAPI
+    document.
     """
 
     needs_files: ClassVar[bool] = False

@@ -20,7 +20,7 @@ MAX_KEPT_PATHS = 1024
 
 
 class _RestPattern(Struct, frozen=True):
-    """A path with an id that consists of one or more segments; the name of such an id ends in `_path`."""
+    """A path with an id that consists of one or more segments. The name of such an id ends in `_path`."""
 
     before: tuple[str, ...]
     name: str
@@ -28,7 +28,7 @@ class _RestPattern(Struct, frozen=True):
     handlers: Mapping[str, RouteHandler]
 
     def match(self, segments: list[str]) -> dict[str, str] | None:
-        """Return the ids of a path; None if the path does not match."""
+        """Return the ids of a path, or None if the path does not match."""
         first, last = len(self.before), len(segments) - len(self.after)
         if first >= last or tuple(segments[:first]) != self.before or not all(segments[first:]):
             return None
@@ -42,7 +42,8 @@ class _RestPattern(Struct, frozen=True):
 
 
 class _Pattern(Struct, frozen=True):
-    """A path with ids of one segment each: its fixed segments by position, and the names of its ids by position."""
+    """A path whose ids are single segments. `fixed` contains each fixed segment with its position, and `ids` the name
+    of each id with its position."""
 
     fixed: tuple[tuple[int, str], ...]
     ids: tuple[tuple[int, str], ...]
@@ -68,7 +69,7 @@ class Router:
         self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
 
     def add(self, path: str, methods: Iterable[str], handle: RouteHandler) -> None:
-        """Add the handler of these methods of a path; `<name>` in the path is an id."""
+        """Add the handler of these methods of a path. `<name>` in the path is an id."""
         if path not in self._paths and "_path>" in path:
             words = path.split("/")
             at = next(index for index, word in enumerate(words) if word.endswith("_path>"))

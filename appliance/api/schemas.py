@@ -42,7 +42,7 @@ ERROR: Schema = {
         },
     },
 }
-"""The body of every error response; some have more fields."""
+"""The body of every error response. Some responses have more fields."""
 
 
 def error_of(status: int) -> Schema:
@@ -52,7 +52,7 @@ def error_of(status: int) -> Schema:
 
 
 DONE = record("Done", status=only("ok"))
-"""Its JSON never varies: `{"status": "ok"}`."""
+"""The body is always the same: `{"status": "ok"}`."""
 
 OUTCOME_STATUS = one_of(*Status)
 OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe(TEXT))
@@ -60,7 +60,7 @@ OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe
 ADAPTER = record("Adapter", name=TEXT, status=one_of(*AdapterStatus))
 
 _JUDGED = {None: "unknown", True: "ok", False: "error"}
-"""The health as a word, by `is_well`, which is None until a poll has ended."""
+"""Maps `is_well` to a word for the adapter's health. `is_well` is None until the first poll ends."""
 
 ADAPTER_HEALTH = record(
     "AdapterHealth",

@@ -31,7 +31,8 @@ RESERVED_FILES = 256
 """The number of file descriptors that are reserved for everything except clients: store, Lua, and adapters."""
 
 MAX_CONTROL_CONNECTIONS = 32
-"""The maximum number of connections to the control socket. Beyond it, an idle connection is closed for a new one."""
+"""The maximum number of connections to the control socket. Above this number, an idle connection is closed to make
+room for a new connection."""
 
 ROOT = 0
 
@@ -82,7 +83,7 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port in use; with port 0, the system has chosen it."""
+        """The port in use. For port 0, this is the port that the system has chosen."""
         return self._port
 
     async def __aenter__(self) -> Server:
@@ -138,8 +139,7 @@ def _close(connection: StrictConnection) -> None:
 
 
 def _allowed_user(accepted: socket.socket, _: object) -> str | None:
-    """Return a separate peer for each connection from root or this process's user; None for a connection from
-    another user."""
+    """Return a separate peer for each connection from root or this process's user, and None for other users."""
     size = struct.calcsize("3i")
     _, uid, _ = struct.unpack("3i", accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return f"user {uid}, connection {accepted.fileno()}" if uid in (ROOT, os.geteuid()) else None
@@ -157,10 +157,10 @@ def _raise_file_limit(files: int) -> int:
 
 
 def _bind(address: Address) -> socket.socket:
-    """Return a socket bound to the address; `[::]` also accepts IPv4."""
+    """Return a socket bound to the address. A socket bound to `[::]` also accepts IPv4."""
     host = address.host.encode(
         "ascii" if address.host.isascii() else "idna"
-    )  # if it were text, Python would import its IDNA codec for it
+    )  # bytes, because for a text, Python would import its IDNA codec
     try:
         family, _, _, _, place = socket.getaddrinfo(
             host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

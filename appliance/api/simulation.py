@@ -41,7 +41,7 @@ SIMULATED_PREFIXES = (
     SENT_PREFIX,
     REMOVED_PREFIX,
 )
-"""The parts of the home's state that a simulation needs, by the prefixes of the keys in the document."""
+"""Prefixes of the document keys that a simulation needs."""
 
 
 class SimulationRequest(Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class SimulationRequest(Struct, frozen=True, kw_only=True):
 
 
 class SimulationResult(Struct, frozen=True, kw_only=True):
-    """The lines of a simulation up to `until`. If it is not `is_complete`, `until` is earlier than requested."""
+    """The lines of a simulation up to `until`. If `is_complete` is false, `until` is earlier than requested."""
 
     lines: Sequence[Mapping[str, Any]]
     until: datetime
@@ -68,4 +68,4 @@ class SimulationResult(Struct, frozen=True, kw_only=True):
 
 
 Simulate = Callable[[SimulationRequest, Mapping[str, Any]], Awaitable[SimulationResult]]
-"""Simulates the home with this stored state, by key of the document."""
+"""Simulates the home with this stored state, a mapping of document keys to values."""

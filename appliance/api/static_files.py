@@ -1,5 +1,5 @@
-"""The dashboard's own files. They are public, because a browser must load the page before it can send a key. Each
-file is read once, and compressed if the client accepts that."""
+"""The dashboard's own files. The files are public, because a browser must load the page before it can send a key.
+Each file is read once, and compressed if the client accepts that."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ TYPES: Mapping[str, str] = {
     ".png": "image/png",
     ".webmanifest": "application/manifest+json",
 }
-"""The served file types with their media types; licence files are not served."""
+"""The served file types with their media types. Licence files are not served."""
 
 UNHASHED = frozenset({PAGE, "worker.js", "manifest.webmanifest"})
-"""Files with fixed addresses, because browsers request them by name; browsers check them again each time."""
+"""Files with fixed addresses, because browsers request them by name. Browsers revalidate these files each time."""
 
 FOREVER = "public, max-age=31536000, immutable"
 ALWAYS_ASK = "no-cache"
@@ -44,7 +44,7 @@ _PLAIN_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 @dataclass(frozen=True)
 class StaticFile:
-    """One file as it is served; `path` is its address, `body` its bytes."""
+    """One file as it is served. `path` is the file's address, and `body` contains the bytes."""
 
     path: str
     type: str
@@ -58,7 +58,7 @@ class StaticFile:
 
     @cached_property
     def compressed(self) -> bytes | None:
-        """The body compressed by gzip; None if the compressed body is not smaller."""
+        """The body compressed by gzip, or None if the compressed body is not smaller."""
         packed = gzip.compress(self.body, mtime=0)
         return packed if len(packed) < len(self.body) else None
 
@@ -90,8 +90,8 @@ def load_files() -> Mapping[str, StaticFile]:
 
 
 def security_headers(host: str) -> dict[str, str]:
-    """Return headers that allow the page to load from and connect to only this hub. They list the WebSocket address
-    by the host name of the request, because some browsers do not treat it as same-origin."""
+    """Return headers that allow the page to load from and connect to only this hub. The headers list the WebSocket
+    address by the host name of the request, because some browsers do not treat this address as same-origin."""
     sockets = f" ws://{host} wss://{host}" if _PLAIN_HOST.fullmatch(host) else ""
     policy = {
         "default-src": "'none'",
@@ -127,7 +127,7 @@ def _digest(bodies: Mapping[str, bytes]) -> str:
 
 
 class DashboardApi:
-    """Handlers of `/` and the paths under `/dashboard/`; they contain no data of the home."""
+    """Handlers of `/` and the paths under `/dashboard/`. The responses contain no data of the home."""
 
     def __init__(self) -> None:
         self._files = load_files()
@@ -180,7 +180,7 @@ def _has(request: Request, file: StaticFile) -> bool:
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Return whether the request accepts gzip; the weight 0 excludes it."""
+    """Return whether the request accepts gzip. The weight 0 excludes gzip."""
     for each in request.headers.get("accept-encoding", "").lower().split(","):
         name, _, weight = each.partition(";")
         if name.strip() in ("gzip", "x-gzip", "*"):

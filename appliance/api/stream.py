@@ -15,7 +15,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
 
 MAX_PROMPT_READERS = 8
-"""With at most this many readers, a frame is sent before other listeners get its event; each reader takes about 30
+"""With at most this many readers, a frame is sent before other listeners get its event. Each reader takes about 30
 µs."""
 
 MAX_FRAMES_PER_WRITE = 64
@@ -36,7 +36,7 @@ class Subscriber:
         self._dropped = 0
 
     def put(self, data: bytes) -> bool:
-        """Queue a frame for the next flush; return whether the oldest frame was dropped."""
+        """Queue a frame for the next flush. Return whether the oldest frame was dropped."""
         is_full = len(self._frames) == self._frames.maxlen
         self._dropped += is_full
         self._frames.append(data)
@@ -67,7 +67,7 @@ class Subscriber:
 
 
 class EventStream:
-    """Sends the frame of every event to all subscribers; without subscribers, it does not listen to the bus.
+    """Sends the frame of every event to all subscribers. Without subscribers, the stream does not listen to the bus.
 
     `frames` counts all frames since the start, `dropped` the frames that slow subscribers lost. The first subscriber
     also receives `start_errors`, because it could not connect before them.
@@ -152,7 +152,7 @@ class EventStream:
             asyncio.get_running_loop().call_soon(self._flush_rest)
 
     def _flush_rest(self) -> None:
-        """Send the frames that followed another frame in the same iteration of the loop, in one write."""
+        """Send all further frames of the same loop iteration in one write."""
         self._is_flush_due = False
         self._flush()
 

@@ -65,14 +65,14 @@ class Hasher:
             raise AuthenticationUnavailable(f"the hub cannot check a key now ({error}); try again later") from None
 
     def close(self) -> None:
-        """Stop the thread; waiting checks are cancelled."""
+        """Stop the thread, and cancel waiting checks."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 @cache
 def _argon2id() -> Any:
-    """Return a hasher that needs 12 MiB and about 30 ms per check on a PC. OWASP lists these values; a box with 512
-    MB of RAM can afford them."""
+    """Return a hasher that needs 12 MiB and about 30 ms per check on a PC. OWASP recommends these values, and a box
+    with 512 MB of RAM can afford them."""
     from argon2 import PasswordHasher, Type
 
     return PasswordHasher(time_cost=3, memory_cost=12 * 1024, parallelism=1, type=Type.ID)

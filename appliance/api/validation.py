@@ -29,7 +29,7 @@ MAX_TABLE_DEPTH = 32
 
 
 RequestFields = Mapping[str, Field[Check]]
-"""The fields of a request's object or query; unknown fields are ignored."""
+"""The fields of a request's object or query. Unknown fields are ignored."""
 
 
 def body(title: str, fields: RequestFields) -> Check:
@@ -44,8 +44,8 @@ def body(title: str, fields: RequestFields) -> Check:
 
 
 def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
-    """Return the checked fields of the object; missing optional fields are None. Raises `Invalid` for the first
-    wrong field."""
+    """Return the checked fields of the object. Missing optional fields are None. Raises `Invalid` for the first wrong
+    field."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {format_value(raw)}")
     table = Table(raw, Findings())
@@ -59,7 +59,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def parse_json(body: bytes) -> Any:
-    """Return the JSON value of a body; ignore the byte order mark that some programs send (RFC 8259, section 8.1).
+    """Return the JSON value of a body. Ignore the byte order mark that some programs send (RFC 8259, section 8.1).
 
     Raises `MalformedRequest` with the line and column of the fault.
     """
@@ -75,7 +75,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:
-    """Return a check for one of these strings. `default` and `description` are for the schema."""
+    """Return a check for one of these strings. `default` and `description` appear only in the schema."""
     stated = {"default": default, "description": description}
     return Check(
         schema={**one_of(*words), **{key: value for key, value in stated.items() if value is not None}},
@@ -84,13 +84,13 @@ def choice(*words: str, default: str | None = None, description: str | None = No
 
 
 def member_of(choices: type[StrEnum]) -> Check:
-    """Return a check for one of the enumeration's strings; its result is the member."""
+    """Return a check for one of the enumeration's strings. The check returns the enumeration's member."""
     check = checks.one_of(*choices)
     return Check(schema=one_of(*choices), run=lambda value: choices(check(value)))
 
 
 def whole_number(low: int, high: int, **stated: Any) -> Check:
-    """Return a check for a query parameter that is a whole number; `stated` is for the schema."""
+    """Return a check for a query parameter that is a whole number. `stated` contains further keys of the schema."""
 
     def check(value: Any) -> int:
         if re.fullmatch("[0-9]{1,9}", value) is None or not low <= int(value) <= high:
@@ -101,7 +101,7 @@ def whole_number(low: int, high: int, **stated: Any) -> Check:
 
 
 def nullable(check: Check) -> Check:
-    """Return the same check, for a value that may also be null."""
+    """Return a check that also accepts null."""
     return Check(schema=maybe(check.schema), run=lambda value: None if value is None else check(value))
 
 

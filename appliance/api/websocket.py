@@ -1,5 +1,5 @@
-"""The server side of the event WebSocket. Of the client, it processes only control frames; messages are checked for
-size and UTF-8, and discarded."""
+"""The server side of the event WebSocket. The server processes only the client's control frames. It checks the
+client's messages for size and UTF-8, and discards them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class StrictProtocol(ServerProtocol):
         self._messages = MessageCheck(max_bytes)
 
     def recv_frame(self, frame: Frame) -> None:
-        """Process a frame; an invalid frame fails the connection, and later data is ignored."""
+        """Process a frame. An invalid frame fails the connection, and later data is ignored."""
         super().recv_frame(frame)
         if (fault := self._messages.fault_of(frame)) is not None:
             self.fail(*fault)
@@ -82,7 +82,7 @@ token."""
 NO_PONG = 1011
 
 SEND_BUFFER_BYTES = 64 * 1024
-"""The size of the socket's send buffer, which Linux doubles. It is small, so that unsent frames wait in the
+"""The size of the socket's send buffer, which Linux doubles. The buffer is small, so that unsent frames wait in the
 subscriber's queue."""
 
 MAX_READ_BYTES = 1024
@@ -93,11 +93,11 @@ log = logging.getLogger("api")
 
 
 class WebSocket:
-    """One open WebSocket; `answer` is the response that ends its handshake, `peer` the client's address.
+    """One open WebSocket. `answer` is the response that ends the handshake, and `peer` is the client's address.
 
     The WebSocket sends a ping every `ping_secs`, and closes with 1011 if the client does not answer it before the
-    next one. It aborts the connection if the client reads nothing for `stall_secs`. `on_writable` is called when the
-    send buffer has room again. `closed` completes when the connection is lost.
+    next one. The WebSocket aborts the connection if the client reads nothing for `stall_secs`. `on_writable` is
+    called when the send buffer has room again. `closed` completes when the connection is lost.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class WebSocket:
         self._send_due()
 
     def _send_due(self) -> None:
-        """Send the data in the protocol's queue; an empty item ends the stream."""
+        """Send the data in the protocol's queue. An empty item ends the stream."""
         if due := self._protocol.data_to_send():
             self.write(b"".join(due))
         if not all(due):
@@ -226,7 +226,8 @@ class WebSocket:
             self._ping(is_idle=waiting == 0)
 
     def _ping(self, *, is_idle: bool) -> None:
-        """Send a ping if the client has read everything. Otherwise its reading shows that it is alive."""
+        """Send a ping if the client has read everything. Otherwise, the client's progress in reading shows that the
+        client is alive."""
         if not is_idle or self._protocol.state is not State.OPEN:
             self._is_pong_due = False
         elif self._is_pong_due:
@@ -252,7 +253,7 @@ def unsent_bytes(transport: asyncio.Transport) -> int:
 
 
 def shutdown_write(transport: asyncio.Transport) -> None:
-    """Half-close: send nothing more but continue receiving; abort if the client is gone."""
+    """Half-close: send nothing more but continue receiving. Abort if the client is gone."""
     try:
         transport.write_eof()
     except OSError:
@@ -265,7 +266,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
     Raises `UpgradeRequired` or `MalformedRequest`.
     """
     exchange = exchange_of(request)
-    if exchange.request_body == "chunked" or exchange.request_bytes_left:  # it would be read as frames
+    if exchange.request_body == "chunked" or exchange.request_bytes_left:  # the body would be read as frames
         raise MalformedRequest("a WebSocket handshake must not have a body")
     protocol = StrictProtocol(
         limits.message_bytes,
@@ -274,7 +275,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
     )
     response = protocol.accept(_handshake_of(request))
     if (problem := protocol.handshake_exc) is not None:
-        problem.__traceback__ = None  # it refers to this frame, and so to the connection
+        problem.__traceback__ = None  # the traceback refers to this frame and to the connection
         is_other_version = isinstance(problem, InvalidHeader) and problem.name == "Sec-WebSocket-Version"
         kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) or is_other_version else MalformedRequest
         raise kind(f"this path is for WebSocket clients, and the handshake failed: {problem}")

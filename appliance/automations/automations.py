@@ -102,7 +102,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         await self._stack.aclose()
 
     def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
-        """Delay all timers and schedules until every adapter has started, because devices are offline before."""
+        """Delay all timers and schedules until every adapter has started, because devices are offline until then."""
         if have_started():
             return
         release = self.engine.hold_schedules()
@@ -154,7 +154,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return self._view(asset.definition)
 
     def list_next(self, id_: str) -> list[datetime]:
-        """Return the automation's next ten times at most, in order."""
+        """Return at most the next ten times of the automation, in order."""
         self.catalog.get(id_)
         return self.upcoming.list_next(id_)
 

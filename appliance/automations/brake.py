@@ -30,8 +30,8 @@ _NO_CAUSES: frozenset[str] = frozenset()
 
 
 class _BrakeRecord(Struct):
-    """The times of the runs that the automation caused itself, the causes of its latest execution, and the end of its
-    pause."""
+    """The brake's data about an automation: the times of runs that the automation itself caused, the causes of the
+    latest execution, and the end of the pause."""
 
     runs: deque[float] = field(default_factory=deque)
     causes: frozenset[str] = _NO_CAUSES

@@ -34,7 +34,7 @@ def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
             message = str(fault)
             if not call.method:
                 in_tables.add(message)
-            elif message in in_tables:  # the table in the local variable already has this warning
+            elif message in in_tables:  # the table in the local variable has already caused this warning
                 continue
             prefix = f"ctx:{call.method}"
             where = f"{prefix}: " if call.method and not message.startswith(prefix) else ""

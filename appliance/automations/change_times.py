@@ -1,4 +1,4 @@
-"""Change times: the time since which a comparison holds, for conditions with `for_secs`."""
+"""Stores the time since which a comparison holds, for conditions with `for_secs`."""
 
 from __future__ import annotations
 

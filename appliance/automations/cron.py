@@ -111,7 +111,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _read(plain: str) -> Any:
-    """Return a cached croniter. Callers can share it, because each call passes a start time."""
+    """Return a cached croniter. Callers can share the object, because each call passes a start time."""
     from croniter import croniter
 
     years = LAST_YEAR - FIRST_YEAR + 1

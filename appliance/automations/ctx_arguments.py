@@ -76,7 +76,7 @@ def check_notification(message: str, fields: Any) -> None:
 
 def parse_device_ids(ids: Any) -> list[str]:
     """Return the device ids of `ctx:snapshot`."""
-    ids = [] if ids == {} else ids  # an empty Lua table
+    ids = [] if ids == {} else ids  # an empty Lua table becomes an empty object
     if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
         raise Invalid('ctx:snapshot takes a list of device ids: { "elgato_lights:light:0" }')
     if len(ids) > MAX_SNAPSHOT_DEVICES:
@@ -93,7 +93,7 @@ def check_snapshot(snapshot: Any) -> None:
 
 
 def check_level(level: str) -> None:
-    """Check the level of `ctx:log`; at run time, `prelude/ctx.lua` does the same."""
+    """Check the level of `ctx:log`. At run time, `prelude/ctx.lua` does the same check."""
     if level not in SCRIPT_LOG_LEVELS:
         *others, last = SCRIPT_LOG_LEVELS
         near = nearest(level, SCRIPT_LOG_LEVELS)

@@ -25,7 +25,7 @@ UNTRUSTED = "the clock is not trusted yet"
 class Environment:
     """The parts of the hub on which automations depend. Creates the brake, the change times, and the variables.
 
-    `limits` are the brake's limits. `began` is the start of the hub in monotonic seconds; None means now.
+    `limits` are the brake's limits. `began` is the start of the hub in monotonic seconds. The value None means now.
     `stopped_at` is the time of the last orderly stop, None if it is unknown. `left_at` is the newest known time of
     the previous run. `steps` reports changes of the clock.
     """
@@ -51,7 +51,7 @@ class Environment:
         self.storage = storage
         self.began = began
         self.stopped_at = stopped_at
-        newest = trust.newest if trust.newest > MADE_AT else None  # the build time was not observed by this hub
+        newest = trust.newest if trust.newest > MADE_AT else None  # this hub did not run at the build time
         self.left_at = stopped_at or newest
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, registry, bus, clock, self.steps)

@@ -1,4 +1,4 @@
-"""Field checks: the checks of the fields in the definition of an automation."""
+"""Checks the fields of an automation's definition."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def period(value: Value) -> float:
 
 
 def offset(value: Value) -> int:
-    """Check a whole number of minutes, at most a day earlier or later."""
+    """Check an offset in whole minutes, at most a day earlier or later."""
     return integer(value, -MAX_OFFSET_MINS, MAX_OFFSET_MINS)
 
 
@@ -81,7 +81,7 @@ def texts(value: Value) -> tuple[str, ...]:
 
 
 def weekdays(value: Value) -> frozenset[int]:
-    """Check a list of days, `{"mon", "tue"}`. Return the numbers of the days; 0 is Monday."""
+    """Check a list of days, `{"mon", "tue"}`. Return the numbers of the days. The number of Monday is 0."""
     if not isinstance(value, list | tuple) or not value:
         raise Mismatch('a list of days like { "mon", "fri" }', value)
     return frozenset(WEEKDAYS.index(one_of(*WEEKDAYS)(each)) for each in value)

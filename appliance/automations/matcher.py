@@ -1,4 +1,4 @@
-"""Matchers: the comparison of a value with the requirement of a trigger, a condition, or `ctx:wait_for`."""
+"""Compares values with the requirements of triggers, conditions, and `ctx:wait_for`."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return same(value, self.equals)
 
     def is_usable(self, value: Value) -> bool:
-        """Return whether the value can be compared. A missing value cannot be compared; a range can only be compared
+        """Return whether the value can be compared. A missing value cannot be compared. A range can be compared only
         with a number."""
         return value is not None and (not self.is_range or number_in(value) is not None)
 

@@ -1,4 +1,4 @@
-"""Name watcher: checks the names in files against the present home, and stores the past names of devices."""
+"""Checks the names in files against the present home, and stores the past names of devices."""
 
 from __future__ import annotations
 

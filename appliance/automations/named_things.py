@@ -1,4 +1,4 @@
-"""Named things: the things of the home that triggers and conditions name."""
+"""The devices, variables, and other things of the home that triggers and conditions name."""
 
 from __future__ import annotations
 

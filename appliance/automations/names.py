@@ -54,7 +54,7 @@ class PastNames(Struct, frozen=True, kw_only=True):
 
 
 class RemovedDevice(Struct, frozen=True, kw_only=True):
-    """A device that its adapter no longer lists. `at` is the time of its removal in ms since 1970."""
+    """A device that its adapter no longer lists. `at` is the time of the removal in ms since 1970."""
 
     name: str
     at: int
@@ -329,8 +329,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
-    """Return a hint with the nearest known name. Without a near name, list all names of the kind; without any name of
-    the kind, list the names of the other kind."""
+    """Return a hint with the nearest known name. Without a near name, list all names of the kind. If the kind has no
+    names, list the names of the other kind."""
     has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
     shows, sends = f"{has} shown {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events

@@ -1,5 +1,5 @@
 """An automation's policy: prevents a run too soon after the previous run, and a second run for the same event. The
-functions are pure; they return the memory to store. Instants are wall-clock times. If the clock was set back, stored
+functions are pure, and return the memory to store. Instants are wall-clock times. If the clock was set back, stored
 instants in the future are treated as now, so that no cooldown lasts longer than configured."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """A definition's `state` table. Values are in seconds; 0 means off."""
+    """A definition's `state` table. All values are in seconds. The value 0 switches a check off."""
 
     cooldown_secs: float = 0
     dedupe_window_secs: float = 0

@@ -66,8 +66,8 @@ class TimerHandle(Struct, eq=False):
 
 
 class Alarm(Struct, eq=False, kw_only=True):
-    """A callback at the occurrences of a schedule. `due` is the next occurrence, or None while the clock is not
-    trusted and after the last occurrence. The log contains `name`. With `never_repeats`, an occurrence fires only
+    """A callback at the occurrences of a schedule. `due` is the next occurrence. It is None while the clock is not
+    trusted, and after the last occurrence. The log contains `name`. With `never_repeats`, an occurrence fires only
     once, even if the clock is set back. `last` is the occurrence that fired last. `gap` is the period after `last` in
     which occurrences were skipped."""
 
@@ -117,7 +117,8 @@ class Alarm(Struct, eq=False, kw_only=True):
 
 
 class Scheduler:
-    """Fires timers and alarms when they are due. Their callbacks run on the event loop and must not block."""
+    """Fires timers and alarms when they are due. Callbacks of timers and alarms run on the event loop and must not
+    block."""
 
     def __init__(self, environment: Environment) -> None:
         clock, trust = environment.clock, environment.trust

@@ -41,7 +41,7 @@ class StoredWait(Struct, frozen=True, kw_only=True):
 
 
 class StoredRun(Struct, frozen=True, kw_only=True):
-    """The latest execution. `at` is its start in milliseconds since 1970."""
+    """The latest execution. `at` is the start of the execution in milliseconds since 1970."""
 
     at: int
     status: ExecutionStatus
@@ -190,7 +190,7 @@ class States:
 
     async def _remove_wait(self, id_: str) -> None:
         try:
-            with contextlib.suppress(StoreFailed):  # the next flush removes it from storage
+            with contextlib.suppress(StoreFailed):  # the next flush removes the wait from storage
                 await self._storage.put_many({AUTOMATION_PREFIX + id_: self.of(id_).encode() or None})
         finally:
             self._removing[id_] -= 1
@@ -219,7 +219,7 @@ class States:
         self.of(id_).is_enabled = is_enabled
 
     async def _remove(self, keys: list[str]) -> None:
-        with contextlib.suppress(StoreFailed):  # the next start finds them again
+        with contextlib.suppress(StoreFailed):  # the next start finds these states again
             await self._storage.put_many(dict.fromkeys(keys))
 
     def _store(self, id_: str, state: State) -> None:

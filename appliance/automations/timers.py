@@ -63,7 +63,7 @@ class TimerState(Enum):
 
 
 _Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
-"""Milliseconds since 1970, until the end of the year 9999."""
+"""A time in milliseconds since 1970, up to the end of the year 9999."""
 
 
 class StoredTimer(Struct, frozen=True, kw_only=True):
@@ -107,11 +107,11 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 
 
 class Timers:
-    """The timers by name. Timers run in real seconds. After a restart, they are due by the clock, once the clock is
-    trusted. Timers that start, change, or end at the same moment are written as one record. When a timer ends, it is
-    removed from storage and then fires. After a power cut before the removal, the timer fires again. If storage
-    fails, the timer still fires. It then fires a second time only if the hub ends before a flush. A timer without a
-    listener waits for up to a day."""
+    """The timers by name. Timers run in real seconds. After a restart, timers end at their stored clock times, once
+    the clock is trusted. Timers that start, change, or end at the same moment are written as one record. When a timer
+    ends, it is removed from storage and then fires. After a power cut before the removal, the timer fires again. If
+    storage fails, the timer still fires. The timer then fires a second time only if the hub ends before a flush. A
+    timer without a listener waits for up to a day."""
 
     def __init__(self, environment: Environment) -> None:
         self._storage = environment.storage
@@ -197,7 +197,7 @@ class Timers:
         return name in self._timers and await self._tasks.finish(self._cancel(name), f"end of the timer {name}")
 
     async def remove(self, name: str) -> None:
-        """Cancel the timer. Raise `NotFound` if it does not exist, and `StoreFailed` if storage fails."""
+        """Cancel the timer. Raise `NotFound` if the timer does not exist, and `StoreFailed` if storage fails."""
         if not await self.cancel(name):
             raise NotFound("timer", name)
 
@@ -278,7 +278,7 @@ class Timers:
             self._run(timer, monotonic + min(left, timer.secs))
 
     def _run(self, timer: RunningTimer, due: float) -> None:
-        """Start the timer. `due` is its end in seconds of the monotonic clock."""
+        """Start the timer. `due` is the timer's end in seconds of the monotonic clock."""
         timer.state, timer.due = TimerState.RUNNING, due
         left = max(0.0, due - self._clock.monotonic())
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))

@@ -1,4 +1,4 @@
-"""Times of day: the local time at home, and sunrise and sunset."""
+"""Computes local times of day, and the times of sunrise and sunset."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_SEARCH_DAYS = 400
 
 
 class SunEvent(StrEnum):
-    """Sunrise or sunset. A polar day or polar night has neither."""
+    """Sunrise or sunset. Polar days and polar nights have neither event."""
 
     SUNRISE = "sunrise"
     SUNSET = "sunset"
@@ -45,8 +45,8 @@ class SunEvent(StrEnum):
 
 class SunDay(Struct, frozen=True, kw_only=True):
     """A solar day, from midnight to midnight by the sun. `sunrise` is before noon and `sunset` after noon, in UTC to
-    the second. Each is None on a day without this event. `was_up`, `culminates`, and `stays_up` state whether the sun
-    is up at the first midnight, at noon, and at the last midnight."""
+    the second. Either time is None on a day without the event. `was_up`, `culminates`, and `stays_up` state whether
+    the sun is up at the first midnight, at noon, and at the last midnight."""
 
     sunrise: datetime | None
     sunset: datetime | None

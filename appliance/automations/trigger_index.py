@@ -1,4 +1,4 @@
-"""Trigger index: the triggers that an event may match."""
+"""Finds the triggers that an event may match."""
 
 from __future__ import annotations
 

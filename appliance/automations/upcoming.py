@@ -1,4 +1,4 @@
-"""Upcoming: the next and missed times of automations, for the API."""
+"""Finds the next and the missed times of automations for the API."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Upcoming:
         self._clock = environment.clock
 
     def list_next(self, id_: str) -> list[datetime]:
-        """Return the next ten times at most of the automation's schedules and intervals, in order."""
+        """Return at most the next ten times of the automation's schedules and intervals, in order."""
         times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))
         return sorted(set(times))[:MAX_NEXT]
 

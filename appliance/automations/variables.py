@@ -101,7 +101,7 @@ class Variables:
         return self._values.get(name)
 
     def get(self, name: str) -> Variable:
-        """Return the variable. Raise `NotFound` if it is not set."""
+        """Return the variable. Raise `NotFound` if the variable is not set."""
         if name not in self._values:
             raise NotFound("variable", name)
         return Variable(name=name, value=self._values[name])
@@ -127,7 +127,7 @@ class Variables:
     async def _set_durable(self, pending: _Pending, value: Value, source: str) -> None:
         name = pending.name
         try:
-            if pending.is_outdated:  # set again before storing began: the flush writes the later value
+            if pending.is_outdated:  # the variable was set again, so the flush writes the later value
                 return
             await self._storage.put_many({VARIABLE_PREFIX + name: _stored(value, self._last_after(name, value))})
         finally:

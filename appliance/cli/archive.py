@@ -184,7 +184,7 @@ def _pack(members: Mapping[str, bytes], months: Sequence[Path]) -> bytes:
         for name, data in members.items():
             tar.addfile(_entry(name, len(data)), io.BytesIO(data))
         for month in months:
-            with month.open("rb") as stream:  # a hub may be appending to it
+            with month.open("rb") as stream:  # a hub may be appending to the file
                 tar.addfile(_entry(f"{HISTORY_FOLDER}/{month.name}", os.fstat(stream.fileno()).st_size), stream)
     return packed.getvalue()
 
@@ -217,7 +217,7 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
             data = _read_member(tar, entry, path, is_month=is_month)
             if not is_month:
                 members[str(path)] = data
-        while room > 0 and (rest := plain.read(PART_BYTES)):  # reading to the end compares the checksum
+        while room > 0 and (rest := plain.read(PART_BYTES)):  # reading to the end verifies the checksum
             room -= len(rest)
     if room <= 0 and members:
         raise too_large
@@ -327,7 +327,7 @@ _SECTION = re.compile(r"\s*\[\s*auth\s*\]\s*(#.*)?")
 
 
 def decode(data: bytes, file: Path) -> str:
-    """Return the text of a configuration file; raise `StartFailed` if it is not UTF-8."""
+    """Return the text of a configuration file. Raise `StartFailed` if the file is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

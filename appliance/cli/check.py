@@ -48,7 +48,7 @@ from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
-"""The location that replaces an invalid one. It has coordinates, so that the check does not report missing
+"""The location that replaces an invalid one. This location has coordinates, so that the check does not report missing
 coordinates."""
 
 

@@ -1,4 +1,4 @@
-"""`lares completion`: the completion script of a shell, generated from the parser."""
+"""`lares completion`: prints the completion script of a shell, generated from the parser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class PathText(str):
-    """The argument type of paths. A path can contain any bytes. The shell completes it: folders for `DIR`."""
+    """The argument type of paths. A path can contain any bytes. The shell completes paths, and only folders for
+    `DIR`."""
 
     __slots__ = ()
 

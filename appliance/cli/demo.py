@@ -128,7 +128,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
 
 
 async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, str]]:
-    """Start the simulated devices. Return their sections by name, and their URLs by demo name."""
+    """Start the simulated devices. Return the devices' sections by name, and the devices' URLs by demo name."""
     adapters, urls = dict[str, Any](), dict[str, str]()
     for kind in KINDS.values():
         if kind.simulated is not None and kind.in_demo is not None:

@@ -1,4 +1,4 @@
-"""`lares help`: the commands, their examples, and the exit codes."""
+"""`lares help`: prints the commands with examples, and the exit codes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "key revoke": ("lares key revoke key_3f9a1c2e",),
     "key reset-master": ("lares key reset-master",),
 }
-"""Examples by command. A test parses each one."""
+"""Examples by command. A test parses each example."""
 
 
 def help(arguments: argparse.Namespace) -> int:

@@ -29,7 +29,8 @@ T = TypeVar("T")
 HUB_TIMEOUT_SECS = 60.0
 
 HUB_PATIENCE_SECS = 3.0
-"""Seconds without an answer after which a second request tests the hub. This is also the time limit of the test."""
+"""Seconds without an answer after which a second request tests the hub. The same number is the time limit of the
+test."""
 
 HUB_START_SECS = 10.0
 """Time limit for waiting until a hub starts or stops, or another command ends."""

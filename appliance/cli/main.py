@@ -33,7 +33,7 @@ SWITCH_SECS = 0.0005
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code, see sysexits(3)."""
     make_streams_safe()
-    # Python 3.14 warns about Sanic's code when it first compiles it.
+    # Python 3.14 warns about Sanic's code when it compiles that code for the first time.
     warnings.filterwarnings("ignore", "'return' in a 'finally' block", SyntaxWarning)
     try:
         parsed = _parse(arguments)
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path = "" if error.filename is None else f": {error.filename}"
         return _fail(f"permission denied{path}; use sudo", os.EX_NOPERM)
     except Exception as error:
-        if isinstance(error, FileNotFoundError) and error.filename is None:  # the error of os.getcwd() has no file
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # errors of os.getcwd() name no file
             return _fail("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
         if isinstance(error, OSError) and error.filename is not None:
             return _fail(f"{error.filename}: {error.strerror}", os.EX_IOERR)
@@ -102,7 +102,7 @@ class _RunRefused(Exception):
 
 
 class _RunParser(_Parser):
-    """A parser for `run` only. It raises `_RunRefused` for other arguments."""
+    """A parser for `run` only. The parser raises `_RunRefused` for other arguments."""
 
     def error(self, message: str) -> NoReturn:
         raise _RunRefused(message)
@@ -293,7 +293,7 @@ def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
 
 
 def _common(default: str | None) -> _Parser:
-    """Return the parser of the common arguments. They can be before or after the command."""
+    """Return the parser of the common arguments. These arguments can be before or after the command."""
     common = _Parser(add_help=False, argument_default=default)
     common.add_argument("--config", type=PathText, metavar="FILE", help="the configuration file")
     common.add_argument("--data-dir", type=PathText, metavar="DIR", help="the data directory")

@@ -147,7 +147,7 @@ def _open_named(path: Path) -> int:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     if os.geteuid() != ROOT:
         return os.open(path, flags)
-    os.close(_walk(path))  # raises the error for a link; the checks below detect a later replacement
+    os.close(_walk(path))  # raises the error for a link, and the checks below detect a later replacement
     folder = _walk(path.absolute().parent)
     try:
         opened = os.open(path.name, flags | os.O_NOFOLLOW, dir_fd=folder)

@@ -214,8 +214,8 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hu
 
 def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
     """Give the new files the owner and mode of the replaced files, so that the hub's user can read them. Files and
-    folders without a counterpart get the owner and mode of the configuration folder. Other users cannot read them,
-    because they may contain secrets. If other users can read the folder, the hub's group gets access.
+    folders without a counterpart get the owner and mode of the configuration folder. Other users cannot read such
+    files, because the files may contain secrets. If other users can read the folder, the hub's group gets access.
     """
     for path in [stage, *stage.rglob("*")]:
         there = folder / path.relative_to(stage)
@@ -223,7 +223,7 @@ def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
         is_new_file = not there.exists() and not path.is_dir()
         mode = like.st_mode & (0o640 if is_new_file else 0o777)
         group = hub_group if is_new_file and like.st_mode & stat.S_IROTH else like.st_gid
-        with contextlib.suppress(PermissionError):  # only root can change the owner; only root has to
+        with contextlib.suppress(PermissionError):  # only root can change the owner, and only root needs to
             os.chown(path, like.st_uid, group)
         path.chmod(mode)
 

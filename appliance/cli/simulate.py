@@ -51,7 +51,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     clock = SimulatedClock(prepared.start)
     zone = None if arguments.json else settings.locale.timezone
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
-    with _errors_only("automations", "scenes", "scripts", "lua"):  # the command prints their warnings itself
+    with _errors_only("automations", "scenes", "scripts", "lua"):  # the command prints these warnings itself
         asyncio.run(_simulate(settings, prepared, printer, clock, arguments, (file, data_dir), whole))
     return os.EX_OK
 

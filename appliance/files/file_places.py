@@ -47,7 +47,7 @@ class FilePlace(Struct, frozen=True, kw_only=True):
             for each in (
                 *reversed(self.inner_folders()),
                 self.file,
-            ):  # a link to a missing folder
+            ):  # a part can be a link to a missing folder
                 if stat.S_ISLNK(os.lstat(each).st_mode):
                     raise Invalid(f"{self.path} is a link; change its target on the box")
             return read_plain(self.file, MAX_FILE_BYTES)

@@ -72,8 +72,8 @@ class HomeFiles:
     """The files of the home. Saves and deletions run one after another, and finish even if the caller is cancelled.
 
     `run` executes work on the thread that writes to storage. `reload_valid` contains a function per kind of file.
-    This function reloads the valid files; the loaded definitions of files with faults do not change.
-    `secret_settings` returns the secret settings of kinds in Lua by section.
+    This function reloads the valid files, and keeps the loaded definitions of files with faults. `secret_settings`
+    returns the secret settings of kinds in Lua by section.
     """
 
     def __init__(
@@ -159,8 +159,8 @@ class HomeFiles:
         return _text_of(place, data), self._shown(place, data), self._version_of(data)
 
     async def delete(self, path: str) -> None:
-        """Delete the file. Keep its previous texts, and store its last text as a version. Raise `NotFound` or
-        `StoreFailed`."""
+        """Delete the file, but keep all versions. Store the file's last text as a further version. Raise `NotFound`
+        or `StoreFailed`."""
         place = self.places.get(path)
         await self._tasks.finish(self._delete(place), f"deletion of {path}")
 

@@ -127,7 +127,7 @@ def own_recipes(config: Path) -> Folder:
 
 
 def check_recipes(folder: Folder) -> tuple[dict[str, Recipe], list[Fault]]:
-    """Read the folder. Return its recipes by id, and the faults of invalid files."""
+    """Read the folder. Return the recipes by id, and the faults of invalid files."""
     contents = folder.read()
     recipes, faults = {}, list(contents.faults)
     for source in contents.sources:

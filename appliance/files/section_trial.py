@@ -42,7 +42,7 @@ MAX_LINES, MAX_LINE_CHARS, MAX_DEVICES = 400, 1000, 500
 
 class Trial(Struct, frozen=True, kw_only=True):
     """The result of a trial. `error` is None if the device answered. For a kind in Lua, `lines` contains the requests
-    and responses, and `recording` can replay them. Both contain no secrets."""
+    and responses, and `recording` can replay them. Neither contains secrets."""
 
     error: str | None
     devices: tuple[Device, ...]

@@ -67,7 +67,7 @@ def remove_section(text: str, name: str) -> str:
             continue
         inside = [each.end for each in layout.values if header.end < each.start < next_start]
         end = _end_of_line(text, max(inside, default=header.end))
-        while text[end + 1 : end + 2] == "#" and end + 1 < next_start:  # they belong to the next section
+        while text[end + 1 : end + 2] == "#" and end + 1 < next_start:  # a comment of the next section
             end = _end_of_line(text, end + 1)
         rest = text[end:].lstrip("\n")
         start = text.rfind("\n", 0, header.start) + 1

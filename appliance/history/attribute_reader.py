@@ -118,8 +118,8 @@ class AttributeReader:
 
 
 def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> list[PartHour]:
-    """Omit the hour's part whose values are also in memory: the last part of the hour in which the values in memory
-    begin."""
+    """Omit the last part of the hour in which the values in memory begin, because memory also contains this part's
+    values."""
     for index in reversed(range(len(hours))):
         hour, first = hours[index][1], since.timestamp()
         end = hour.start + HOUR_MS // 1000

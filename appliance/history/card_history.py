@@ -48,7 +48,7 @@ MAX_NAMED = 20
 """Maximum number of thinned attributes that the figures list."""
 
 MAX_BAD_LINES = 10_000
-"""Maximum number of stored damaged lines. Storing the lines allows each line to be counted only once."""
+"""Maximum number of stored damaged lines. The lines are stored so that each line is counted only once."""
 
 T = TypeVar("T")
 

@@ -195,7 +195,7 @@ def month_of(secs: float) -> str:
 def month_at(moment: datetime) -> str:
     """Return the UTC month of a moment. `month_of` would round the last moment of the year 9999 into the next
     year."""
-    return moment.isoformat()[:7]  # strftime writes the year 999 with three digits
+    return moment.isoformat()[:7]  # not strftime, which writes the year 999 with three digits
 
 
 def _cut(text: str | None) -> str | None:

@@ -99,9 +99,9 @@ class Collected(Struct, kw_only=True):
 
 
 class Collector:
-    """Collects history from the bus until `close`. Call all methods on the event loop; no method blocks.
+    """Collects history from the bus until `close`. Call all methods on the event loop. No method blocks.
 
-    `grid_ms` is the offset of full hours in the home's time zone; in some zones it is 30 minutes. `lost` is the
+    `grid_ms` is the offset of full hours in the home's time zone, for example 30 minutes in some zones. `lost` is the
     number of hours, changes, and entries that were dropped because of the limits. `untracked` contains up to
     `MAX_UNTRACKED` of the attributes beyond `MAX_ATTRIBUTES`.
     """
@@ -161,7 +161,7 @@ class Collector:
         return taken
 
     def put_back(self, taken: Collected, at: int) -> None:
-        """Return data that could not be written to the collector. `at` is the present time."""
+        """Put data that could not be written back into the collector. `at` is the present time."""
         for device_id, _ in (*(each.key for each in taken.hours), *taken.changes):
             self._unpack(device_id)
         for each in taken.hours:
@@ -270,8 +270,8 @@ class Collector:
             numbers.pause(at)
 
     def _find_numbers(self, key: AttributeKey, parts: ValueParts) -> NumberHours | None:
-        """Return the attribute's `NumberHours`. For a changed unit, create new ones. Return None beyond the limit of
-        attributes."""
+        """Return the attribute's `NumberHours`. If the unit has changed, create new `NumberHours`. Return None beyond
+        the limit of attributes."""
         device = self._numbers.setdefault(key[0], {})
         numbers = device.get(key[1])
         if numbers is None or numbers.parts != parts:

@@ -76,7 +76,7 @@ class DeviceHistory:
         self._clock = clock
         self._max_bytes = max_bytes
         self._devices: dict[str, dict[str, _KeptSeries]] = {}
-        # series by size class, least recently changed first
+        # the series of each size class, least recently changed first
         self._by_size: dict[int, dict[_KeptSeries, None]] = {}
         self._bytes = 0
         self._packed = Packed()

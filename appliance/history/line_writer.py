@@ -263,7 +263,7 @@ class LineWriter:
                     return
 
     async def _send(self, batches: list[_Batch]) -> bool:
-        """Send the batches. Return whether the server has accepted or rejected them."""
+        """Send the batches. Return whether the server has accepted or rejected the batches."""
         self._requests += 1
         count = sum(each.lines for each in batches)
         try:

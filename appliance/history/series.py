@@ -15,7 +15,8 @@ MAX_ENTRIES = 8192
 """
 
 SERIES_BYTES = 480
-"""Memory overhead of a series in bytes, for objects, table entries, and a short first form."""
+"""Memory overhead of a series in bytes. The overhead includes objects, table entries, and a short first value
+form."""
 
 ENTRY_BYTES = 18
 """Memory of an entry in bytes: the time, the number, and a share of the space that is reserved for later entries."""

@@ -171,7 +171,7 @@ OWNERSHIP: Mapping[str, Value] = {
         "A command consists of a capability of this catalog and one of its actions.",
     ],
 }
-"""Where a device contains canonical, custom, and vendor data."""
+"""The locations of canonical, custom, and vendor data in a device."""
 
 STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
     ("power", "on"): "on",

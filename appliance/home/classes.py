@@ -1,5 +1,5 @@
-"""Home Assistant's classes of entities, and their capabilities. MQTT and the import from Home Assistant use this
-table in both directions."""
+"""Maps Home Assistant's classes of entities to capabilities. MQTT and the import from Home Assistant use this table
+in both directions."""
 
 from __future__ import annotations
 

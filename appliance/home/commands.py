@@ -33,8 +33,8 @@ class Command(Struct, frozen=True, kw_only=True):
     """A capability, one of its actions, and the value of the action in canonical form.
 
     For `custom.<adapter>.<field>`, the device's `CommandSpec` checks action and value. `transition_secs` is the
-    requested duration of a fade; adapters without fades ignore it. `code` is for a lock or an alarm panel, and is
-    never shown or stored.
+    requested duration of a fade. Adapters without fades ignore this duration. `code` is for a lock or an alarm panel,
+    and is never shown or stored.
     """
 
     capability: str

@@ -31,13 +31,13 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> Mapping[str, Value]:
-        """The changed attributes that the device shows, with their values."""
+        """The changed attributes that have a value now, with the new values."""
         attributes = self.device.attributes
         return {name: attributes[name] for name in attributes if name in self.changed}
 
     @property
     def gone(self) -> Iterator[str]:
-        """The changed attributes that the device no longer shows."""
+        """The changed attributes that no longer have a value."""
         return (name for name in self.changed if name not in self.device.attributes)
 
 

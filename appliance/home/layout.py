@@ -21,9 +21,9 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
     """Rooms and groups by id. `room_assignments`, `names`, and `aliases` contain people's choices by device id,
     including absent devices.
 
-    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. Their
-    argument `devices` contains the present devices. An absent device keeps its room and groups, but cannot be moved
-    to another room or group.
+    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. The argument
+    `devices` of these methods contains the present devices. An absent device keeps its room and groups, but cannot be
+    moved to another room or group.
     """
 
     rooms: Mapping[str, Room] = field(default_factory=dict)

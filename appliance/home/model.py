@@ -25,7 +25,7 @@ LastValues = Mapping[str, tuple[Value, ...]]
 
 
 class DeviceKind(StrEnum):
-    """The kind of a device; `Info.device_class` is more detailed."""
+    """The kind of a device. `Info.device_class` is more detailed."""
 
     SENSOR = "Sensor"
     LIGHT = "Light"
@@ -141,7 +141,7 @@ def last_values(before: Device, attributes: Mapping[str, Value], changed: frozen
 
 
 class Room(Struct, frozen=True, kw_only=True):
-    """A room. Its `id` never changes; its `name` is for people. `Layout` contains its devices."""
+    """A room. The `id` of a room never changes. The `name` is for people. `Layout` contains its devices."""
 
     id: str
     name: str
@@ -181,8 +181,8 @@ class Observation(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """An adapter's report: observations of some devices, and the ids of all existing devices.
 
-    A device in `present` without an observation exists, but was unreadable; it keeps its last state. If `present` is
-    None, the report is incomplete, and all other devices stay unchanged.
+    A device in `present` without an observation exists, but was unreadable. Such a device keeps its last state. If
+    `present` is None, the report is incomplete, and all other devices do not change.
     """
 
     adapter: str

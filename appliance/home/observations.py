@@ -24,7 +24,7 @@ MAX_COMMANDS = 1000
 
 
 def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) -> dict[str, Value]:
-    """Return the valid attributes in canonical form. Add the reasons for other attributes to `dropped`.
+    """Return the valid attributes in canonical form. For each invalid attribute, add the reason to `dropped`.
 
     `known` contains the device's previous attributes, whose values are valid.
     """
@@ -48,8 +48,8 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
 def device_after(before: Device, seen: Observation, state: str, now: datetime, dropped: Dropped) -> Device:
     """Return the device after the observation, with this `state`. Raise `Invalid` for an unknown kind.
 
-    Add the reasons for other invalid parts to `dropped`. A dropped attribute keeps its value. A name or info that the
-    observation lacks also remains. Equal parts remain the same objects.
+    For each other invalid part, add the reason to `dropped`. A dropped attribute keeps its value. The device also
+    keeps a name or info that the observation lacks. Equal parts remain the same objects.
     """
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {format_value(seen.kind)}")

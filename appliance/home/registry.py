@@ -41,7 +41,8 @@ AWAY = (OFFLINE, UNAVAILABLE)
 """States of a device whose attributes may be outdated."""
 
 MAX_REPORTED_DROPS = 1000
-"""Maximum number of published drops, one per adapter, device, and attribute."""
+"""Maximum number of published dropped values. Each combination of adapter, device, and attribute is published
+once."""
 
 T = TypeVar("T")
 

@@ -20,10 +20,10 @@ _BLANKS = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(ch
 """White space to trim from texts: Unicode's property White_Space without control characters."""
 
 _JOINERS = "\u200c\u200d"
-"""Invisible characters that some scripts and emoji need: names may contain them."""
+"""Invisible characters that names may contain, because some scripts and emoji need them."""
 
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
-"""Letters and signs that are invisible."""
+"""Invisible characters that Unicode classifies as letters or signs."""
 
 _SPACES = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
@@ -32,7 +32,7 @@ _PATHS = frozenset({".", ".."})
 
 
 def refuse_control(text: str) -> str:
-    """Return the text. Raise `Invalid` if it contains control, invisible, or direction characters."""
+    """Return the text. Raise `Invalid` if the text contains control, invisible, or direction characters."""
     return text if text.isascii() and text.isprintable() else _refuse(text, is_id=False)
 
 
@@ -56,7 +56,7 @@ def strip_id(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _refuse(text: str, *, is_id: bool) -> str:
-    """Return the text. Raise `Invalid` if it contains forbidden characters, or no visible characters."""
+    """Return the text. Raise `Invalid` if the text contains forbidden characters, or no visible characters."""
     kinds = {each: unicodedata.category(each) for each in text}
     for each, kind in kinds.items():
         if kind in ("Cc", "Cs"):
@@ -84,7 +84,7 @@ def clean_text(text: str, max_chars: int) -> str | None:
         cleaned = strip_text(shortened, max_chars)
     except Invalid:
         return None
-    return text if cleaned == text else cleaned  # usually unchanged; then reuse the same object
+    return text if cleaned == text else cleaned  # the text is usually unchanged, so reuse the object
 
 
 @lru_cache(maxsize=256)

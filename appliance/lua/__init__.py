@@ -1,4 +1,4 @@
-"""Lua files: text, folders, catalogs, and their executions in worker processes.
+"""Reads Lua files, loads them into catalogs, and runs them in worker processes.
 
 Read `source`, `folder`, `catalog`, `scripts`, `executable_files`, `modes`, `executor`, `execution`, `worker_pool`,
 `worker`, `process`.

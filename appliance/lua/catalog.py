@@ -175,8 +175,8 @@ class Catalog(Generic[T]):
 
     async def reload_valid(self) -> int:
         """Load every valid file. For a file with a fault, keep the loaded definition. Return the number of loaded
-        files, and log every fault. The API calls this after it saves a file, so that a fault in another file does not
-        block the save."""
+        files, and log every fault. The API calls this method after it saves a file, so that a fault in another file
+        does not block the save."""
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         found = {asset.definition.id: asset for asset in reading.assets}
@@ -314,7 +314,7 @@ def read_definition(
     """Return the definition in a file's table, and warnings about it. Raise `ConfigFailed` with every fault."""
     findings = Findings(LUA)
     definition = None
-    if isinstance(described, Mapping) or described == []:  # in Lua, an empty list is an empty table
+    if isinstance(described, Mapping) or described == []:  # Lua cannot distinguish empty lists and tables
         definition = parse(Table(described or {}, findings))
     else:
         findings.faults.append(Problem((), "must return a table with named fields, not a list"))

@@ -1,4 +1,4 @@
-"""Context: an execution's access to the home, the results of its commands, and its trace."""
+"""An execution's access to the home, the results of its commands, and its trace."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Context:
         return list(self._results)
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Execute `ctx:<operation>(…)`. Raise a `LaresError` if it fails."""
+        """Execute `ctx:<operation>(…)`. Raise a `LaresError` if the method fails."""
         return await self._work[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:

@@ -51,7 +51,7 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """The part of `Worker` that executions use. This is a protocol, because `worker.py` imports this file."""
+    """The part of `Worker` that executions use. The class is a protocol, because `worker.py` imports this file."""
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Send the frame to the execution's Lua once the worker has a free place. Set the execution's `reply`
@@ -74,7 +74,7 @@ class LuaExecution:
     messages contain `name`. `kind` is the frame that begins the run, and `event` is the last part of this frame: JSON
     for EXECUTE and CALL."""
 
-    number = 0  # the execution's number in the worker
+    number = 0  # the number that identifies the execution in the worker
     deadline = inf
     """The time limit of the present step, in seconds of the machine's clock."""
     is_begun = False

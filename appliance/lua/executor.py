@@ -32,8 +32,8 @@ log = logging.getLogger("lua")
 
 class ExecutionRequest(Struct, frozen=True, kw_only=True):
     """A request to run a file. `id` and `name` identify the scene or automation. The logs contain `label`. A run
-    `by_hand` ignores the mode and is not counted by the mode. `chain` contains the labels of the executions that led
-    to the request. `steps` are the first steps of the trace."""
+    `by_hand` starts regardless of the mode, and the mode does not count this run. `chain` contains the labels of the
+    executions that led to the request. `steps` are the first steps of the trace."""
 
     id: str
     name: str
@@ -168,7 +168,7 @@ class Executor:
         return len(_of(id_, self._running))
 
     def cancel_execution(self, number: str) -> bool:
-        """Cancel the execution. Return whether it was in progress."""
+        """Cancel the execution. Return whether the execution was in progress."""
         for execution in (*self._running, *self._all_waiting()):
             if execution.id == number:
                 self.cancel(execution, CANCELLED)
@@ -226,7 +226,8 @@ class Executor:
         return [execution for waiting in self._waiting.values() for execution in waiting]
 
     def _begin(self, execution: Execution) -> None:
-        """Occupy a slot of the mode, then start. Simulations override `_start`, to wait in the slot."""
+        """Occupy a slot of the mode, then start. Simulations override `_start`, so that an execution can wait while
+        it occupies a slot."""
         self._running[execution] = None
         self._start(execution)
 

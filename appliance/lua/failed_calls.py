@@ -1,4 +1,4 @@
-"""Failed calls: the failed commands and calls of executions."""
+"""Stores the failed commands and calls of executions."""
 
 from __future__ import annotations
 

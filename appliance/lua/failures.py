@@ -51,7 +51,7 @@ def failure_of(
     """Return the error for a FAILED, STOPPED, or LOST frame. `files` are the files that the execution has read,
     beginning with the executed file.
 
-    With `is_kind`, a kind's function failed; the `ctx` of kinds has other methods.
+    If `is_kind` is true, a kind's function failed. The `ctx` of kinds has other methods.
     """
     if frame.kind is FrameKind.FAILED:
         message, place, absent = (part.decode(errors="replace") for part in frame.parts)
@@ -70,14 +70,15 @@ def failure_of(
     is_stuck = reasons[0] is Reason.STUCK
     since = ", at this line or after it (check the line for a pattern search or a huge range)" * (
         line > 0
-    )  # the last polled line, because a long library function does not poll
+    )  # this is the last polled line, because a long library function does not poll
     end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"
     status = "error" if reasons == [Reason.MEMORY] else "timeout"
     return ScriptFailed(Fault(file, line, f"{sentence.format(limits)} and {end}"), status)
 
 
 def _fault(message: str, place: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:
-    """Return the fault at the first `file:line` in the message. Without one, use the innermost running line."""
+    """Return the fault at the first `file:line` in the message. If the message contains no such place, use the
+    innermost running line."""
     file, line = _place(place, files)
     if (returned := _RETURNED.match(message)) is not None:  # the returned value is invalid, so no line was running
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])

@@ -169,7 +169,7 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
         script = load_module(scripts, module.decode(errors="replace"))
     except Invalid as error:
         return b"", str(error).encode(errors="replace")
-    if script not in files:  # a module that fails is read each time
+    if script not in files:  # a script whose earlier `require` failed is already in `files`
         files.append(script)
     return b"1", script.chunk, script.name.encode()
 

@@ -138,8 +138,8 @@ class KindCatalog:
             self.pool = await self._open_pool()
 
     async def check(self) -> CheckResult[KindDefinition]:
-        """Check all files and sections. The result has the home's valid files, without bundled files.
-        Call this only for a catalog that no adapter uses, because the check replaces the operations."""
+        """Check all files and sections. The result contains the home's valid files, but no bundled files. Call this
+        only for a catalog that no adapter uses, because the check replaces the operations."""
         reading = await self.read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
         own = [each for each in reading.kinds.values() if not each.source.name.startswith(f"{_BUNDLED}/")]

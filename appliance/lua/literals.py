@@ -199,7 +199,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _unescape(text: str) -> Any:
-    """Return the text. Return `UNKNOWN` if it has an unusual escape."""
+    """Replace the escapes in the text. Return `UNKNOWN` for an unusual escape."""
     parts = text.split("\\")
     found = parts[0]
     for part in parts[1:]:

@@ -1,4 +1,5 @@
-"""Execution modes: whether an execution runs, waits, or is dropped while others of its scene or automation run."""
+"""Execution modes decide whether an execution runs, waits, or is dropped while other executions with the same id
+run."""
 
 from __future__ import annotations
 

@@ -123,8 +123,8 @@ class WorkerProcess:
         """Return a field of /proc/PID/stat, or "0" if the file is unreadable. Field 0 is the state.
 
         Keep the file open, because a confined process may be invisible in /proc even to its own user. A process that
-        is just starting may also be invisible; the next call tries again. The lock is necessary, because `wait`
-        closes the file on another thread."""
+        is just starting may also be invisible. In this case, the next call tries again. The lock is necessary,
+        because `wait` closes the file on another thread."""
         with self._reading, suppress(OSError, IndexError):
             if self._has_ended:
                 return "0"

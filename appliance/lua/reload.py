@@ -27,8 +27,8 @@ reload."""
 
 class Reloader:
     """Reloads one target: `scenes`, `automations`, `scripts`, or `adapters`. A reload finishes even if its caller is
-    cancelled. `load_valid` loads the valid files even if other files have faults, and returns their number. Its
-    default is `work`. `more` returns further fields of the result."""
+    cancelled. `load_valid` loads the valid files even if other files have faults, and returns their number. The
+    default of `load_valid` is `work`. `more` returns further fields of the result."""
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class Reloader:
         return await self._tasks.finish(self._reload(self._work), f"reload of {self.target}")
 
     async def reload_valid(self) -> Reloaded:
-        """Like `reload`, but a fault in one file does not block other files. The API calls this after it saves a
-        file."""
+        """Like `reload`, but a fault in one file does not block other files. The API calls this method after it saves
+        a file."""
         return await self._tasks.finish(self._reload(self._load_valid), f"reload of {self.target}")
 
     async def _reload(self, work: LoadWork) -> Reloaded:
@@ -70,7 +70,7 @@ class Reloader:
             began = self._clock.monotonic()
             try:
                 count, faults = await work()
-            except Exception as error:  # the caller needs a result
+            except Exception as error:  # report every exception as a result, because the caller needs one
                 log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
                 message = f"the reload failed ({type(error).__name__}); see the log"
                 count, faults = 0, [Fault(self.target, 0, message)]

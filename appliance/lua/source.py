@@ -1,4 +1,4 @@
-"""Source: the text of a Lua file, its tokens, and the names in its calls."""
+"""Reads Lua files, and finds tokens and the names in calls."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def by_text(read: Callable[[Source], T]) -> Callable[[Source], T]:
 
 
 def load(file: Path, name: str) -> Source:
-    """Read the file. Raise `OSError` if it cannot be read, and `Invalid` if it is too large."""
+    """Read the file. Raise `OSError` if the file cannot be read, and `Invalid` if the file is too large."""
     with file.open("rb") as opened:
         text = opened.read(MAX_FILE_BYTES + 1)
     if len(text) > MAX_FILE_BYTES:

@@ -1,4 +1,4 @@
-"""Undefined names: globals without a value in any file, and unknown methods of `ctx`."""
+"""Finds globals without a value in any file, and unknown methods of `ctx`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ MAX_HINTS = 20
 """Maximum number of faults with a hint, because a search for similar names is slow."""
 
 Known = Mapping[str, Mapping[str, bool]]
-"""Lua's globals. Each library has its members."""
+"""Maps Lua's globals to their members, which only libraries have."""
 
 _KNOWN: dict[bool, Known] = {}
-"""Cached globals: True for kinds of adapter, False for other files."""
+"""Cached globals. The key is True for kinds of adapter, and False for other files."""
 
 
 async def find_undefined(

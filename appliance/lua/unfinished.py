@@ -1,6 +1,6 @@
-"""Records executions that a kill or a power cut has interrupted. An execution that runs for more than a moment is
-marked in storage until it ends. At the next start, each marked execution gets an entry in the history. Most
-executions end before the mark, and cause no write."""
+"""Records executions that the end of the process or a power cut has interrupted. An execution that runs for more than
+a moment is marked in storage until it ends. At the next start, each marked execution gets an entry in the history.
+Most executions end before the mark, and cause no write."""
 
 from __future__ import annotations
 

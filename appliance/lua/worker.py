@@ -23,7 +23,7 @@ MAX_SILENT_CHECKS = 16
 """Like `MAX_HALTED_CHECKS`, for a running worker, which may be waiting for the processor."""
 
 MAX_SILENT_CHECKS_AT_START = 60
-"""Like `MAX_HALTED_CHECKS`, for a starting worker, because the machine may be busy or its storage slow."""
+"""Like `MAX_HALTED_CHECKS`, for a starting worker. The number is high, because machine or storage may be slow."""
 
 MAX_RESIDENT_BYTES = 256 << 20
 """Maximum resident memory of a worker, in addition to four times an execution's limit."""
@@ -90,8 +90,8 @@ class Worker(asyncio.BufferedProtocol):
         return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
-        """Return the worker's figures. `confinement` is "complete" or a list of missing protections. It is None until
-        the worker is ready."""
+        """Return the worker's figures. `confinement` is "complete" or a list of missing protections. `confinement` is
+        None until the worker is ready."""
         return {
             "pid": self.pid,
             "resident_bytes": self._resident_bytes(),
@@ -215,7 +215,7 @@ class Worker(asyncio.BufferedProtocol):
                 if each in self._executions:
                     self._executions[each].note_cpu(secs)
         elif execution is None:
-            return  # a late frame of an ended execution
+            return  # a late frame of an ended execution is ignored
         elif kind is FrameKind.LOG:
             execution.log(*parts)
         elif execution.receive(frame):

@@ -28,10 +28,10 @@ from appliance.tables.checks import Function
 from appliance.tasks import Tasks
 
 MAX_FAILED_STARTS = 3
-"""Waiting executions fail after this number of consecutive workers has ended before readiness."""
+"""If this number of consecutive workers end before they are ready, waiting executions fail."""
 
 MAX_LOSSES = 5
-"""After the worker has ended this number of times during a file, the file is treated as the cause."""
+"""If workers end this number of times while they run a file, the file is treated as the cause."""
 
 LOSS_PAUSE_SECS = 0.1
 """Pause before an interrupted file runs again, multiplied by the number of interruptions."""
@@ -46,7 +46,8 @@ MAX_CALL_BYTES = 20 << 20
 """Maximum size of the JSON argument for a function of a kind."""
 
 MIN_SPARE_AGE_SECS = 10.0
-"""A worker that ends before this age is replaced only when an execution needs a worker. This slows a crash loop."""
+"""A worker that ends before this age is replaced only when an execution needs a worker. The delay slows a crash
+loop."""
 
 log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")

@@ -1,4 +1,4 @@
-"""The sandbox: when the worker starts, it gives up all rights that running Lua does not need.
+"""The sandbox. At its start, the worker gives up all rights that running Lua does not need.
 
 The filter of system calls (seccomp), a program in BPF, allows only the calls that running Lua needs. A call for
 another architecture kills the process, because the numbers have other meanings there. An unlisted call fails with

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 class CtxMethod(NamedTuple):
     """A method of `ctx`. `arguments` are the Lua types of the arguments; `?` marks an optional argument. `names` is
-    the type of the object that the first argument names. If the object is missing, the call fails, or with
-    `may_be_absent` returns nil. A method that `reads` answers from memory, so Lua's running time continues during the
-    call. The backstop ignores the duration of a method that `waits`."""
+    the type of the object that the first argument names. If the object is missing, the call fails. With
+    `may_be_absent`, the call returns nil instead. A method that `reads` answers from memory, so Lua's running time
+    continues during the call. The backstop ignores the duration of a method that `waits`."""
 
     arguments: tuple[str, ...] = ()
     names: str | None = None

@@ -270,8 +270,8 @@ class WorkerExecution:
 
 @cache
 def prelude() -> tuple[bytes, bytes]:
-    """Return the compiled prelude, and the compiled additions for kinds of adapter. Both have no line numbers, so
-    that the prelude can recognise its own stack frames."""
+    """Return the compiled prelude, and the compiled additions for kinds of adapter. The compiled code has no line
+    numbers, so that the prelude can recognise its own stack frames."""
     *texts, kind = [(_FOLDER / f"{part}.lua").read_text("utf-8") for part in (*PRELUDE, "kind")]
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]
     lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)

@@ -82,7 +82,7 @@ class WorkerLoop:
         self._spares: list[WorkerExecution] = []
         self._decoder = Decoder()
         self._reading = threading.Lock()
-        """The lock of the reading thread. Idle threads wait for it."""
+        """The lock of the reading thread. Idle threads wait for this lock."""
         self._jobs: deque[Work] = deque()
         self._counting = threading.Lock()
         self._idle = 0
@@ -128,21 +128,21 @@ class WorkerLoop:
         """Return whether another thread waits to read. If necessary, try to start a thread."""
         if self._idle:
             return True
-        with contextlib.suppress(RuntimeError):  # no memory for a further thread
+        with contextlib.suppress(RuntimeError):  # the system has no memory for a further thread
             threading.Thread(target=self._work, daemon=True).start()
             return True
         return False
 
     def _add_spares(self) -> None:
         """Prepare Lua states while no job is waiting."""
-        with contextlib.suppress(MemoryError, LuaError):  # no memory: the execution that needs a state fails
+        with contextlib.suppress(MemoryError, LuaError):  # without memory, the execution that needs a state fails
             while len(self._spares) < SPARE_EXECUTIONS and not self._jobs:
                 spare = self._new_execution()
                 spare.prepare()
                 self._spares.append(spare)
 
     def _send(self, data: bytes) -> None:
-        """Send a whole frame. Any thread may call this."""
+        """Send a whole frame. Any thread may call this method."""
         try:
             with self._sending:
                 self._connection.sendall(data)

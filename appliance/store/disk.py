@@ -35,8 +35,8 @@ class Disk:
         self.syncs = 0
 
     def guard(self, check_place: Callable[[], None]) -> None:
-        """Call the function before each change of names in the folder. It raises `OSError` if the path now belongs to
-        another folder."""
+        """Call the function before each change of names in the folder. The function raises `OSError` if the path now
+        belongs to another folder."""
         self._check_place = check_place
 
     def check_place(self) -> None:
@@ -180,8 +180,8 @@ def for_its_user(path: str | Path) -> StartFailed:
 
 def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
     """Write or replace a file with this content and mode. The umask limits the mode. Return when the file is on the
-    device. A power cut leaves either the old or the new file. If writing fails, raise `OSError`; the old file is then
-    unchanged."""
+    device. A power cut leaves either the old or the new file. If writing fails, raise `OSError` and leave the old
+    file unchanged."""
     part = file.with_name(file.name + PART)
     try:
         part.unlink(missing_ok=True)

@@ -102,8 +102,8 @@ class _Waiting(Struct):
 
 
 class Document:
-    """The keys and values that survive a power cut. Entering the context reads them from the files; leaving it closes
-    the files."""
+    """The keys and values that survive a power cut. Entering the context reads the keys and values from the files.
+    Leaving the context closes the files."""
 
     recovered: Recovered
 
@@ -159,8 +159,8 @@ class Document:
     async def put_many(self, changes: Mapping[str, Any]) -> None:
         """Change all of the keys, or none after a failure. None removes a key.
 
-        Return when the change survives a power cut. Raise `StoreFailed` if the card rejects the change; the document
-        is then unchanged. Raise `TypeError` if a key or a value cannot be JSON. After success, earlier values of
+        Return when the change survives a power cut. Raise `StoreFailed` if the card rejects the change, and leave the
+        document unchanged. Raise `TypeError` if a key or a value cannot be JSON. After success, earlier values of
         these keys in the overlay are discarded.
         """
         if not changes:
@@ -268,7 +268,7 @@ class Document:
             self._on_written(batch, None, error)
 
     def _on_written(self, batch: list[_Waiting], _: object, error: BaseException | None) -> None:
-        """Finish the batch after its write or after an error."""
+        """Finish the batch after the write has succeeded or failed."""
         if error is None:
             self._note_success()
         else:

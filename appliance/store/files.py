@@ -49,11 +49,11 @@ def explain_os_error(error: OSError) -> str:
 
 
 class Journal:
-    """A generation's journal. The journal accepts records while it is open; after a failed append, it can only be
-    closed. `end` is the end of its records, and `sequence` is the number of the last record. If another process wrote
-    the last record, `last` is its line. The record is written again, because the other process may have died before
-    its sync, or the sync may have failed. If `is_sync_broken` is true, a sync of the file has failed, and the file is
-    not used for further records."""
+    """A generation's journal. The journal accepts records while it is open. After a failed append, the journal can
+    only be closed. `end` is the end of its records, and `sequence` is the number of the last record. If another
+    process wrote the last record, `last` is its line. The record is written again, because the other process may have
+    died before its sync, or the sync may have failed. If `is_sync_broken` is true, a sync of the file has failed, and
+    the file is not used for further records."""
 
     def __init__(self, disk: Disk, generation: int, sequence: int, end: int = 0, last: bytes = b"") -> None:
         self._disk = disk
@@ -91,7 +91,7 @@ class Journal:
         self._begin(descriptor)
 
     def append(self, changes: EncodedChanges) -> None:
-        """Append one record; return when it is on the device."""
+        """Append one record. Return when the record is on the device."""
         self._commit(encode_record(self.sequence + 1, changes))
         self.sequence += 1
 
@@ -192,7 +192,7 @@ class Files:
         self._make_ready()
 
     def append(self, changes: EncodedChanges) -> None:
-        """Write the changes; return when they are on the device."""
+        """Write the changes. Return when the changes are on the device."""
         self._disk.check_place()
         self._make_ready()
         try:
@@ -320,7 +320,7 @@ class Files:
             self._aside.pop()
 
     def _remove_leftovers(self, *, oldest: int) -> None:
-        """Remove obsolete files. If this fails, try again later."""
+        """Remove obsolete files. If a file cannot be removed, try again later."""
         try:
             for name in leftovers(self._disk.list_names(), oldest):
                 self._disk.remove(name)

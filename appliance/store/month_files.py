@@ -192,7 +192,7 @@ class MonthFiles:
         return b"" if self._disk.read_part(name, end - 1, 1) == b"\n" else b"\n"
 
     def _take_back(self, name: str) -> None:
-        """Cut off a failed append; if this fails as well, the next append tries again. Delete a file without other
+        """Cut off a failed append. If the cut fails as well, the next append tries again. Delete a file without other
         content, because its failed sync means that its name may never be durable."""
         if self._ends[name] == 0:
             self._disk.remove(name)

@@ -1,5 +1,6 @@
 """Writes the changed state of devices every few minutes, because the loss of a few minutes in a power cut is
-acceptable. The recorder also stores the newest time; later starts trust the clock only after this time."""
+acceptable. The recorder also stores the newest time. After later starts, the clock is trusted only after this
+time."""
 
 from __future__ import annotations
 
@@ -56,11 +57,11 @@ class CardCounts(Struct, frozen=True, kw_only=True):
 
 class Recorder:
     """Writes changes of devices and the waiting values of the document every `flush_secs`, and when its context is
-    left. If only numbers of many devices have changed, it writes them at every `MEASURED_FLUSHES`th flush. `trust`
-    decides whether the clock is trusted.
+    left. If only numbers of many devices have changed, the recorder writes the numbers only at every
+    `MEASURED_FLUSHES`th flush. `trust` decides whether the clock is trusted.
 
-    The offline state of a device is written only with the last flush, because an outage does not justify a write. The
-    state shows the next run when the outage began.
+    The offline state of a device is written only with the last flush, because an outage does not justify a write.
+    From this state, the next run knows when the outage began.
     """
 
     def __init__(self, registry: Registry, bus: Bus, document: Document, clock: Clock, *, flush_secs: float) -> None:

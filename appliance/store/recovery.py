@@ -42,11 +42,11 @@ class Recovered(Struct, kw_only=True):
     """The document that was read from the files.
 
     `base` is the generation of the snapshot that was used, and `generation` is the newest generation with a file. If
-    `is_clean` is true, both are equal and complete, and the journal can continue at `journal_end`, after the line
-    `last`. `notes` contains sentences about the findings. `damaged` contains the files to keep; `missing` contains
-    missing journals (after a power cut, an empty journal can lack its name); `outdated` contains files in an older
-    format. `lost` is the number of valid records after damage, and `torn` the number of bytes of an interrupted
-    write.
+    `is_clean` is true, `base` and `generation` are equal and complete, and the journal can continue at `journal_end`,
+    after the line `last`. `notes` contains sentences about the findings. `damaged` contains the files to keep;
+    `missing` contains missing journals (after a power cut, an empty journal can lack its name); `outdated` contains
+    files in an older format. `lost` is the number of valid records after damage, and `torn` the number of bytes of an
+    interrupted write.
     """
 
     values: dict[str, bytes] = field(default_factory=dict)
@@ -173,7 +173,7 @@ class _Recovery:
             self._result.lost += reading.lost
 
     def _note_begin(self, reading: JournalContents, name: str, header: Mapping[str, Any]) -> None:
-        """Record an older format, and a gap before the journal.
+        """Record whether the journal has an older format, and whether a gap precedes the journal.
 
         A gap before a journal without records can be harmless: a power cut between a failed sync and the next
         generation loses only changes that were never acknowledged.

@@ -2,10 +2,11 @@
 
 A restore replaces both the document and the configuration folder, or neither. The new document is first staged as a
 pending file. The new document takes effect when the configuration folder contains a marker with the same token. After
-a power cut, the next start finishes the restore if the marker exists; otherwise, it discards the pending file.
+a power cut, the next start finishes the restore if the marker exists. Otherwise, the start discards the pending file.
 
 A single pending file for both would not be enough: if root owns the configuration, the hub runs as another user and
-could not replace the folder at the next start. Therefore, the exchange of the folder decides.
+could not replace the folder at the next start. Therefore, the exchange of the folder decides whether the restore
+takes effect.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ def forget(folder: Path) -> None:
 
 
 def finish(folder: Path, stamp: str) -> list[Path]:
-    """Put the staged document and history in place if their marker exists; otherwise, remove them. The caller must
-    hold the lock. Return the paths of the old files. Raise `OSError` after a failure; the caller can then try again.
+    """Put the staged document and history in place if their marker exists. Otherwise, remove both. The caller must
+    hold the lock. Return the paths of the old files. Raise `OSError` after a failure. The caller can then try again.
     """
     kept = replace_by_pending(folder, stamp)
     if kept is not None:
@@ -116,8 +117,8 @@ def finish_at_start(folder: Path, now: datetime) -> None:
 
 
 def read_present(folder: Path) -> Recovered:
-    """Return the valid document without writing. If an interrupted restore left its marker, this is the staged
-    document. Raise `StartFailed` if the document is unreadable."""
+    """Return the valid document without writing. If an interrupted restore left the marker, the staged document is
+    the valid one. Raise `StartFailed` if the document is unreadable."""
     try:
         pending = _read_marked(folder)
         if pending is None:

@@ -55,7 +55,7 @@ class SavedFiles:
         self._data = data
 
     def save(self, path: str, text: bytes, at: datetime, *, previous: bytes | None, is_new: bool) -> None:
-        """Save the text; return when it is on the device. Store `previous`, if any, as a version."""
+        """Save the text. Return when the text is on the device. Store `previous`, if any, as a version."""
         _check_room(self._home, len(text))
         if previous is not None:
             self._keep(path, previous, at)
@@ -184,7 +184,7 @@ def is_version(name: str) -> bool:
 
 
 def merge_versions(data: Disk, versions: Mapping[str, bytes]) -> None:
-    """Add versions from a backup by their file names. Existing versions stay unchanged. Raises `OSError`."""
+    """Add versions from a backup by their file names. Existing versions do not change. Raises `OSError`."""
     if not versions:
         return
     data.make_folder(VERSIONS_FOLDER)

@@ -22,7 +22,7 @@ class Storage(DocumentReader, Protocol):
         """Write the value with the next flush, and return immediately."""
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Write the values; return when they are on the card, or raise `StoreFailed`."""
+        """Write the values. Return when the values are on the card, or raise `StoreFailed`."""
 
     def is_being_flushed(self, key: str) -> bool:
         """Return whether a running flush writes the key, so that the key's value is not stored yet."""

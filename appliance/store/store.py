@@ -74,7 +74,7 @@ class Store:
         async with AsyncExitStack() as stack:
             lock = self._lock = DirectoryLock(self._disk.folder)
             self._disk.guard(lock.check_place)
-            stack.callback(self._release, lock)  # called last, because other processes must wait until then
+            stack.callback(self._release, lock)  # called last, because another hub can start from then on
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
             if lock.was_cut_off:
                 log.log(logging.WARNING if lock.is_crash else logging.INFO, CUT_OFF, self._flush_secs)

@@ -50,7 +50,8 @@ class Key(Redacted, frozen=True, kw_only=True):
 class Keys:
     """The API keys of the box. A change that cannot be stored has no effect. A started change is always finished.
 
-    `find` returns the same object until the key is replaced or revoked. `KeyRevoked` is published at that time.
+    `find` returns the same object until the key is replaced or revoked. `KeyRevoked` is published when the key is
+    replaced or revoked.
     """
 
     def __init__(self, document: Document, bus: Bus, on_fault: OnFault = refuse) -> None:

@@ -64,8 +64,8 @@ def launch() -> int:
 
 
 def run(folder: str) -> int:
-    """Run the command from the folder. If it fails and a file there is damaged, start again, which unpacks the file
-    again."""
+    """Run the command from the folder. If the command fails and a file in the folder is damaged, start again, so that
+    the file is unpacked again."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python does not write bytecode by default
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
@@ -122,7 +122,7 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
             make_base(real)
             is_usable = hold(folder) and is_whole(folder)
             if not is_usable or read_text(f"{folder}/{BOOTED}") != read_text(BOOT_ID):
-                import lares_unpack  # which most starts do not need
+                import lares_unpack  # most starts do not need this module
 
                 if is_usable:
                     lares_unpack.remove_bytecode(folder)
@@ -177,7 +177,7 @@ def is_whole(folder: str, *, deep: bool = False) -> bool:
         with open(f"{folder}/{FILES}", "rb") as listed:
             files = json.load(listed)
         for name, (size, checksum) in files.items():
-            if deep or not name.endswith(".pyc"):  # Python replaces bytecode with a wrong size
+            if deep or not name.endswith(".pyc"):  # Python itself replaces bytecode with a wrong size
                 status = os.stat(f"{folder}/{name}")
                 is_same = status.st_size == size and status.st_mtime == DATE
                 if not is_same or (deep and crc(f"{folder}/{name}") != checksum):

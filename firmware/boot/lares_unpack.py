@@ -82,7 +82,7 @@ def write(path: str, data: bytes) -> None:
 
 def remove_bytecode(folder: str) -> None:
     """Remove bytecode that Python wrote after the unpacking. A power cut can leave half of such a file."""
-    with open(f"{folder}/{FILES}", "rb") as listed, contextlib.suppress(OSError):  # a read-only card keeps it
+    with open(f"{folder}/{FILES}", "rb") as listed, contextlib.suppress(OSError):  # fails on a read-only card
         files = json.load(listed)
         for place, _, names in os.walk(f"{folder}/{SITE}"):
             for path in (os.path.join(place, name) for name in names if name.endswith(".pyc")):

@@ -118,8 +118,8 @@ class DevicesApi(ApiResource):
         return self.parts.encoder.encode(replace(current, room_id=layout.room_assignments.get(device_id)))
 
     async def _change(self, device: Device, change: Change) -> tuple[Layout, Device]:
-        """Make the change; return the new layout and the present device. If the device was removed meanwhile, return
-        the given one."""
+        """Make the change. Return the new layout and the present device, or the given device if it was removed
+        meanwhile."""
         layout = await self.hub.changes.make(change)
         [current] = self.hub.registry.find_devices([device.id]) or [device]
         return layout, current

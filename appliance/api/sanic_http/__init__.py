@@ -1,1 +1,2 @@
-"""HTTP on Sanic: the README.md in this folder lists each internal name that is used, the reason, and its test."""
+"""HTTP on Sanic. README.md in this folder lists each internal name of Sanic that is used, with the reason and the
+test."""

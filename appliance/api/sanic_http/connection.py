@@ -1,6 +1,6 @@
-"""A connection: reads the bytes of one client as requests or, after an upgrade, as a WebSocket.
+"""Reads the bytes of one client as requests or, after an upgrade, as WebSocket frames.
 
-It calls Sanic's application directly, without signals and middleware, which would halve the speed.
+The connection calls Sanic's application directly, without signals and middleware, which would halve the speed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNLIMITED_SECS = 7 * 86_400.0
 """A time longer than any request, because each part of a request has its own time limit."""
 
 _UNLIMITED_BYTES = 1 << 60
-"""No limit in Sanic, because bodies are limited when they are read or discarded."""
+"""Disables Sanic's limit, because the hub limits bodies when it reads or discards them."""
 
 READ_BYTES = 16 * 1024
 """The maximum number of received bytes that a connection holds before the request uses them."""
@@ -39,7 +39,7 @@ _numbers = itertools.count(1)
 
 
 class _NoSignal:
-    """An awaitable that replaces a signal; it completes at once."""
+    """An awaitable that replaces a signal and completes at once."""
 
     def __await__(self) -> Iterator[None]:
         return iter(())
@@ -49,7 +49,7 @@ _NO_SIGNAL = _NoSignal()
 
 
 class ServedParts(Struct, frozen=True, kw_only=True):
-    """The parts that all connections of an application share; the gate responds to their requests."""
+    """The parts that all connections of an application share. The gate responds to the requests."""
 
     gate: Gate
     limits: ApiLimits
@@ -65,7 +65,7 @@ class Application(Sanic[Config, ServedParts]):
     """
 
     async def handle_request(self, request: Request) -> None:
-        """Send the response of the request's route; if the route raised an error, send the response to the error."""
+        """Send the response of the request's route. If the route raised an error, send the response to the error."""
         try:
             response = await self.ctx.gate.respond(request)
             if response is not None and request.stream is not None:
@@ -113,15 +113,15 @@ def build_application(gate: Gate, limits: ApiLimits) -> Application:
 
 
 class TooManyRequests(SanicException):
-    """The error for a client with too many connections through a trusted proxy; the connection ends."""
+    """The error for a client with too many connections through a trusted proxy. The error ends the connection."""
 
     status_code = 429
     headers = {"Retry-After": "1"}  # noqa: RUF012 - Sanic's own, read only
 
 
 LINGER_SECS = 1.0
-"""The time in which the hub reads after the last response: a close while the client sends would reset the
-connection."""
+"""Maximum time for which the hub reads after the last response, because closing while the client sends would reset
+the connection."""
 
 
 MAX_ANSWER_SECS_AFTER_EOF = 10.0
@@ -131,8 +131,8 @@ MAX_ANSWER_SECS_AFTER_EOF = 10.0
 class StrictConnection(HttpProtocol):
     """Sanic's connection, which can be upgraded to a `WebSocket`, and ends if the client reads nothing.
 
-    `peer` is the client's address in `counted`; `websocket` is None until `upgrade`. A connection that `is_on_box`
-    came over the control socket.
+    `peer` is the client's address in `counted`. `websocket` is None until `upgrade` is called. A connection that
+    `is_on_box` came over the control socket.
     """
 
     HTTP_CLASS = StrictHttp1
@@ -176,7 +176,7 @@ class StrictConnection(HttpProtocol):
         self._connections.refresh(self.peer, self)
 
     def upgrade(self, protocol: ServerProtocol, answer: bytes) -> WebSocket:
-        """Upgrade the connection to a WebSocket; `answer` is the response that ends the handshake."""
+        """Upgrade the connection to a WebSocket. `answer` is the response that ends the handshake."""
         assert self.transport is not None
         self.http.upgrade_websocket = True
         self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer)
@@ -226,7 +226,7 @@ class StrictConnection(HttpProtocol):
         super().abort()  # type: ignore[no-untyped-call]
 
     def connection_made(self, transport: Any) -> None:
-        # asyncio's default of 256 KiB would be the least that a connection can make the hub hold
+        # with asyncio's default, each connection could make the hub hold 256 KiB or more
         transport.max_size = READ_BYTES
         super().connection_made(transport)  # type: ignore[no-untyped-call]
 
@@ -255,7 +255,8 @@ class StrictConnection(HttpProtocol):
         self._task.cancel()
 
     async def receive_more(self) -> None:
-        """Wait for bytes; close the connection if no more can come. Raises `BadRequest` if a body is incomplete."""
+        """Wait for bytes. Close the connection if no more bytes can arrive. Raises `BadRequest` if a body is
+        incomplete."""
         before = len(self.recv_buffer)
         if self._linger_timer is None:
             await super().receive_more()  # type: ignore[no-untyped-call]
@@ -281,7 +282,7 @@ class StrictConnection(HttpProtocol):
         self._connections.remove(self.peer, self)
         for timer in (self._linger_timer, self._callback_check_timeouts):
             if timer is not None:
-                timer.cancel()  # otherwise it would hold the connection until then
+                timer.cancel()  # a pending timer would keep the connection in memory
         if self.websocket is not None:
             self.websocket.on_connection_lost()
         super().connection_lost(exc)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""The framing of requests by RFC 9112. Input that two programs could interpret differently is rejected."""
+"""The framing of requests according to RFC 9112. Input that two programs could interpret differently is rejected."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ BLANKS = " \t"
 
 
 class UnknownCoding(SanicException):
-    """The error for an unsupported transfer coding of a body; the connection ends."""
+    """The error for an unsupported transfer coding of a body. The error ends the connection."""
 
     status_code = 501
 
 
 class HeadFields(Struct, frozen=True, kw_only=True):
-    """The fields of a request's head; `raw` has the CRLF before each. The names of `headers` are in lower case.
+    """The fields of a request's head. `raw` contains the CRLF before each field. The names of `headers` are in lower
+    case.
 
-    `length` is the body's length in bytes; None if the body is chunked. `is_persistent` states whether the client
+    `length` is the body's length in bytes, or None if the body is chunked. `is_persistent` states whether the client
     keeps the connection after the response.
     """
 
@@ -53,7 +54,7 @@ class HeadFields(Struct, frozen=True, kw_only=True):
 
 
 class Head(Struct, frozen=True, kw_only=True):
-    """A request's head; `raw` is its text."""
+    """A request's head. `raw` is the head's text."""
 
     raw: bytes
     method: str
@@ -63,7 +64,7 @@ class Head(Struct, frozen=True, kw_only=True):
 
 def check_beginning(head: bytes | bytearray, checked: int) -> None:
     """Raise `BadRequest` if no valid head begins with these bytes, so that the client gets an error before the
-    timeout. The first `checked` bytes were checked before."""
+    timeout. The first `checked` bytes have already been checked."""
     if head.startswith(_TLS_RECORD):
         raise BadRequest("the hub speaks plain HTTP, and this is TLS: begin the address with http://")
     if _NEVER.search(head, checked) is not None:
@@ -90,7 +91,7 @@ def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
 
 def _parse_fields(raw: bytes, version: str) -> HeadFields:
     match = _FIELDS.match(raw)
-    assert match is not None  # this also matches nothing
+    assert match is not None  # the pattern also matches empty bytes
     if (end := match.end()) < len(raw):
         number, example = raw.count(b"\r\n", 0, end + 2), "'Name: value' and end with CR LF"
         raise BadRequest(f"header {number} is malformed: it must be like {example}, without control characters")

@@ -36,7 +36,7 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class ClientConnection(Protocol):
-    """The part of a connection that its exchanges and the gate use. `peer` is the client's address; a connection that
+    """The part of a connection that its exchanges and the gate use. `peer` is the client's address. A connection that
     `is_on_box` came over the control socket."""
 
     app: Any
@@ -91,7 +91,7 @@ class StrictHttp1(Http):
         self._discard_until: float | None = None
 
     async def http1(self) -> None:
-        """Serve requests until the connection ends; then break the reference cycles of the last request."""
+        """Serve requests until the connection ends. Then break the reference cycles of the last request."""
         try:
             await super().http1()  # type: ignore[no-untyped-call]
         finally:
@@ -102,14 +102,14 @@ class StrictHttp1(Http):
                 setattr(self, name, None)
 
     async def error_response(self, exception: Exception) -> None:
-        """Send the error; then drop its traceback, which would be a reference cycle."""
+        """Send the error. Then drop the error's traceback, which would be a reference cycle."""
         try:
             await super().error_response(exception)
         finally:
             exception.__traceback__ = None
 
     async def http1_request_header(self) -> None:
-        """Parse the head of the next request; raise errors with status 400, 408, 413, 417, 429, or 501."""
+        """Parse the head of the next request. Raise errors with status 400, 408, 413, 417, 429, or 501."""
         end = self._end_of_head()
         if end < 0:
             end = await self._receive_head()
@@ -123,14 +123,14 @@ class StrictHttp1(Http):
         self.head_only = head.method == "HEAD"
         request = self._make_request(head)
         self._expect_body(head.fields, request)
-        # If chunks follow, one CRLF of the head stays: each chunk begins with the CRLF that ends the previous part.
+        # Before chunks, keep one CRLF of the head, because each chunk begins with the previous part's CRLF.
         del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
         self.request, request.stream = request, self
         self.connection.note_request(head.fields.headers)
 
     async def send_response(self, response: HTTPResponse) -> None:
-        """Send the response. An unread rest of the body is discarded; Sanic would log it as an error after a 2xx
-        response."""
+        """Send the response. Discard an unread rest of the body, because Sanic would log the rest as an error after a
+        2xx response."""
         self.respond(response)
         await self.http1_response_header(b"", end_stream=True)
         if self.request_body:
@@ -146,7 +146,7 @@ class StrictHttp1(Http):
             head = head if response.status == EXPECTATION_FAILED else _CONTINUE + head
         await self._send(head if self.head_only else head + response.body)
         self.stage = Stage.IDLE
-        if self.recv_buffer:  # thousands of requests may already have arrived
+        if self.recv_buffer:  # let other tasks run, because thousands of requests may already have arrived
             await _next_turn()
 
     def create_empty_request(self) -> None:
@@ -217,7 +217,7 @@ class StrictHttp1(Http):
                     checked = len(self.recv_buffer)
                     await self._receive_more()
         except asyncio.CancelledError:
-            self.create_empty_request()  # Sanic logs it
+            self.create_empty_request()  # Sanic logs the request
             if isinstance(self.exception, RequestTimeout):  # under load, Sanic's own timer may end first
                 self.exception = self._head_timeout()
             raise

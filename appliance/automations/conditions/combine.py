@@ -89,7 +89,8 @@ def explain(
     prefix: str = "",
     demand: Demand = Demand.MUST,
 ) -> Iterator[str]:
-    """Yield a sentence for each condition, including nested conditions: the condition holds or blocks now.
+    """For each condition, including nested conditions, yield a sentence that states whether the condition holds or
+    blocks.
 
     `instant` is None while the clock is not trusted.
     """

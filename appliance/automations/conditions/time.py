@@ -153,9 +153,9 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
 
 
 class SunCondition(TimeCondition, frozen=True, kw_only=True):
-    """The time is from `after` until `before`; each is a sunrise or sunset. A missing edge is the opposite event of
-    the given edge. A polar night is treated as after sunset and before sunrise, and a polar day as after sunrise and
-    before sunset. The home must have coordinates."""
+    """The time is between `after` and `before`. Each of these edges is a sunrise or sunset. A missing edge is the
+    opposite event of the given edge. A polar night is treated as after sunset and before sunrise, and a polar day as
+    after sunrise and before sunset. The home must have coordinates."""
 
     type: str = "sun_position"
     after: Edge | None = None
@@ -211,8 +211,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return " and ".join(f"{word} {edge}" for word, edge in ends if edge is not None)
 
     def _windows(self, days: Iterable[date]) -> Iterator[tuple[datetime | None, datetime | None]]:
-        """For a condition with one edge, yield the periods near these days in which the condition holds. None means
-        an open end."""
+        """For a condition with one edge, yield the periods near these days in which the condition holds. An unlimited
+        start or end is None."""
         first = self.after.event if self.after is not None else (self.before or _SUNSET).event.opposite
         sun_days = [sun_day(self.locale, day) for day in days]
         found = [(due, event) for day in sun_days for event in SunEvent if (due := day.instant_of(event)) is not None]
@@ -242,8 +242,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return sun_day(self.locale, self.locale.local(instant).date())
 
     def _clock(self, edge: Edge, instant: datetime) -> str:
-        """Return the edge's time for a sentence. With two edges, this is today's time; with one edge, it is the next
-        start or the last end."""
+        """Return the edge's time for a sentence. For a condition with two edges, return today's time. For a condition
+        with one edge, return the next start or the last end."""
         due = edge.instant_on(self._today(instant))
         if self.after is None or self.before is None:
             windows = list(self._windows(self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)))

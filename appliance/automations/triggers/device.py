@@ -110,8 +110,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     event of the device. At the end, `resolve` returns the match to fire. `debounce_secs` is the time for which the
     value must not change, and `duration_secs` the time for which the value must match. `match` only checks the ids in
     `devices`; the index checks rooms and groups. The previous value is the last value that can be compared, even
-    before a gap, an outage, or a restart. With `at_start`, the trigger also matches the first value ever, and a
-    change between the stored value and the first observation after a start.
+    before a gap, an outage, or a restart. With `at_start`, the trigger also matches the attribute's very first value,
+    and a change between the stored value and the first observation after a start.
     """
 
     type: str = "device_state_change"

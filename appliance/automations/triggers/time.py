@@ -132,7 +132,7 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """The trigger is due at sunrise or sunset (`type`), moved by `offset_mins`; a negative offset is earlier. A day
+    """The trigger is due at sunrise or sunset (`type`), moved by `offset_mins`. A negative offset is earlier. A day
     without the event is skipped. `weekdays` applies to the local date of the sunrise or sunset without the offset. An
     empty set means every day."""
 
@@ -196,7 +196,7 @@ class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
         for year in years:
             try:
                 day = date(year, self.month, self.day)
-            except ValueError:  # 29 February in a common year
+            except ValueError:  # 29 February does not exist in a common year
                 continue
             due = instant_of(day, self.at, self.locale.timezone)
             if due is not None and due > instant:

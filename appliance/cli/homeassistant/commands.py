@@ -25,7 +25,7 @@ COLORS: Mapping[str, tuple[int, int, int]] = {
 }  # fmt: skip
 
 Command = tuple[str, str, Any]
-"""Capability, action, and value. None means that the command has no value."""
+"""A command's capability, action, and value. If the value is None, the command has no value."""
 
 SIMPLE: Mapping[str, Mapping[str, Command]] = {
     "lock": {"lock": ("lock", "lock", None), "unlock": ("lock", "unlock", None), "open": ("lock", "unlock", None)},
@@ -84,7 +84,7 @@ CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
         "alarm_arm_vacation": ("set", Raw('"armed_vacation"')),
     },
 }
-"""Actions on `custom` attributes, each with a value or the name of the field with the value."""
+"""Actions on `custom` attributes. Each action has a value, or the name of the field that contains the value."""
 
 
 def commands_of(

@@ -30,7 +30,7 @@ MAX_GROUPS = 8
 """Maximum nesting of groups."""
 
 Z2M = "zigbee2mqtt_"
-"""The prefix of Zigbee2MQTT's identifiers. Its unique ids are `<address>_<object id>_<base topic>`."""
+"""The prefix of Zigbee2MQTT's identifiers. Unique ids of Zigbee2MQTT are `<address>_<object id>_<base topic>`."""
 
 CLASSES: Mapping[str, Mapping[str, str]] = {
     "sensor": {name: each.capability for name, each in SENSORS.items()},

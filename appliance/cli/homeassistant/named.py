@@ -47,8 +47,8 @@ MEASURED: Mapping[str, tuple[str, str]] = {
         ("climate", "temperature"),
     ),
 }
-"""The domain and attribute of the compared number, by the second part of the name. Both are empty if the number is a
-sensor's state."""
+"""The domain and attribute of the compared number, by the second part of the name. Domain and attribute are empty if
+the number is a sensor's state."""
 
 CLIMATE = {"temperature": "current_temperature", "humidity": "current_humidity"}
 """Attributes of climate devices by the equivalent sensor class."""
@@ -82,7 +82,7 @@ def parse(kind: str) -> Named | None:
 
 
 def options_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options. In older releases of Home Assistant, the options are next to the name."""
+    """Return the options. In older releases of Home Assistant, the options are not in a separate mapping."""
     options = value.get("options")
     return {**value, **options} if isinstance(options, Mapping) else value
 

@@ -94,10 +94,11 @@ class HaEntity(Struct, frozen=True, kw_only=True):
 
 
 class Installation(Struct, frozen=True, kw_only=True):
-    """The content of the folder. `zones` are names by id. `timers` are default durations by object id. The rest is by
-    entity id: `persons` are trackers, `groups` members, `schedules` days with start and end, and `helpers` values.
-    `locale` has the known keys of `timezone`, `latitude`, and `longitude`. `automations` and `scenes` are pairs of
-    place and definition. `scripts` have the object id before the definition.
+    """The content of the folder. `zones` maps ids to names. `timers` maps object ids to default durations. The next
+    mappings have entity ids as keys: `persons` contains trackers, `groups` contains members, `schedules` contains
+    days with start and end, and `helpers` contains values. `locale` contains the keys `timezone`, `latitude`, and
+    `longitude` if they are known. `automations` and `scenes` are pairs of place and definition. Items of `scripts`
+    also contain the object id, before the definition.
     """
 
     areas: Mapping[str, HaArea]

@@ -19,7 +19,7 @@ ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
 
 
 class Statements:
-    """Writes Lua statements. `names` are the variables of Home Assistant with their Lua; without `has_event`, no
+    """Writes Lua statements. `names` maps Home Assistant's variables to Lua expressions. If `has_event` is false, no
     trigger started the code."""
 
     def __init__(

@@ -37,7 +37,8 @@ STATES: Mapping[str, str] = {**_EVENTS, **_STATES, **{f"is_{word}": state for wo
 
 
 class Form(Struct, frozen=True):
-    """The types of a trigger or condition for a device and a variable, and the field with the duration."""
+    """The type of a trigger or condition for a device, the type for a variable, and the name of the field for the
+    duration."""
 
     of_device: str
     of_variable: str

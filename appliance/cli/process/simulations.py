@@ -101,7 +101,7 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]
     printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=write)
     is_complete = False
     opened = open_simulation(settings, prepared.stored, clock, printer, home=(file,), runs_lua=asked.runs_lua)
-    with suppress(TimeoutError, StartFailed):  # return the lines that were written before
+    with suppress(TimeoutError, StartFailed):  # return the lines before the failure
         async with asyncio.timeout(MAX_SECS), opened as simulation:
             try:
                 await simulation.run(prepared.end, prepared.events)

@@ -89,8 +89,8 @@ def read_events(
 ) -> tuple[list[FileEvent | FileHook], list[tuple[int, str]]]:
     """Return the events from `start` (inclusive) to `end` (exclusive) in order, and each error's line and message.
 
-    With `has_hook_alias`, a device has the alias `hook`; then `hook` with an attribute and a value refers to this
-    device.
+    With `has_hook_alias`, a device has the alias `hook`. In this case, `hook` with an attribute and a value refers to
+    the device.
     """
     events: list[FileEvent | FileHook] = []
     faults: list[tuple[int, str]] = []

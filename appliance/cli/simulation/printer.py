@@ -27,7 +27,7 @@ NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 class SimulationPrinter(ExecutionHistory):
     """Prints and counts all results, without a history.
 
-    `zone` is the time zone of printed times. If it is None, each line is a JSON object. With `runs_lua`, an
+    `zone` is the time zone of printed times. If `zone` is None, each line is a JSON object. With `runs_lua`, an
     automation fires when its Lua begins. If standard output is closed, the printer sets `gone` and calls `stop`.
     `latest` is the source of the latest line.
     """
@@ -105,8 +105,8 @@ class SimulationPrinter(ExecutionHistory):
         return self._zone is not None and not self._runs_lua
 
     def repeat(self, source: str, times: int) -> None:
-        """Count `times` further repetitions of the source's only line. When the line occurs next, its time becomes
-        the last time."""
+        """Count `times` further repetitions of the source's only line. The next occurrence of the line sets the last
+        time."""
         for (of, what), (count, last) in self._repeated.items():
             if of == source:
                 self._repeated[of, what] = count + times, last
@@ -139,7 +139,7 @@ class SimulationPrinter(ExecutionHistory):
         self._put(f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}")
 
     def _put(self, line: str | None) -> None:
-        """Write the line. Without a line, only check for a reader."""
+        """Write the line. If the line is None, only check whether standard output still has a reader."""
         try:
             if line is None:
                 check_reader()

@@ -87,7 +87,7 @@ def read_data(body: bytes, content_type: str) -> Value:
 def _read_form(body: bytes, content_type: str) -> dict[str, str] | None:
     kind = content_type.partition(";")[0].strip().lower()
     if body.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
-        return None  # invalid JSON, because curl sends any body as a form by default
+        return None  # broken JSON, not a form: curl labels every body as a form by default
     if kind == "application/x-www-form-urlencoded":
         return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True))
     boundary = _BOUNDARY.search(content_type)

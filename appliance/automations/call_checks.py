@@ -83,7 +83,7 @@ def _check_types(call: LiteralCall, arguments: tuple[Any, ...]) -> None:
 
 
 def _check_name(method: str, name: Any) -> None:
-    """Check the literal name of a variable, even if the value is computed."""
+    """Check the name of a variable if it is a literal. The value can be computed."""
     if method in ("get", "set") and isinstance(name, str):
         try:
             variable_name(name)

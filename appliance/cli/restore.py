@@ -149,7 +149,7 @@ def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, foun
 
 
 def _free_stamp(*folders: Path) -> str:
-    """Return the current time in seconds, with a number if an earlier restore used it."""
+    """Return the current time for file names. If an earlier restore used that time, append a number."""
     now = Clock().now().strftime("%Y%m%dT%H%M%SZ")
     stamps = itertools.chain([now], (f"{now}-{number}" for number in itertools.count(2)))
     return next(

@@ -11,7 +11,7 @@ from msgspec.structs import astuple, replace
 from appliance.history.series import HOUR_MS, ValueParts
 
 METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
-"""Units of meters that count up. For such a meter, an hour contains the increase in addition to the numbers."""
+"""Units of meters that count up. For such a meter, an `Hour` also has the increase, `gain`."""
 
 RESET_BELOW = 0.9
 """A meter was reset if its value falls below this fraction of the previous value. A smaller decrease is a

@@ -288,7 +288,7 @@ FAULTS = {
     "a number beyond its range": ("--- @field x number 1..5: a\nlocal x = 7", 2, "from 1 to 5"),
     "a number without a range": ("--- @field x number: a\nlocal x = 7", 2, "needs a range"),
     "a default that is no choice": ('--- @field x choice a|b: c\nlocal x = "c"', 2, "must be a or b"),
-    "a list without an end": ('--- @field x device: a\nlocal x = { "a",', 2, "no end"),
+    "a list without an end": ('--- @field x device: a\nlocal x = { "a",', 2, "is not closed"),
 }
 
 

@@ -47,7 +47,7 @@ def test_all_time_zones_are_in_one_file(tmp_path: Path, monkeypatch: pytest.Monk
     assert parts.pure.keys() == {"tzdata/__init__.py", "tzdata/zones", "tzdata/zones.joined"}
     for name, data in parts.pure.items():
         (tmp_path / name.removeprefix("tzdata/")).write_bytes(data)
-    monkeypatch.setattr(home_locale, "files", lambda _: tmp_path)
+    monkeypatch.setattr(home_locale, "TZDATA", tmp_path)
     assert {name: zone_bytes(name) for name in home_locale.zone_names()} == before and len(before) > 500
 
 

@@ -154,7 +154,7 @@ class TestWhatIsThereAgain:
                 assert (await app.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
                 gone, *_ = (await app.get(f"/why?id={SECOND}")).json["summary"]
                 assert gone == "elgato_lights does not show it now; its room, name and groups are kept"
-        assert caplog.text.count(f"elgato_lights: device '{SECOND}' is gone; ") == 1
+        assert caplog.text.count(f"elgato_lights: device '{SECOND}' no longer exists; ") == 1
         assert not was_restored, "what was removed is not restored again"
         async with living(tmp_path, clock) as app:
             assert (await app.device(SECOND))["room_id"] == "bath"

@@ -65,11 +65,12 @@ CONDITIONS = {
     'type = "variable", name = "moed", equals = 1': "no such variable; did you mean mode",
     'type = "any", conditions = { { type = "variable", name = "modee", equals = 1 } }': "did you mean mode",
 }
+ON = '{ capability = "power", action = "on" }'
 CALLS = {
-    'ctx:command("virtual:lampe", {})': "no such device; did you mean virtual:lamp",
-    'ctx:wait_for("virtual:buton", {})': "no such device; did you mean virtual:button",
-    'ctx:command_room("hal", {})': "no such room; did you mean hall",
-    'ctx:command_group("dorr", {})': "no such group; did you mean door",
+    f'ctx:command("virtual:lampe", {ON})': "no such device; did you mean virtual:lamp",
+    'ctx:wait_for("virtual:buton", { attribute = "power", equals = "on", timeout_secs = 1 })': "mean virtual:button",
+    f'ctx:command_room("hal", {ON})': "no such room; did you mean hall",
+    f'ctx:command_group("dorr", {ON})': "no such group; did you mean door",
     'ctx:run_scene("evning")': "no such scene; did you mean evening",
     'ctx:invoke("virtual:observ", {})': "no such operation; did you mean virtual:observe",
 }

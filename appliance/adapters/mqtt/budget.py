@@ -87,7 +87,7 @@ class Budget:
         return not is_cheap and self._level(self._heavy, HEAVY_SHARE) > BURST_SECS
 
     def _level(self, spent: tuple[float, float] | None, share: float) -> float:
-        """Return the used seconds that the share has not covered yet."""
+        """Return the seconds spent, less `share` of the time since then; at least 0."""
         if spent is None:
             return 0.0
         secs, at = spent

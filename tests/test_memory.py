@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import subprocess
-import sys
 import weakref
-from pathlib import Path
 
+from appliance.allocator import resident_bytes, serve_python
+from appliance.cli.process.garbage import GROWTH_BYTES, exclude_present, return_unused
 from appliance.event_loop import run
-from appliance.memory import GROWTH_BYTES, Packed, keep_present, resident_bytes, return_unused
 from tests.fakes.clock import VirtualClock
-
-ROOT = Path(__file__).parents[1]
 
 
 class Node:
@@ -21,7 +17,7 @@ class Node:
 
 
 def test_cycles_that_are_made_after_the_start_are_freed() -> None:
-    keep_present()
+    exclude_present()
     later = Node()
     later.me = later
     gone = weakref.ref(later)
@@ -49,36 +45,11 @@ def test_returning_memory_continues_until_it_is_cancelled() -> None:
     assert run(work())
 
 
-def test_packed_records_are_found_by_their_whole_id() -> None:
-    packed = Packed()
-    records = [("lamp:1", {"x": 1.5}), ("lamp:12", [None, b"lamp:1"]), ("p", ("lamp:3",)), ("\ud800é", 3)]
-    for record in records:
-        packed.add(record)
-    assert len(packed) == 4
-    assert [packed.take(each) for each in ("lamp", "lamp:3", "lamp:1", "\ud800é")] == [
-        None,
-        None,
-        records[0],
-        records[3],
-    ]
-    assert packed.take_oldest() == records[1]
-    assert (packed.take("lamp:1"), packed.take("p"), packed.take("p")) == (None, records[2], None)
-    assert (len(packed), packed.size) == (0, 0)
-    packed.add(records[0])
-    assert [*packed.take_all()] == records[:1] and not len(packed)
-
-
 def test_objects_from_before_and_after_malloc_are_freed_and_enlarged() -> None:
     before = [[number] for number in range(1000)]
-    keep_present()
+    serve_python()
     after = [[number] for number in range(1000)]
     for each in (*before, *after):
         each.extend(range(100))
         each[:] = each[:3]
     assert before == after and sum(map(len, before)) == 3000
-
-
-def test_the_mqtt_adapter_imports_no_http_client() -> None:
-    code = "import sys, appliance.adapters.mqtt.adapter; print('aiohttp' in sys.modules)"
-    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "False"

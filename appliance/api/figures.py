@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from appliance.allocator import resident_bytes
 from appliance.api import schemas
 from appliance.api.connections import Connections
 from appliance.api.stream import EventStream
@@ -20,7 +21,6 @@ from appliance.clock import timestamp
 from appliance.event_loop import loop_lag
 from appliance.health import AdapterHealth
 from appliance.hub import Hub
-from appliance.memory import resident_bytes
 from appliance.version import VERSION
 
 

@@ -22,8 +22,8 @@ from appliance.home.events import (
     DeviceStateChanged,
     Event,
 )
+from appliance.home.packed_records import PackedRecords
 from appliance.lua.catalog import Asset
-from appliance.memory import Packed
 from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import DocumentReader, Storage
@@ -79,7 +79,7 @@ class NameWatcher:
         self._remember = storage.remember
         self._past = read_past(storage)
         self._removed = read_removed(storage)
-        self._removals = Packed()
+        self._removals = PackedRecords()
 
     async def find_known(self) -> HomeNames:
         """Return the present names of the home."""
@@ -93,8 +93,8 @@ class NameWatcher:
     @staticmethod
     def _list_new_faults(known: HomeNames, armed: list[Asset[AutomationDefinition]]) -> list[Fault]:
         at_load = HomeNames(adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called)
-        said = set(at_load.list_faults(armed))
-        return [fault for fault in known.list_faults(armed) if fault not in said]
+        logged = set(at_load.list_faults(armed))
+        return [fault for fault in known.list_faults(armed) if fault not in logged]
 
     async def __aenter__(self) -> NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import signal
@@ -15,17 +16,18 @@ from msgspec.structs import replace
 from appliance import config
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.allocator import limit_pools
 from appliance.cli.initial_config import read_template, write_config
 from appliance.cli.log_output import start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, make_data_dir
+from appliance.cli.process.garbage import COLLECTION_THRESHOLDS
 from appliance.cli.process.serve import end_process, serve
 from appliance.config_changes import LoadConfig
 from appliance.event_loop import run as run_loop
 from appliance.hub import Hub
 from appliance.log_buffer import LogBuffer
 from appliance.lua.process import protect_memory
-from appliance.memory import limit_allocator
 from appliance.settings import Logging
 from appliance.version import VERSION
 
@@ -39,7 +41,8 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
     """Run the hub until a signal stops it. Call `greet` with the port as soon as the hub listens."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     protect_memory()
-    limit_allocator()
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
+    limit_pools()
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     refuse_other_home(data_dir, file)

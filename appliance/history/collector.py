@@ -23,8 +23,8 @@ from appliance.history.hours import Hour, NumberHours
 from appliance.history.series import Series, ValueParts, split_number
 from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
+from appliance.home.packed_records import PackedRecords
 from appliance.home.registry import AWAY
-from appliance.memory import Packed
 
 MAX_ATTRIBUTES = 8192
 """Maximum number of attributes on the card. The history of further attributes is only in memory."""
@@ -114,7 +114,7 @@ class Collector:
         self._changed = 0
         self._entries: deque[CardEntry] = deque()
         self._entry_bytes = 0
-        self._packed = Packed()
+        self._packed = PackedRecords()
         self._count = 0
         self.lost = 0
         self.untracked: set[AttributeKey] = set()

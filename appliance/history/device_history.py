@@ -17,7 +17,7 @@ from appliance.history.series import HOUR_MS, MAX_ENTRIES, MINUTE_MS, Series
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
 from appliance.home.model import Device
-from appliance.memory import Packed
+from appliance.home.packed_records import PackedRecords
 
 _ROOM = ""
 """The series name for a device's past rooms. No attribute has this name."""
@@ -79,7 +79,7 @@ class DeviceHistory:
         # the series of each size class, least recently changed first
         self._by_size: dict[int, dict[_KeptSeries, None]] = {}
         self._bytes = 0
-        self._packed = Packed()
+        self._packed = PackedRecords()
         bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged)
 
     def list_values(

@@ -98,7 +98,7 @@ class Box:
     ) -> list[Any]:
         """Return the entries' values, newest first, with minimum and maximum if present."""
         found = await self.history.attributes.list_values(device_id, attribute, period, resolution)
-        return [_told(entry) for entry in found.entries]
+        return [_values_of(entry) for entry in found.entries]
 
 
 async def test_of_packed_data_beyond_the_limit_the_oldest_are_lost(
@@ -119,7 +119,7 @@ async def test_of_packed_data_beyond_the_limit_the_oldest_are_lost(
         assert await box.values("power", device_id="lamp0") == []
 
 
-def _told(entry: AttributeEntry) -> Any:
+def _values_of(entry: AttributeEntry) -> Any:
     return entry.value if entry.low is None else (entry.low, entry.value, entry.high)
 
 

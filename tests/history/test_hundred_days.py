@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.allocator import resident_bytes
 from appliance.clock import Clock, to_millis
 from appliance.history.card_history import CardHistory
 from appliance.history.collector import Collector
@@ -23,7 +24,6 @@ from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import CommandEnded
-from appliance.memory import resident_bytes
 from appliance.settings import HistorySettings
 from appliance.store.disk import Disk
 from appliance.store.month_files import MonthFiles

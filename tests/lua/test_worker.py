@@ -217,8 +217,12 @@ def _state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
 
 
-async def test_no_lua_is_loaded_in_the_hub() -> None:
-    code = "import sys, appliance.hub, appliance.cli.check; print(any('lupa' in name for name in sys.modules))"
+@pytest.mark.parametrize(
+    ("module", "unused"),
+    [("appliance.hub, appliance.cli.check", "lupa"), ("appliance.adapters.mqtt.adapter", "aiohttp")],
+)
+async def test_the_hub_loads_only_the_libraries_that_it_uses(module: str, unused: str) -> None:
+    code = f"import sys, {module}; print(any({unused!r} in name for name in sys.modules))"
     ended = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )

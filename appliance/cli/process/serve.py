@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from appliance import config
+from appliance.allocator import serve_python
 from appliance.api.frames import frame_of
 from appliance.api.sanic_http.unused import leave_out_unused
 from appliance.cli.process.control_socket import control_socket
 from appliance.cli.process.first_key import open_keyring
+from appliance.cli.process.garbage import exclude_present, return_unused
 from appliance.cli.process.notifier import Notifier
 from appliance.clock import Clock
 from appliance.config_changes import LoadConfig
@@ -25,7 +27,6 @@ from appliance.home.events import Event
 from appliance.hub import Hub
 from appliance.imports import FIRST_ANSWER_SECS, frozen_imports
 from appliance.log_buffer import LogBuffer
-from appliance.memory import keep_present, return_unused
 from appliance.store.disk import Disk
 from appliance.tasks import Tasks
 
@@ -63,7 +64,8 @@ async def serve(
         server = (await importing)(hub, keyring, config, data_dir, control)
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
-        when_ready(hub, keep_present)
+        when_ready(hub, exclude_present)
+        when_ready(hub, serve_python)
         when_ready(hub, notifier.ready)
         async with Tasks() as working:
             working.start(_start_adapters(hub), "start of the adapters")

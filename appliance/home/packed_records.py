@@ -1,0 +1,66 @@
+"""Records of removed devices in one block of memory."""
+
+from __future__ import annotations
+
+import marshal
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any
+
+
+class PackedRecords:
+    """Records of removed devices in one block of memory, oldest first. A record begins with the id of its device.
+
+    Small objects that outlive a flood would keep its memory: Python returns only whole mebibytes.
+    """
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all records."""
+        return len(self._block)
+
+    def add(self, record: tuple[Any, ...]) -> None:
+        """Add a record of plain values."""
+        self._block += marshal.dumps(record, 2)  # later formats replace repeated texts by references
+        self._ends.append(len(self._block))
+
+    def take(self, device_id: str) -> tuple[Any, ...] | None:
+        """Remove and return the device's record, or return None without a record."""
+        word, at = device_id.encode(errors="surrogatepass"), -1
+        while self._ends and (at := self._block.find(word, at + 1)) >= 0:
+            index = bisect_right(self._ends, at)
+            if self._read(index)[0] == device_id:
+                return self._remove(index)
+        return None
+
+    def take_oldest(self) -> tuple[Any, ...]:
+        """Remove and return the oldest record."""
+        return self._remove(0)
+
+    def take_all(self) -> Iterator[tuple[Any, ...]]:
+        """Remove all records, and yield them."""
+        for index in range(len(self._ends)):
+            yield self._read(index)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._block, self._ends = bytearray(), array("L")
+
+    def _read(self, index: int) -> tuple[Any, ...]:
+        first = self._ends[index - 1] if index else 0
+        record: tuple[Any, ...] = marshal.loads(self._block[first : self._ends[index]])  # noqa: S302 - made by `add`
+        return record
+
+    def _remove(self, index: int) -> tuple[Any, ...]:
+        record, first = self._read(index), self._ends[index - 1] if index else 0
+        size = self._ends[index] - first
+        del self._block[first : first + size]
+        self._ends = array("L", [*self._ends[:index], *(end - size for end in self._ends[index + 1 :])])
+        return record

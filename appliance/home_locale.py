@@ -69,7 +69,7 @@ class Locale(Settings, frozen=True, kw_only=True):
     longitude: float | None = key(number_within(-180, 180), required=False)
 
     @property
-    def is_placed(self) -> bool:
+    def has_coordinates(self) -> bool:
         return self.latitude is not None and self.longitude is not None
 
     def local(self, instant: datetime) -> datetime:

@@ -317,13 +317,13 @@ class Hub:
         executor, is_armed = self._build_executor("automation"), self.safe_because is None
         automations = Automations(catalog, environment, executor, is_armed=is_armed)
         self.automations = await stack.enter_async_context(automations)
-        self.scheduler, self.timers = automations.scheduler, automations.timers
+        self.scheduler, self.timers = environment.scheduler, environment.timers
         if self.safe_because == CRASHED_OFTEN:
             self.scheduler.after("safe mode", SAFE_SECS, self._try_again)
         self.names = NameWatcher(self.bus, self.clock, self.document, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
-        self._ctx_work = CtxWork(environment, self.timers, self.scenes.run, config.notify.targets).table()
+        self._ctx_work = CtxWork(environment, self.scenes.run, config.notify.targets).table()
 
     async def _reload_automations(self) -> tuple[int, list[Fault]]:
         """Reload the automations. A successful reload ends the safe mode that follows crashes."""

@@ -57,6 +57,6 @@ def test_clocks_and_noon_follow_the_zone() -> None:
 
 
 def test_a_home_has_a_place_if_both_coordinates_are_known() -> None:
-    assert BERLIN.is_placed and not NOWHERE.is_placed
-    assert Locale(timezone=BERLIN.timezone, latitude=0.0, longitude=0.0).is_placed
-    assert not Locale(timezone=BERLIN.timezone, latitude=0.0).is_placed
+    assert BERLIN.has_coordinates and not NOWHERE.has_coordinates
+    assert Locale(timezone=BERLIN.timezone, latitude=0.0, longitude=0.0).has_coordinates
+    assert not Locale(timezone=BERLIN.timezone, latitude=0.0).has_coordinates

@@ -17,9 +17,8 @@ from appliance.automations.definition import AutomationDefinition, automation_pa
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
 from appliance.automations.names import HomeNames
-from appliance.automations.schedule import Scheduler
 from appliance.automations.states import States
-from appliance.automations.timers import NO_DEVICES, Timers
+from appliance.automations.timers import NO_DEVICES
 from appliance.clock import Clock
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.period import Period
@@ -70,18 +69,10 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         is_armed: bool = True,
     ) -> None:
         super().__init__(catalog, executor)
-        self.states, self.timers = States(environment.storage), Timers(environment)
-        self.scheduler = Scheduler(environment)
+        self.states = States(environment.storage)
+        self.timers, self.scheduler = environment.timers, environment.scheduler
         self._decider = Decider(environment, self.states, executor)
-        self.engine = Engine(
-            catalog,
-            self._decider,
-            self.states,
-            self.scheduler,
-            environment,
-            on_arm=self.timers.recheck,
-            is_armed=is_armed,
-        )
+        self.engine = Engine(catalog, self._decider, self.states, environment, is_armed=is_armed)
         self.upcoming = self.engine.upcoming
         self._variables = environment.variables
         self._is_armed = is_armed
@@ -94,7 +85,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
                 await stack.enter_async_context(part)
             if not self._is_armed:
                 self.timers.pause()
-            self.timers.begin(self.scheduler, self.engine.has_timer_listener)
+            self.timers.begin(self.engine.has_timer_listener)
             self._stack = stack.pop_all()
         return self
 

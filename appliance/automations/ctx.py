@@ -20,7 +20,6 @@ from appliance.automations.ctx_arguments import (
     parse_wait,
 )
 from appliance.automations.environment import Environment
-from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, NotFound, Unsupported
 from appliance.event_loop import in_steps
@@ -54,12 +53,12 @@ class CtxWork:
     `targets` of `ctx:notify` are `<section>:<operation>`; without targets, a message becomes a log line.
     """
 
-    def __init__(self, environment: Environment, timers: Timers, run_scene: RunScene, targets: Sequence[str]) -> None:
+    def __init__(self, environment: Environment, run_scene: RunScene, targets: Sequence[str]) -> None:
         self._brake = environment.brake
         self._run_scene_of = run_scene
         self._targets = targets
         self._variables = environment.variables
-        self._timers = timers
+        self._timers = environment.timers
         self._registry: Registry = environment.registry
         self._bus: Bus = environment.bus
         self._clock: Clock = environment.clock

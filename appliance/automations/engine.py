@@ -16,7 +16,6 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.old_formats import convert_waits
 from appliance.automations.policy import Policy
-from appliance.automations.schedule import Scheduler
 from appliance.automations.states import States
 from appliance.automations.trigger_index import TriggerIndex
 from appliance.automations.trigger_schedules import TriggerSchedules
@@ -51,10 +50,8 @@ class Engine:
         catalog: Catalog[AutomationDefinition],
         decider: Decider,
         states: States,
-        scheduler: Scheduler,
         environment: Environment,
         *,
-        on_arm: Callable[[], None],
         is_armed: bool = True,
     ) -> None:
         self.catalog = catalog
@@ -62,8 +59,8 @@ class Engine:
         self._decider = decider
         self._environment = environment
         self._states = states
-        self._schedules = TriggerSchedules(scheduler, states, environment, decider.fire)
-        self._waits = Waits(scheduler, states, environment, decider.fire)
+        self._schedules = TriggerSchedules(states, environment, decider.fire)
+        self._waits = Waits(states, environment, decider.fire)
         self._change_times = environment.change_times
         self._registry = environment.registry
         self._bus = environment.bus
@@ -72,7 +69,6 @@ class Engine:
         self.upcoming = Upcoming(self._active, states, environment)
         self._index = TriggerIndex([], self._registry)
         self._is_disarmed = False
-        self._on_arm = on_arm
 
     async def __aenter__(self) -> Engine:
         convert_waits(self._states, self.catalog.list_definitions())
@@ -149,7 +145,7 @@ class Engine:
         self._environment.variables.watch(self._index.names_of("variable"))
         if self.catalog.is_complete:
             self._states.forget_others(self._active.keys())
-        self._on_arm()
+        self._environment.timers.recheck()
 
     def _switch_all(self) -> None:
         self._states.begin_with({each.id: each.enabled for each in self.catalog.list_definitions()})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from appliance.automations.brake import Brake
 from appliance.automations.change_times import ChangeTimes
+from appliance.automations.schedule import Scheduler
+from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
 from appliance.clock import Clock, ClockSteps
 from appliance.home.bus import Bus
@@ -23,7 +24,8 @@ UNTRUSTED = "the clock is not trusted yet"
 
 
 class Environment:
-    """The parts of the hub on which automations depend. Creates the brake, the change times, and the variables.
+    """The parts of the hub on which automations depend. Creates the brake, the change times, the
+    variables, the scheduler, and the timers.
 
     `limits` are the brake's limits. `began` is the start of the hub in monotonic seconds. The value None means now.
     `stopped_at` is the time of the last orderly stop, None if it is unknown. `left_at` is the newest known time of
@@ -56,8 +58,8 @@ class Environment:
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, registry, bus, clock, self.steps)
         self.variables = Variables(storage, bus, self.brake)
-        self.list_timers: Callable[[], Mapping[str, datetime]] = dict
-        """Returns the end of each running timer, by name."""
+        self.scheduler = Scheduler(clock, trust, self.steps, began=began, stopped_at=stopped_at, left_at=self.left_at)
+        self.timers = Timers(storage, bus, clock, trust, self.steps, self.scheduler, self.brake)
 
     def secs_since_stop(self) -> float:
         """Return the maximum number of seconds for which the hub has not observed the home."""

@@ -66,9 +66,9 @@ def offset(value: Value) -> int:
     return integer(value, -MAX_OFFSET_MINS, MAX_OFFSET_MINS)
 
 
-def integer_from(low: int, high: int) -> Callable[[Value], int]:
-    """Return a check for an integer from `low` to `high`."""
-    return lambda value: integer(value, low, high)
+def integer_to(high: int) -> Callable[[Value], int]:
+    """Return a check for an integer from 0 to `high`."""
+    return lambda value: integer(value, 0, high)
 
 
 def texts(value: Value) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from appliance.automations.environment import Environment
-from appliance.clock import timestamp
+from appliance.clock import Clock, ClockSteps, timestamp
+from appliance.store.clock_trust import ClockTrust
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -118,17 +118,25 @@ class Alarm(Struct, eq=False, kw_only=True):
 
 class Scheduler:
     """Fires timers and alarms when they are due. Callbacks of timers and alarms run on the event loop and must not
-    block."""
+    block. `began`, `stopped_at`, and `left_at` are those of `Environment`."""
 
-    def __init__(self, environment: Environment) -> None:
-        clock, trust = environment.clock, environment.trust
+    def __init__(
+        self,
+        clock: Clock,
+        trust: ClockTrust,
+        steps: ClockSteps,
+        *,
+        began: float | None = None,
+        stopped_at: datetime | None = None,
+        left_at: datetime | None = None,
+    ) -> None:
         self._clock = clock
         self._trust = trust
-        self._began = clock.monotonic() if environment.began is None else environment.began
-        self._stopped_at = environment.stopped_at
-        self._left_at = environment.left_at
+        self._began = clock.monotonic() if began is None else began
+        self._stopped_at = stopped_at
+        self._left_at = left_at
         self._is_starting = True
-        self._steps = environment.steps
+        self._steps = steps
         self._step = timedelta()
         self._steps.listen(self._note_step)
         self._timers: list[tuple[float, int, TimerHandle]] = []

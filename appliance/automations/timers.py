@@ -15,15 +15,18 @@ from weakref import WeakValueDictionary
 import orjson
 from msgspec import Meta, Struct, convert
 
-from appliance.automations.environment import Environment
+from appliance.automations.brake import Brake
 from appliance.automations.schedule import Scheduler, TimerHandle
-from appliance.clock import from_millis
+from appliance.clock import Clock, ClockSteps, from_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
+from appliance.home.bus import Bus
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
+from appliance.store.clock_trust import ClockTrust
 from appliance.store.record_keys import TIMER_PREFIX
 from appliance.store.records import read_all, skip
+from appliance.store.storage import Storage
 from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
 
@@ -113,22 +116,31 @@ class Timers:
     storage fails, the timer still fires. The timer then fires a second time only if the hub ends before a flush. A
     timer without a listener waits for up to a day."""
 
-    def __init__(self, environment: Environment) -> None:
-        self._storage = environment.storage
-        self._steps = environment.steps
-        self._clock = environment.clock
-        self._trust = environment.trust
-        self._bus = environment.bus
-        self._brake = environment.brake
+    def __init__(
+        self,
+        storage: Storage,
+        bus: Bus,
+        clock: Clock,
+        trust: ClockTrust,
+        steps: ClockSteps,
+        scheduler: Scheduler,
+        brake: Brake,
+    ) -> None:
+        self._storage = storage
+        self._bus = bus
+        self._clock = clock
+        self._trust = trust
+        self._steps = steps
+        self._scheduler = scheduler
+        self._brake = brake
         self._tasks = Tasks()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._paused_by: set[str] = set()
         self._starting = self._starting_bytes = 0
         self._over: list[RunningTimer] = []
         self._clock_steps = 0
-        self._timers = read_all(environment.storage, TIMER_PREFIX, RunningTimer.load, skip)
+        self._timers = read_all(storage, TIMER_PREFIX, RunningTimer.load, skip)
         self._bytes = sum(len(timer.payload) for timer in self._timers.values())
-        environment.list_timers = lambda: {timer.name: timer.due_at for timer in self.list_all()}
 
     async def __aenter__(self) -> Timers:
         return self
@@ -136,19 +148,19 @@ class Timers:
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
 
-    def begin(self, scheduler: Scheduler, has_listener: Callable[[str], bool]) -> None:
+    def begin(self, has_listener: Callable[[str], bool]) -> None:
         """Resume the stored timers of the previous run, and follow changes of the clock from now on. `has_listener`
         returns whether an enabled automation has a trigger for a timer name."""
-        self._scheduler, self._has_listener = scheduler, has_listener
+        self._has_listener = has_listener
         self._steps.listen(lambda _: self._write_all())
-        scheduler.when_trusted(self._on_trusted)
+        self._scheduler.when_trusted(self._on_trusted)
         # the clock was not trusted at the hub's start, so the time of the start is unknown
         for timer in self._list(TimerState.RUNNING):
             self._run(timer, self._clock.monotonic() + timer.secs)
         if self._trust.is_trusted():
             self._resume_stored()
         elif self._list(TimerState.STORED):
-            scheduler.await_trust()
+            self._scheduler.await_trust()
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
         """Pause all timers until `resume` is called for each reason. Due timers remain stored."""
@@ -172,6 +184,11 @@ class Timers:
             Timer(name=name, due_at=from_millis(self._due_at(timer)), payload=orjson.loads(timer.payload))
             for name, timer in sorted(self._timers.items())
         ]
+
+    def find_end(self, name: str) -> datetime | None:
+        """Return the end of a running timer according to the present clock."""
+        timer = self._timers.get(name)
+        return None if timer is None else from_millis(self._due_at(timer))
 
     async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
         """Start or restart the timer, and return once the timer is stored. Raise `Invalid` for wrong arguments, and

@@ -77,23 +77,23 @@ def sun_day(locale: Locale, day: date) -> SunDay:
 
     In the far north, the clock may show a time after midnight at sunset. Such a sunset still belongs to this date.
     """
-    place = _place(locale)
-    return _day(*place, _solar_date(locale.noon(day), place[1]))
+    coordinates = _coordinates(locale)
+    return _day(*coordinates, _solar_date(locale.noon(day), coordinates[1]))
 
 
 def next_event(event: SunEvent, locale: Locale, instant: datetime, *, offset: timedelta) -> datetime | None:
     """Return the first instant after `instant` with this offset from the event. Return None if no such instant is
     within a year."""
-    place = _place(locale)
-    first = _solar_date(instant - offset, place[1])
+    coordinates = _coordinates(locale)
+    first = _solar_date(instant - offset, coordinates[1])
     for n in range(-1, MAX_SEARCH_DAYS):
-        found = _day(*place, first + timedelta(days=n)).instant_of(event)
+        found = _day(*coordinates, first + timedelta(days=n)).instant_of(event)
         if found is not None and found + offset > instant:
             return found + offset
     return None
 
 
-def _place(locale: Locale) -> tuple[float, float]:
+def _coordinates(locale: Locale) -> tuple[float, float]:
     assert locale.latitude is not None and locale.longitude is not None, "the home has no coordinates"
     return locale.latitude, locale.longitude
 

@@ -9,7 +9,7 @@ from functools import partial
 from appliance.automations.active import ActiveTrigger, Fire
 from appliance.automations.environment import Environment
 from appliance.automations.policy import fingerprint
-from appliance.automations.schedule import Scheduler, TimerHandle
+from appliance.automations.schedule import TimerHandle
 from appliance.automations.states import States
 from appliance.automations.triggers.base import Match, TimedTrigger
 from appliance.automations.triggers.time import Interval
@@ -19,15 +19,15 @@ from appliance.clock import EPOCH
 class TriggerSchedules:
     """Calls `fire` for each started trigger when its time comes."""
 
-    def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
-        self._scheduler = scheduler
+    def __init__(self, states: States, environment: Environment, fire: Fire) -> None:
+        self._scheduler = environment.scheduler
         self._states = states
         self._clock = environment.clock
         self._trust = environment.trust
         self._fire = fire
         self._unresumed: set[ActiveTrigger] = set()
         self._deferred: dict[ActiveTrigger, Callable[[], None]] | None = None
-        scheduler.when_trusted(self._resume)
+        self._scheduler.when_trusted(self._resume)
 
     def start(self, active: ActiveTrigger, trigger: TimedTrigger) -> None:
         """Start the trigger's schedule or interval."""

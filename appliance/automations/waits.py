@@ -9,7 +9,6 @@ from functools import partial
 
 from appliance.automations.active import ActiveTrigger, Fire, Wait
 from appliance.automations.environment import Environment
-from appliance.automations.schedule import Scheduler
 from appliance.automations.states import States, StoredWait
 from appliance.automations.triggers.base import Match
 from appliance.automations.triggers.device import DeviceTrigger
@@ -22,9 +21,9 @@ from appliance.tasks import Tasks
 class Waits:
     """Begins and ends waits, and calls `fire` at the end of a wait. Each device of a trigger has a separate wait."""
 
-    def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
+    def __init__(self, states: States, environment: Environment, fire: Fire) -> None:
         self._environment = environment
-        self._scheduler = scheduler
+        self._scheduler = environment.scheduler
         self._states = states
         self._registry = environment.registry
         self._clock = environment.clock

@@ -180,14 +180,14 @@ class Executor:
         receives the result before `Execution.ended` is set."""
         execution, mode = Execution(request, self._clock.now(), note), request.mode
         if request.by_hand:
-            self._begin(execution)
+            self._admit(execution)
             return execution
         running, waiting = self._counted(request.id), self._waiting.get(request.id, {})
         execution.decision = apply_mode(mode, len(running), len(waiting))
         for each in (*running, *waiting) if mode.type is ModeType.RESTART else ():
             self._replace(each)
         if execution.decision is Decision.RUN:
-            self._begin(execution)
+            self._admit(execution)
         elif execution.decision is Decision.QUEUE:
             self._waiting.setdefault(request.id, {})[execution] = None
         else:
@@ -225,7 +225,7 @@ class Executor:
     def _all_waiting(self) -> list[Execution]:
         return [execution for waiting in self._waiting.values() for execution in waiting]
 
-    def _begin(self, execution: Execution) -> None:
+    def _admit(self, execution: Execution) -> None:
         """Occupy a slot of the mode, then start. Simulations override `_start`, so that an execution can wait while
         it occupies a slot."""
         self._running[execution] = None
@@ -245,7 +245,7 @@ class Executor:
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
             self._end(execution, ExecutionStatus.ERROR, reason)
             # if hundreds fail, nested calls would exceed the recursion limit
-            asyncio.get_running_loop().call_soon(self._begin_next, request.id)
+            asyncio.get_running_loop().call_soon(self._start_next, request.id)
 
     def _replace(self, execution: Execution) -> None:
         """End the execution: at once if it is waiting, otherwise after its present call. The mode ignores the
@@ -264,22 +264,18 @@ class Executor:
         """Run the execution's Lua until it ends, record the result, and let the next execution begin."""
         failure = await self._pool.run(lua)
         if failure is None:
-            self._leave(execution, ExecutionStatus.OK, None)
+            self._end(execution, ExecutionStatus.OK, None)
         elif isinstance(failure, ExecutionCancelled):
-            self._leave(execution, ExecutionStatus.CANCELLED, execution.end_because)
+            self._end(execution, ExecutionStatus.CANCELLED, execution.end_because)
         else:
-            self._leave(execution, ExecutionStatus(failure.status), str(failure))
+            self._end(execution, ExecutionStatus(failure.status), str(failure))
+        self._start_next(execution.request.id)
 
-    def _leave(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
-        """Record the end, and let the next execution begin."""
-        self._end(execution, status, error)
-        self._begin_next(execution.request.id)
-
-    def _begin_next(self, id_: str) -> None:
+    def _start_next(self, id_: str) -> None:
         waiting = next(iter(self._waiting.get(id_, ())), None)
         if waiting is not None and not self._counted(id_):
             del self._waiting[id_][waiting]
-            self._begin(waiting)
+            self._admit(waiting)
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)

@@ -96,7 +96,7 @@ RIGHT = [
     'ctx:command("x:tv", { capability = "custom.mqtt.speed", action = "set", value = 3 })',
     'ctx:command("x:lamp", { capability = "power", action = "on", transition_secs = 2 })',
     'ctx:wait_for("x:tv", { attribute = "custom.mqtt.x", equals = 1, timeout_secs = 5 })',
-    'ctx:wait_for("x:tv", wanted)',
+    'ctx:wait_for("x:tv", condition)',
     "ctx:command(function() return { 1, 2 } end, { f(1), [2] = 3, x = { } })",
     "local t = { capability = capability, action = 'what' }",
     'queue:get() queue:set("A b", 1) log:log("warning") self.ctx:notify()',

@@ -230,7 +230,7 @@ def test_an_unknown_name_in_a_call_causes_a_warning_with_its_line() -> None:
 LINES = """
   ctx:command("elgato:light:0", { capability = "power", action = "on" }) -- ctx:command("x:y")
   c:command_room ( 'hal' , on)
-  ctx:command_group("upstairs", on) ctx:list_room_devices("hall") ctx:wait_for("tv:tv", wanted)
+  ctx:command_group("upstairs", on) ctx:list_room_devices("hall") ctx:wait_for("tv:tv", condition)
   ctx:invoke("tw:info") ctx:invoke("tv:any")
   ctx:get_group("x") ctx:command(id, on) ctx:command("x:" .. id, on) ctx:command("a\\\\tb", on) command("x:y")
   ctx:command([[x:y]], on) ctx.command("x:y") ctx:command("x:y" or id, on)

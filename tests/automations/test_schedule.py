@@ -81,7 +81,7 @@ async def bench(
     start: datetime = NOON, believed_after: datetime = LONG_AGO, stopped_at: datetime | None = None
 ) -> AsyncIterator[Bench]:
     clock = VirtualClock(start)
-    async with Scheduler(environment_of(clock, believed_after, stopped_at)) as scheduler:
+    async with environment_of(clock, believed_after, stopped_at).scheduler as scheduler:
         scheduler.after("the end of time", FOREVER, lambda late: None)
         yield Bench(clock, scheduler)
 
@@ -185,7 +185,7 @@ async def test_clock_steps_cause_neither_a_burst_nor_missing_alarms(
 async def test_alarms_follow_a_clock_step_that_another_part_notices_first() -> None:
     clock = VirtualClock(NOON)
     environment = environment_of(clock, LONG_AGO)
-    async with Scheduler(environment) as scheduler:
+    async with environment.scheduler as scheduler:
         it = Bench(clock, scheduler)
         scheduler.at("a", Each(HOUR), it.note)
         await it.pass_by(timedelta())
@@ -308,7 +308,7 @@ async def test_missed_times_are_counted_once_after_a_step_back(caplog: pytest.Lo
 async def test_without_schedules_nothing_wakes_and_later_ones_start_at_once() -> None:
     clock = VirtualClock(NOON)
     fired: list[datetime] = []
-    async with Scheduler(environment_of(clock, NOON + HOUR)) as scheduler:
+    async with environment_of(clock, NOON + HOUR).scheduler as scheduler:
         await clock.advance(600, sleepers=0)
         assert clock.sleepers == 0
         await clock.advance(3 * 3600, sleepers=0)

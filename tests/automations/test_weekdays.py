@@ -65,7 +65,7 @@ def moments(zone: ZoneInfo, start: datetime, end: datetime) -> dict[datetime, da
 def expected_times(
     found: Mapping[datetime, datetime], at_time: time, weekdays: frozenset[int], start: datetime
 ) -> list[datetime]:
-    """Return the moments after the start with this local time, on the wanted local dates."""
+    """Return the moments after the start with this local time, on these local dates."""
     days = sorted({shown.date() for shown in found})
     dues = [found.get(datetime.combine(day, at_time)) for day in days if not weekdays or day.weekday() in weekdays]
     return [due for due in dues if due is not None and due > start]

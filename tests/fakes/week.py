@@ -108,7 +108,7 @@ class VendorAdapter(Adapter):
         return {"tell": self._tell}
 
     async def _tell(self, payload: Mapping[str, Value]) -> Value:
-        self._vendor.note(f"told: {payload['message']}")
+        self._vendor.note(f"sent: {payload['message']}")
         return None
 
 
@@ -184,8 +184,8 @@ async def open_week(
             folder = Folder(path=config / "automations", name="config/automations")
             parser = automation_parser(BERLIN, clock, 8)
             catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)
-            async with Automations(catalog, environment, made) as automations:
-                work.update(CtxWork(environment, automations.timers, _no_scene, ("x:tell",)).table())
+            async with Automations(catalog, environment, made):
+                work.update(CtxWork(environment, _no_scene, ("x:tell",)).table())
                 week = Week(vendor=vendor, registry=registry, bus=bus, variables=environment.variables, made=made)
                 week.look()
                 for id_, members in groups.items():

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 
 from appliance.adapters.lua_kinds.lua_calls import LuaCalls
 from appliance.automations.ctx import CtxWork
-from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed
 from appliance.lua.context import CtxFunction
@@ -56,7 +55,7 @@ class Notes:
 def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxFunction]:
     """Return the operations of `ctx` in the home; no scene can run."""
     environment = environment_of(home.registry, home.bus, clock)
-    return CtxWork(environment, Timers(environment), _no_scene, ()).table()
+    return CtxWork(environment, _no_scene, ()).table()
 
 
 async def _no_scene(id_: str, chain: tuple[str, ...]) -> Any:

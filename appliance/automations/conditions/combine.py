@@ -95,16 +95,16 @@ def explain(
     `instant` is None while the clock is not trusted.
     """
     for number, condition in enumerate(conditions, 1):
-        place = f"condition {prefix}{number}"
+        label = f"condition {prefix}{number}"
         if isinstance(condition, Combination):
             inner = _DEMANDS[condition.type] if demand is Demand.MUST else Demand.MAY
             if inner is Demand.MAY:
                 holds = condition.holds(home, instant).holds
-                yield f"{place}: {_verdict(demand, holds=holds)}: {condition.type} of {len(condition.conditions)}"
+                yield f"{label}: {_verdict(demand, holds=holds)}: {condition.type} of {len(condition.conditions)}"
             yield from explain(condition.conditions, home, instant, f"{prefix}{number}.", inner)
         else:
             fact = condition.look(home, instant)
-            yield f"{place}: {_verdict(demand, holds=fact.holds)}: {fact.present}{_needs(fact, demand)}"
+            yield f"{label}: {_verdict(demand, holds=fact.holds)}: {fact.present}{_needs(fact, demand)}"
 
 
 _DEMANDS = {"all": Demand.MUST, "none": Demand.MUST_NOT, "any": Demand.MAY}

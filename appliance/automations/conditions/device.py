@@ -97,8 +97,8 @@ class PlaceState(Condition, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
         place_id = table.need(f"{kind.removesuffix('_state')}_id", check.text)
-        least = table.take("min_devices", check.integer_from(0, MAX_DEVICE_COUNT))
-        most = table.take("max_devices", check.integer_from(0, MAX_DEVICE_COUNT))
+        least = table.take("min_devices", check.integer_to(MAX_DEVICE_COUNT))
+        most = table.take("max_devices", check.integer_to(MAX_DEVICE_COUNT))
         if least is not None and most is not None and least > most:
             table.fault("max_devices", f"must not be less than min_devices ({least})")
         if not table.has("min_devices") and not table.has("max_devices"):

@@ -168,7 +168,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
             table.fault("after", "and before are both missing; give one or both")
         if after is not None and after == before:
             table.fault("before", "must differ from after")
-        if not locale.is_placed:
+        if not locale.has_coordinates:
             table.fault("type", "sun_position needs locale.latitude and locale.longitude in the configuration")
             return None
         found = cls(after=after, before=before, locale=locale)

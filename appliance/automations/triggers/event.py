@@ -123,7 +123,7 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
         return [NamedThing("name", "timer", self.name)]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
-        due = home.list_timers().get(self.name)
+        due = home.timers.find_end(self.name)
         doubt = f", and {UNTRUSTED}" if instant is None else ""
         remaining = "the timer is not running" if due is None else f"it ends at {timestamp(due)}{doubt}"
         return f"waits until the timer '{self.name}' ends; {remaining}"

@@ -50,8 +50,8 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
         elif not stated:
             table.fault("time", 'is missing; write time = "HH:MM"')
         else:
-            hour = table.need("hour", check.integer_from(0, 23))
-            minute = table.need("minute", check.integer_from(0, 59))
+            hour = table.need("hour", check.integer_to(23))
+            minute = table.need("minute", check.integer_to(59))
             at = None if hour is None or minute is None else time(hour, minute)
         return None if at is None else cls(at=at, weekdays=weekdays, locale=locale)
 
@@ -145,7 +145,7 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
     def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
         offset_mins = table.take("offset_mins", check.offset) or 0
         weekdays = table.take("weekdays", check.weekdays) or frozenset()
-        if not locale.is_placed:
+        if not locale.has_coordinates:
             table.fault("type", f"{kind} needs locale.latitude and locale.longitude in the configuration")
             return None
         return cls(type=kind, offset_mins=offset_mins, weekdays=weekdays, locale=locale)

@@ -55,7 +55,8 @@ class DryExecutor(Executor):
     """An `Executor` without Lua. Every execution succeeds at once, without a command."""
 
     def _start(self, execution: Execution) -> None:
-        self._leave(execution, ExecutionStatus.OK, None)
+        self._end(execution, ExecutionStatus.OK, None)
+        self._start_next(execution.request.id)
 
 
 class Simulation(Struct, frozen=True, kw_only=True):
@@ -138,7 +139,7 @@ async def open_simulation(
             Scenes(in_scenes, new_executor(ExecutionHistory())) as scenes,
             Automations(catalog, environment, new_executor(printer)) as automations,
         ):
-            work.update(CtxWork(environment, automations.timers, scenes.run, settings.notify.targets).table())
+            work.update(CtxWork(environment, scenes.run, settings.notify.targets).table())
             bus.listen(printer.on_event)
             yield Simulation(
                 definitions=catalog.list_definitions(),

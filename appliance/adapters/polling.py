@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
@@ -72,7 +71,7 @@ class PollingAdapter(Adapter):
         self.max_silence_secs = max_silence_secs
         self.misses = 0
         self._is_poll_due = False
-        self._wake = asyncio.Event()
+        self._wake = self.publish.recovered  # `poll_now` sets the event too
         self._contact_at: float | None = None
         self._is_empty = False
 
@@ -161,7 +160,6 @@ class PollingAdapter(Adapter):
         if self._may_be_silent():
             for device_id in self.publish.devices():
                 self.publish.availability(device_id, is_available=True)
-        self.publish.on_recovered = self._wake.set
         await run_together(self._keep_polling(), self._keep_receiving())
 
     async def _keep_polling(self) -> None:

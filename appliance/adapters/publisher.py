@@ -40,13 +40,13 @@ class Publisher:
     - `lost`: there is no answer. This begins an outage, which sets the devices offline and is logged once.
     - `crashed`, `faulted`: `run`, or a command, raised an unexpected exception. Only the runner calls these methods.
 
-    `on_recovered` is called when an outage ends. `has_started` is set after the adapter's first attempt. `progress`
-    counts progress reports during a start.
+    `recovered` is set when an outage ends. `has_started` is set after the adapter's first attempt. `progress` counts
+    progress reports during a start.
     """
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
         self.name = name
-        self.on_recovered: Callable[[], None] = lambda: None
+        self.recovered = asyncio.Event()
         self.has_started = asyncio.Event()
         self._registry = registry
         self._bus = bus
@@ -172,7 +172,7 @@ class Publisher:
             self._is_lost = False
             log.info("%s: answers again", self.name)
             self._registry.set_state(self.name, ONLINE)
-            self.on_recovered()
+            self.recovered.set()
 
     def lost(self, error: LaresError) -> None:
         """Publish an outage: one event per device, one log line, and one `system.error`."""
@@ -206,7 +206,7 @@ class Publisher:
         """
         reason = f"({type(error).__name__}: {error})"
         self.record_error(AdapterFailed(f"a command failed {reason}"))
-        if (fault := _place_of(error)) not in self._faults and len(self._faults) < MAX_FAULTS:
+        if (fault := _fault_key(error)) not in self._faults and len(self._faults) < MAX_FAULTS:
             self._faults.add(fault)
             log.error("%s: a command failed %s", self.name, reason, exc_info=error)
         return AdapterFailed(f"the adapter failed {reason}")
@@ -220,10 +220,10 @@ class Publisher:
         self._bus.publish(events.SystemErrorReported(message=message))
 
 
-def _place_of(error: BaseException) -> str:
+def _fault_key(error: BaseException) -> str:
     """Return the key of a fault: its class and its line."""
-    at, place = error.__traceback__, ""
+    at, line = error.__traceback__, ""
     while at is not None:
-        place = f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"
+        line = f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"
         at = at.tb_next
-    return f"{type(error).__name__} {place}"
+    return f"{type(error).__name__} {line}"

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 
-from appliance.adapters.done import failure, is_shown
+from appliance.adapters.done import describe_value, failure, is_shown
 from appliance.adapters.mqtt.client import BrokerConnection
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Outgoing
@@ -203,16 +203,10 @@ class PendingCommand:
 
     def shown(self, attributes: Mapping[str, Value]) -> str:
         """Return the shown values of the expected attributes, for an error message."""
-        shown = [f"{key} {_brief(self._kept.get(key, attributes.get(key)))}" for key in self._expected]
+        shown = [f"{key} {describe_value(self._kept.get(key, attributes.get(key)))}" for key in self._expected]
         return ", ".join(shown) or "nothing"
 
     def _is_shown(self, key: str, expected: Value, attributes: Mapping[str, Value]) -> bool:
         if key in _COLORS and key not in attributes and "color_mode" in attributes:
             return True  # the colour is shown in another notation
         return key in attributes and is_shown(expected, attributes[key])
-
-
-def _brief(value: Value) -> str:
-    if isinstance(value, dict) and "unit" in value:
-        return f"{value.get('value')} {value['unit']}"
-    return "nothing" if value is None else str(value)[:80]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import tracemalloc
 import weakref
@@ -10,15 +11,14 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.mqtt import live_devices as live_devices_file
-from appliance.adapters.mqtt import messages, router
-from appliance.adapters.mqtt.announcements import announced
+from appliance.adapters.mqtt.announcements import MAX_DISCOVERY_BYTES, announced
 from appliance.adapters.mqtt.duplicates import MAX_PRESSES
-from appliance.adapters.mqtt.inbox import ENTRY_BYTES
-from appliance.adapters.mqtt.messages import parse_json
+from appliance.adapters.mqtt.live_devices import MAX_REMEMBERED_BYTES
+from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.refusals import MAX_REPORTED, MORE_FAULTS, Refusal, Reports
-from appliance.adapters.mqtt.templates import template
+from appliance.adapters.mqtt.router import MAX_CONFIGS_BYTES
+from appliance.adapters.mqtt.templates.template import MAX_PARSED_CHARS, PARSED, ParsedTemplates, Template
+from appliance.adapters.mqtt.templates.template_limits import ValueMissing
 from appliance.errors import Invalid
 from appliance.log_limit import MAX_SAME_KIND
 from tests.adapters.mqtt import table
@@ -77,12 +77,15 @@ def test_inherited_values_of_components_are_stored_once() -> None:
     assert found[0].config["availability"] == [{"topic": "base/a"}]
 
 
-def test_configurations_are_bounded_in_bytes_and_present_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(router, "MAX_CONFIGS_BYTES", 20_000)
+def test_configurations_are_bounded_in_bytes_and_present_ones_stay() -> None:
     catalog = new_catalog()
     take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))
+    for size in (MAX_DISCOVERY_BYTES, 10):
+        numbers = itertools.count()
+        while catalog.take_config(f"homeassistant/sensor/{size}_{next(numbers)}/config", b"[" * size):
+            pass
     assert not catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
-    assert "0 MiB of memory are announced" in catalog.limits["configurations"]
+    assert f"{MAX_CONFIGS_BYTES >> 20} MiB of memory are announced" in catalog.limits["configurations"]
     take(catalog, (Sent("homeassistant/sensor/a/config", b"", retain=True),))
     assert not catalog.limits
     assert catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
@@ -95,6 +98,12 @@ TASMOTA = {"t": "<n>", "ft": "%prefix%/%topic%/", "tp": [1, 2, 3], **MANY}
 def parts_of(component: str, **fields: Any) -> str:
     """Return a configuration in the device form with the maximum number of components."""
     return json.dumps({**fields, "cmps": {number: {"p": component, "t": "c", "cmd_t": "c"} for number in range(256)}})
+
+
+def empty_template_cache() -> None:
+    """Replace the cached templates with the short reasons of texts that cannot be parsed."""
+    for number in range(MAX_PARSED_CHARS // 8_000 + 1):
+        PARSED.find(f"{{{{{number:8_000}")
 
 
 @each_row(
@@ -113,7 +122,7 @@ def parts_of(component: str, **fields: Any) -> str:
 )  # fmt: skip
 @pytest.mark.slow
 def test_announcements_take_at_most_the_counted_memory(topic: str, payload: str) -> None:
-    template.PARSED = template.ParsedTemplates()
+    empty_template_cache()
     catalog = new_catalog()
     take(catalog, (config("sensor", value_template="{{ value }}"),))
     tracemalloc.start()
@@ -121,7 +130,7 @@ def test_announcements_take_at_most_the_counted_memory(topic: str, payload: str)
         for number in range(10, 18):
             catalog.take_config(topic.replace("<n>", f"{number}"), payload.replace("<n>", f"{number}").encode())
         rebuild(catalog)
-        template.PARSED = template.ParsedTemplates()
+        empty_template_cache()
         gc.collect()
         assert tracemalloc.get_traced_memory()[0] < catalog._bytes
         assert len(catalog.devices) > 8 and not catalog.refused
@@ -131,19 +140,12 @@ def test_announcements_take_at_most_the_counted_memory(topic: str, payload: str)
 
 @pytest.mark.parametrize(("count", "size", "parsed"), [(10_000, 40, 10_000), (100, 8_000, 200)])
 def test_a_template_is_parsed_once_unless_there_are_too_many_characters_of_them(
-    count: int, size: int, parsed: int, monkeypatch: pytest.MonkeyPatch
+    count: int, size: int, parsed: int
 ) -> None:
-    texts = list[str]()
-
-    def parse(text: str) -> str:
-        texts.append(text)
-        return text
-
-    monkeypatch.setattr(template, "_parse", parse)
-    kept = template.ParsedTemplates()
-    for number in range(2 * count):
-        kept.find(f"{number % count:{size}}")
-    assert len(texts) == parsed and len(kept._kept) * size <= template.MAX_PARSED_CHARS
+    cache = ParsedTemplates()
+    names = [f"a{number:0{size - 18}}" for number in range(count)]
+    found = [cache.find(f"{{{{ value_json.{name} }}}}") for name in names * 2]
+    assert len({id(each) for each in found}) == parsed and len(cache._kept) * size <= MAX_PARSED_CHARS
 
 
 def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock) -> None:
@@ -156,15 +158,12 @@ def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock)
     assert MAX_REPORTED < MAX_SAME_KIND, "the log takes all of them within a minute"
 
 
-async def test_endless_topics_below_a_wildcard_fill_no_memory(
-    session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live_devices_file, "MAX_REMEMBERED_BYTES", 20 * ENTRY_BYTES)
-    live = live_devices(clock)
+async def test_endless_topics_below_a_wildcard_fill_no_memory(clock: VirtualClock) -> None:
+    live, size = live_devices(clock), 128 * 1024
     for number in range(2_000):
-        receive(live, f"a/{number}", b"")
+        receive(live, f"a/{number}", b"x" * size)
         receive(live, f"a/{number}", b"\xff")
-    assert len(live._remembered) < 20 and len(live.router.refused) <= 1_000
+    assert len(live._remembered) * size < MAX_REMEMBERED_BYTES and len(live.router.refused) <= 1_000
     for number in range(MAX_PRESSES + 10):
         receive(live, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
     assert len(live.duplicates._sequences) <= MAX_PRESSES
@@ -200,15 +199,18 @@ def test_a_replaced_entity_is_freed_without_the_collector() -> None:
         gc.enable()
 
 
-def test_a_payload_other_than_json_is_parsed_once_for_all_entities(monkeypatch: pytest.MonkeyPatch) -> None:
-    live, read = live_devices(), list[bytes | str]()
-    names = ("e", "f", "g")
-    table.announce(live, *(config("sensor", name, value_template="{{ value_json.x }}") for name in names))
+class CountingMessage(Message):
+    parsed = 0
 
-    def parsed(payload: bytes | str) -> Any:
-        read.append(payload)
-        return parse_json(payload)
+    @property
+    def json(self) -> Any:
+        self.parsed += 1
+        return super().json
 
-    monkeypatch.setattr(messages, "parse_json", parsed)
-    receive(live, "s", b"[1, 2")
-    assert read == ["[1, 2"]
+
+def test_a_payload_other_than_json_is_parsed_once_for_all_entities() -> None:
+    message = CountingMessage("s", b"[1, 2", table.NOW)
+    for _ in range(3):
+        with pytest.raises(ValueMissing):
+            message.rendered(Template("{{ value_json.x }}"))
+    assert message.parsed == 1

@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from appliance.store.record_keys import (
     ALIAS_PREFIX,
+    ASSIGNMENT_PREFIX,
     AUTOMATION_PREFIX,
     CHANGED_PREFIX,
     DEVICE_PREFIX,
     GROUP_PREFIX,
     NAME_PREFIX,
-    PLACE_PREFIX,
     REMOVED_PREFIX,
     ROOM_PREFIX,
     SENT_PREFIX,
@@ -28,7 +28,7 @@ from appliance.store.record_keys import (
 SIMULATED_PREFIXES = (
     ROOM_PREFIX,
     GROUP_PREFIX,
-    PLACE_PREFIX,
+    ASSIGNMENT_PREFIX,
     NAME_PREFIX,
     ALIAS_PREFIX,
     DEVICE_PREFIX,

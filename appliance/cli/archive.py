@@ -40,11 +40,11 @@ from appliance.store.files import MIGRATIONS
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.record_keys import (
     ALIAS_PREFIX,
+    ASSIGNMENT_PREFIX,
     DEVICE_PREFIX,
     GROUP_PREFIX,
     KEY_PREFIX,
     NAME_PREFIX,
-    PLACE_PREFIX,
     PREFERENCES_PREFIX,
     ROOM_PREFIX,
     STATE_PREFIX,
@@ -282,7 +282,7 @@ def _parse(members: dict[str, bytes], file: Path, packed: IO[bytes]) -> Archive:
 CHECKS: Mapping[str, Callable[[str, Any], object]] = {
     ROOM_PREFIX: lambda id_, value: ROOM_BODY({**value, "id": id_}),
     GROUP_PREFIX: lambda id_, value: GROUP_BODY({**value, "id": id_}),
-    PLACE_PREFIX: lambda _, value: ASSIGNMENT_BODY({"room_id": value}),
+    ASSIGNMENT_PREFIX: lambda _, value: ASSIGNMENT_BODY({"room_id": value}),
     NAME_PREFIX: lambda _, value: NAME_BODY({"name": value}),
     ALIAS_PREFIX: lambda _, value: ALIAS_BODY({"alias": value}),
     KEY_PREFIX: lambda _, value: KEY_BODY({**value}),
@@ -295,7 +295,7 @@ CHECKS: Mapping[str, Callable[[str, Any], object]] = {
 }
 """The check for records, by key prefix. The API makes the same checks when it creates such records."""
 
-_WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
+_WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
 
 
 def _check_records(found: Archive) -> None:

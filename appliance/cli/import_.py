@@ -30,7 +30,7 @@ from appliance.home.texts import identifier
 from appliance.home.texts import name as checked_name
 from appliance.store.disk import Disk, write_file
 from appliance.store.document import Document
-from appliance.store.record_keys import DEVICE_PREFIX, NAME_PREFIX, PLACE_PREFIX, ROOM_PREFIX, VARIABLE_PREFIX
+from appliance.store.record_keys import ASSIGNMENT_PREFIX, DEVICE_PREFIX, NAME_PREFIX, ROOM_PREFIX, VARIABLE_PREFIX
 from appliance.store.storage import DocumentSnapshot
 from appliance.tables.plain_files import read_plain
 
@@ -123,7 +123,7 @@ def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
         if (room_id := ha_device.area_id) in installation.areas:
             yield Item(
                 sentence=f"{device_id} in room {room_id}",
-                key=PLACE_PREFIX + device_id,
+                key=ASSIGNMENT_PREFIX + device_id,
                 value=room_id,
                 request=_post(f"/devices/{device_id}/room", {"room_id": room_id}),
                 device_id=device_id,
@@ -258,12 +258,12 @@ def _makers(
     """Yield the description and translation function of each file. Call each function before requesting the next
     pair."""
     scene_ids = iter(scripts.prepare(entities, taken))
-    for place, each in installation.scenes:
-        yield f"scene ({place})", partial(scripts.translate_scene, place, each, entities, scene_ids)
-    for place, key, each in installation.scripts:
-        yield f"script ({place})", partial(scripts.translate_script, place, key, each, entities)
-    for place, each in installation.automations:
-        yield f"automation ({place})", partial(translate, each, place, entities, taken["automations"])
+    for origin, each in installation.scenes:
+        yield f"scene ({origin})", partial(scripts.translate_scene, origin, each, entities, scene_ids)
+    for origin, key, each in installation.scripts:
+        yield f"script ({origin})", partial(scripts.translate_script, origin, key, each, entities)
+    for origin, each in installation.automations:
+        yield f"automation ({origin})", partial(translate, each, origin, entities, taken["automations"])
     if entities.timers:
         yield "automation (times)", partial(translate_times, entities, taken["automations"])
 
@@ -277,8 +277,8 @@ def _taken(folder: Path) -> set[str]:
 def _module(locale: Mapping[str, Any]) -> str:
     """Return the common module with the coordinates of the home."""
     text = (Path(__file__).parent / "homeassistant" / MODULE.name).read_text(encoding="utf-8")
-    place = f"{locale.get('latitude', 0)}, {locale.get('longitude', 0)}"
-    return text.replace("LATITUDE, LONGITUDE = 0, 0", f"LATITUDE, LONGITUDE = {place}")
+    coordinates = f"{locale.get('latitude', 0)}, {locale.get('longitude', 0)}"
+    return text.replace("LATITUDE, LONGITUDE = 0, 0", f"LATITUDE, LONGITUDE = {coordinates}")
 
 
 def _write(file: Path, text: str, mode: int = 0o644) -> None:

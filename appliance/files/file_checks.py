@@ -16,7 +16,7 @@ from appliance.automations.automations import Automations
 from appliance.automations.names import HomeNames
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, ScriptFailed
-from appliance.files.file_places import FilePlace
+from appliance.files.file_locations import FileLocation
 from appliance.lua.catalog import Catalog, fault_of
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import KindCatalog
@@ -54,9 +54,9 @@ class FileChecks:
         self._folders = folders
         self._names = names
 
-    async def check(self, place: FilePlace, text: bytes) -> CheckedText:
+    async def check(self, location: FileLocation, text: bytes) -> CheckedText:
         """Return the text's faults. For a text without faults, return its warnings."""
-        source = Source(name=place.path, text=text)
+        source = Source(name=location.path, text=text)
         checks = {
             "scene": self._check_scene,
             "automation": self._check_automation,
@@ -65,17 +65,17 @@ class FileChecks:
             "config": self._check_config,
         }
         if b"\0" in text:
-            return CheckedText(errors=(Fault(place.path, 1, "is UTF-16, or not text; save it as UTF-8"),))
+            return CheckedText(errors=(Fault(location.path, 1, "is UTF-16, or not text; save it as UTF-8"),))
         try:
             text.decode()
-            found = await checks[place.kind](source)
+            found = await checks[location.kind](source)
         except UnicodeDecodeError:
-            return CheckedText(errors=(Fault(place.path, 1, "is not UTF-8 text"),))
+            return CheckedText(errors=(Fault(location.path, 1, "is not UTF-8 text"),))
         except ConfigFailed as failed:
             return CheckedText(errors=tuple(sorted(set(failed.faults))))
         except ScriptFailed as failed:
             return CheckedText(errors=(fault_of(failed, source),))
-        own = {each for each in found if each.file == place.path}
+        own = {each for each in found if each.file == location.path}
         return CheckedText(warnings=tuple(sorted(own)))
 
     async def _check_scene(self, source: Source) -> list[Fault]:

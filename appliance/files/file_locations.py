@@ -20,7 +20,7 @@ _NAME = re.compile(r"[^./\\][^/\\]*\.lua")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-class FilePlace(Struct, frozen=True, kw_only=True):
+class FileLocation(Struct, frozen=True, kw_only=True):
     """A file of the home.
 
     `kind` is scene, automation, script, adapter, or config. `folder` is the folder for files of this kind.
@@ -57,8 +57,8 @@ class FilePlace(Struct, frozen=True, kw_only=True):
             raise Invalid(f"{self.path} cannot be read: {error.strerror or error}") from None
 
 
-class FilePlaces:
-    """Finds the place of a file by its path. `config_path` is the configuration file."""
+class FileLocations:
+    """Finds the location of a file by its path. `config_path` is the configuration file."""
 
     def __init__(self, config: Config) -> None:
         self._file = Path(config.file).absolute()
@@ -75,10 +75,10 @@ class FilePlaces:
         """Return the file path for a kind in Lua, even if the file does not exist."""
         return f"{self._folders['adapter']}/{kind}.lua"
 
-    def get(self, path: str) -> FilePlace:
-        """Return the place of a file. Raise `Invalid` if clients may not save the path."""
+    def get(self, path: str) -> FileLocation:
+        """Return the location of a file. Raise `Invalid` if clients may not save the path."""
         if path == self.config_path:
-            return self._config_place()
+            return self._config_location()
         if len(path) > MAX_PATH_CHARS or _CONTROL.search(path) is not None:
             raise Invalid(f"the path must have at most {MAX_PATH_CHARS} characters and no control characters")
         for kind, folder in self._folders.items():
@@ -92,20 +92,20 @@ class FilePlaces:
                 raise Invalid(f"{path} is not a path of a Lua file: no part may be empty or begin with a dot")
             if _NAME.fullmatch(parts[-1]) is None:
                 raise Invalid(f"{path} must end in .lua")
-            return FilePlace(kind=kind, path=path, file=self._root / folder / name, folder=self._root / folder)
+            return FileLocation(kind=kind, path=path, file=self._root / folder / name, folder=self._root / folder)
         folders = ", ".join(self._folders.values())
         raise Invalid(f"{path} is not a file in {folders}, or {self.config_path}")
 
-    def list_all(self) -> list[FilePlace]:
-        """Return the places of the configuration and of all existing Lua files, including files with invalid
+    def list_all(self) -> list[FileLocation]:
+        """Return the locations of the configuration and of all existing Lua files, including files with invalid
         names."""
-        places = [self._config_place()]
+        locations = [self._config_location()]
         for kind, name in self._folders.items():
             folder = self._root / name
             for file in sorted(folder.rglob("*.lua") if kind == "script" else folder.glob("*.lua")):
                 path = f"{name.rstrip('/')}/{file.relative_to(folder)}"
-                places.append(FilePlace(kind=kind, path=path, file=file, folder=folder))
-        return places
+                locations.append(FileLocation(kind=kind, path=path, file=file, folder=folder))
+        return locations
 
-    def _config_place(self) -> FilePlace:
-        return FilePlace(kind="config", path=self.config_path, file=self._file)
+    def _config_location(self) -> FileLocation:
+        return FileLocation(kind="config", path=self.config_path, file=self._file)

@@ -19,7 +19,7 @@ from appliance.config import Config
 from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound, StoreFailed, TooLarge
 from appliance.files import toml_secrets
 from appliance.files.file_checks import CheckedText, FileChecks
-from appliance.files.file_places import FilePlace, FilePlaces
+from appliance.files.file_locations import FileLocation, FileLocations
 from appliance.files.secret_settings import SecretSettings
 from appliance.lua.reload import Reloaded
 from appliance.store.disk import Disk
@@ -89,7 +89,7 @@ class HomeFiles:
         secret_settings: Callable[[], Mapping[str, frozenset[str]]],
     ) -> None:
         self.checks = checks
-        self.places = FilePlaces(config)
+        self.locations = FileLocations(config)
         self._saved = SavedFiles(Disk(config.root), data)
         self._clock = clock
         self._storage = storage
@@ -117,52 +117,52 @@ class HomeFiles:
 
     async def read(self, path: str) -> FileText:
         """Return the file's text. Raise `NotFound`."""
-        place, data = await self._find(path)
-        return FileText(path=place.path, text=self._shown(place, data), version=self._version_of(data))
+        location, data = await self._find(path)
+        return FileText(path=location.path, text=self._shown(location, data), version=self._version_of(data))
 
     async def check(self, path: str, text: str) -> CheckedText:
         """Return the faults and warnings for a new text of the file, without writing."""
-        place = self.places.get(path)
-        faults, full = await self._with_secrets(place, _encode(text))
-        return await self.checks.check(place, full) if not faults else CheckedText(errors=tuple(faults))
+        location = self.locations.get(path)
+        faults, full = await self._with_secrets(location, _encode(text))
+        return await self.checks.check(location, full) if not faults else CheckedText(errors=tuple(faults))
 
     async def exists(self, path: str) -> bool:
         """Return whether the path exists as a file, a folder, or a link."""
-        return await asyncio.to_thread(os.path.lexists, self.places.get(path).file)
+        return await asyncio.to_thread(os.path.lexists, self.locations.get(path).file)
 
     async def with_secrets(self, path: str, text: str) -> str:
         """Replace the marks in the text by the stored secrets."""
-        return (await self._with_secrets(self.places.get(path), _encode(text)))[1].decode()
+        return (await self._with_secrets(self.locations.get(path), _encode(text)))[1].decode()
 
     async def save(self, path: str, text: str, version: str | None = None) -> SavedFile:
         """Save the text if it has no faults, and reload the file's catalog.
 
         Raise `InvalidFile` for faults, `FileChanged` if the file no longer has the `version`, or `StoreFailed`.
         """
-        place, data = self.places.get(path), _encode(text)
-        return await self._tasks.finish(self._save(place, lambda _: data, version), f"save of {path}")
+        location, data = self.locations.get(path), _encode(text)
+        return await self._tasks.finish(self._save(location, lambda _: data, version), f"save of {path}")
 
-    async def change_config(self, change: Callable[[str], str], version: str | None = None) -> SavedFile:
+    async def change_config(self, change: Callable[[str], str], version: str | None) -> SavedFile:
         """Apply `change` to the configuration's text, including its secrets, and save the result. Raises the
         exceptions of `save`."""
-        place = self.places.get(self.places.config_path)
+        location = self.locations.get(self.locations.config_path)
 
         def apply(before: bytes | None) -> bytes:
-            return _encode(change(_text_of(place, before)))
+            return _encode(change(_text_of(location, before)))
 
-        return await self._tasks.finish(self._save(place, apply, version), f"change of {place.path}")
+        return await self._tasks.finish(self._save(location, apply, version), f"change of {location.path}")
 
     async def read_config(self) -> tuple[str, str, str]:
         """Return the configuration's text with secrets, its text without secrets, and its version."""
-        place = self.places.get(self.places.config_path)
-        data = await asyncio.to_thread(place.read) or b""
-        return _text_of(place, data), self._shown(place, data), self._version_of(data)
+        location = self.locations.get(self.locations.config_path)
+        data = await asyncio.to_thread(location.read) or b""
+        return _text_of(location, data), self._shown(location, data), self._version_of(data)
 
     async def delete(self, path: str) -> None:
         """Delete the file, but keep all versions. Store the file's last text as a further version. Raise `NotFound`
         or `StoreFailed`."""
-        place = self.places.get(path)
-        await self._tasks.finish(self._delete(place), f"deletion of {path}")
+        location = self.locations.get(path)
+        await self._tasks.finish(self._delete(location), f"deletion of {path}")
 
     async def list_versions(self, path: str) -> list[FileVersion]:
         """Return the previous texts of the file, newest first.
@@ -184,116 +184,116 @@ class HomeFiles:
         return data.decode(errors="replace")
 
     async def _save(
-        self, place: FilePlace, change: Callable[[bytes | None], bytes], version: str | None
+        self, location: FileLocation, change: Callable[[bytes | None], bytes], version: str | None
     ) -> SavedFile:
         async with self._lock:
-            before = await asyncio.to_thread(place.read)
-            self._require_version(place, before, version)
-            faults, full = await self._with_secrets(place, change(before))
-            checked = CheckedText(errors=tuple(faults)) if faults else await self.checks.check(place, full)
+            before = await asyncio.to_thread(location.read)
+            self._require_version(location, before, version)
+            faults, full = await self._with_secrets(location, change(before))
+            checked = CheckedText(errors=tuple(faults)) if faults else await self.checks.check(location, full)
             if checked.errors:
-                raise InvalidFile(place.path, checked.errors)
+                raise InvalidFile(location.path, checked.errors)
             if full != before:
-                await self._write(place, partial(self._replace, place, full, before, version))
-                log.info("saved %s", place.path)
-            done = await self._reload(place)
+                await self._write(location, partial(self._replace, location, full, before, version))
+                log.info("saved %s", location.path)
+            done = await self._reload(location)
             waiting = () if done is None else done.next_start
-            later = [_at_next_start(place, full, each) for each in waiting]
+            later = [_at_next_start(location, full, each) for each in waiting]
             warnings = (*checked.warnings, *later)
-            return SavedFile(path=place.path, version=self._version_of(full), warnings=warnings)
+            return SavedFile(path=location.path, version=self._version_of(full), warnings=warnings)
 
-    async def _delete(self, place: FilePlace) -> None:
+    async def _delete(self, location: FileLocation) -> None:
         async with self._lock:
-            _, data = await self._find(place.path)
-            kept = self._shown(place, data).encode()
-            await self._write(place, partial(self._saved.delete, place.path, self._clock.now(), previous=kept))
-            log.info("deleted %s", place.path)
-            await self._reload(place)
+            _, data = await self._find(location.path)
+            kept = self._shown(location, data).encode()
+            await self._write(location, partial(self._saved.delete, location.path, self._clock.now(), previous=kept))
+            log.info("deleted %s", location.path)
+            await self._reload(location)
 
-    def _replace(self, place: FilePlace, full: bytes, before: bytes | None, version: str | None) -> None:
+    def _replace(self, location: FileLocation, full: bytes, before: bytes | None, version: str | None) -> None:
         """Replace the file unless it changed during the check. Call this method on the thread that writes to
         storage."""
-        present = place.read()
+        present = location.read()
         if present != before:
-            self._require_version(place, present, version)
-        kept = None if present is None else self._shown(place, present).encode()
+            self._require_version(location, present, version)
+        kept = None if present is None else self._shown(location, present).encode()
         if present is None:
-            self._saved.make_folders(place.path)
-        self._saved.save(place.path, full, self._clock.now(), previous=kept, is_new=present is None)
+            self._saved.make_folders(location.path)
+        self._saved.save(location.path, full, self._clock.now(), previous=kept, is_new=present is None)
 
-    async def _write(self, place: FilePlace, work: Callable[[], None]) -> None:
+    async def _write(self, location: FileLocation, work: Callable[[], None]) -> None:
         try:
             await self._run(work)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise StoreFailed(f"{place.path} cannot be written: {reason}; nothing was changed") from None
+            raise StoreFailed(f"{location.path} cannot be written: {reason}; nothing was changed") from None
 
-    async def _reload(self, place: FilePlace) -> Reloaded | None:
-        reload = self._reload_valid.get(place.kind)
+    async def _reload(self, location: FileLocation) -> Reloaded | None:
+        reload = self._reload_valid.get(location.kind)
         return None if reload is None else await reload()
 
-    def _require_version(self, place: FilePlace, data: bytes | None, version: str | None) -> None:
+    def _require_version(self, location: FileLocation, data: bytes | None, version: str | None) -> None:
         if version is not None and version != ("" if data is None else self._version_of(data)):
-            raise FileChanged(place.path)
+            raise FileChanged(location.path)
 
-    async def _with_secrets(self, place: FilePlace, data: bytes) -> tuple[list[Fault], bytes]:
+    async def _with_secrets(self, location: FileLocation, data: bytes) -> tuple[list[Fault], bytes]:
         """Replace the marks for hidden secrets by the stored secrets. Return the text, and a fault for each mark
         without a stored secret."""
-        if place.kind != "config":
+        if location.kind != "config":
             return [], data
-        stored = await asyncio.to_thread(place.read)
+        stored = await asyncio.to_thread(location.read)
         was = b"" if stored is None else stored
         text, unknown = toml_secrets.put_back(
             data.decode(), was.decode(errors="replace"), self._secrets.tester(data, was)
         )
-        return [Fault(place.path, line, message) for line, message in unknown], text.encode()
+        return [Fault(location.path, line, message) for line, message in unknown], text.encode()
 
-    async def _find(self, path: str) -> tuple[FilePlace, bytes]:
+    async def _find(self, path: str) -> tuple[FileLocation, bytes]:
         try:
-            place = self.places.get(path)
-            data = await asyncio.to_thread(place.read)
+            location = self.locations.get(path)
+            data = await asyncio.to_thread(location.read)
         except Invalid:
             data = None
         if data is None:
             raise NotFound("file", path)
-        return place, data
+        return location, data
 
-    def _shown(self, place: FilePlace, data: bytes) -> str:
-        text = _text_of(place, data)
-        return toml_secrets.hide(text, self._secrets.tester(data)) if place.kind == "config" else text
+    def _shown(self, location: FileLocation, data: bytes) -> str:
+        text = _text_of(location, data)
+        return toml_secrets.hide(text, self._secrets.tester(data)) if location.kind == "config" else text
 
     def _version_of(self, data: bytes) -> str:
         return hashlib.blake2b(data, digest_size=12, key=self._key).hexdigest()
 
     def _entries(self) -> Iterator[FileEntry]:
-        for place in self.places.list_all():
+        for location in self.locations.list_all():
             try:
-                data, found = place.read(), place.file.lstat()
-                self.places.get(place.path)
+                data, found = location.read(), location.file.lstat()
+                self.locations.get(location.path)
             except (Invalid, OSError):
                 continue
             if data is not None:
                 modified_at = from_millis(found.st_mtime_ns // 1_000_000)
                 yield FileEntry(
-                    path=place.path,
-                    kind=place.kind,
+                    path=location.path,
+                    kind=location.kind,
                     size=len(data),
                     modified_at=modified_at,
                     version=self._version_of(data),
                 )
 
 
-def _at_next_start(place: FilePlace, data: bytes, key: str) -> Fault:
+def _at_next_start(location: FileLocation, data: bytes, key: str) -> Fault:
     """Return a warning for a changed configuration key that takes effect only at the next start."""
     line = line_at(tuple(key.split(".")), line_finder(data.decode(errors="replace")))
-    return Fault(place.path, line, f"{key} takes effect when the hub starts again")
+    return Fault(location.path, line, f"{key} takes effect when the hub starts again")
 
 
-def _text_of(place: FilePlace, data: bytes | None) -> str:
+def _text_of(location: FileLocation, data: bytes | None) -> str:
     try:
         return (data or b"").decode()
     except UnicodeDecodeError:
-        raise Invalid(f"{place.path} is not UTF-8 text; save it as UTF-8") from None
+        raise Invalid(f"{location.path} is not UTF-8 text; save it as UTF-8") from None
 
 
 def _encode(text: str) -> bytes:

@@ -35,7 +35,7 @@ class Sections:
     def __init__(self, files: HomeFiles, trials: SectionTrials) -> None:
         self._files = files
         self._trials = trials
-        self._file = files.places.config_path
+        self._file = files.locations.config_path
 
     async def list_sections(self) -> tuple[str, list[Section]]:
         """Return the file's version and its sections by name. Raise `Invalid` if the file is not TOML."""
@@ -85,8 +85,8 @@ class Sections:
                 full = set_keys(stored, name, {**changes, "enabled": True})
                 settings = await self._parse(name, full)
             else:
-                faulty = self._files.places.kind_path(kind)
-                source = Source(name=self._files.places.get(faulty).path, text=text.encode())
+                faulty = self._files.locations.kind_path(kind)
+                source = Source(name=self._files.locations.get(faulty).path, text=text.encode())
                 raw = _adapters_in(stored).get(name) or {}
                 raw = {**raw, **{key: value for key, value in values.items() if value != HIDDEN}, "type": kind}
                 raw = {key: value for key, value in raw.items() if value is not None and key != "enabled"}
@@ -99,7 +99,7 @@ class Sections:
         checked = await self._files.check(self._file, text)
         if checked.errors:
             raise ConfigFailed(list(checked.errors))
-        parse = partial(config.parse, text, str(self._files.places.get(self._file).file), os.environ)
+        parse = partial(config.parse, text, str(self._files.locations.get(self._file).file), os.environ)
         return (await asyncio.to_thread(parse)).adapters[name]
 
 

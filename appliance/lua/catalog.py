@@ -81,7 +81,7 @@ class CheckResult(Struct, Generic[D], frozen=True, kw_only=True):
 
 
 async def load_folder(
-    contents: Contents, load: Callable[[Source], Awaitable[Asset[D]]], tries: int = 1
+    contents: Contents, load: Callable[[Source], Awaitable[Asset[D]]], tries: int
 ) -> LoadedFolder[D]:
     """Load the files. `load` raises `ConfigFailed` with the faults of a file. Try a faulty file again, up to `tries`
     times."""

@@ -92,7 +92,7 @@ class LuaExecution:
     """The next frame from Lua."""
     _worker: Channel
     _task: asyncio.Task[Any] | None = None
-    _place = b""
+    _position = b""
     _is_stopping = _is_over = _is_remarked = False
     _cancel_timer: asyncio.TimerHandle | None = None
     _final_frame: WorkerFrame | None = None
@@ -273,7 +273,7 @@ class LuaExecution:
     def receive(self, frame: WorkerFrame) -> bool:
         """Handle a frame of this execution. Return whether Lua has paused or ended."""
         if frame.kind is FrameKind.REQUEST:
-            self.note_place(frame.parts[2])
+            self.note_position(frame.parts[2])
             if self._is_stopping:
                 return False  # Lua sent the frame before STOP arrived
             self.note_cpu(*CPU.unpack(frame.parts[3]))
@@ -295,9 +295,9 @@ class LuaExecution:
         texts = level.decode(errors="replace"), message.decode(errors="replace")
         self._calls.log(*texts, orjson.loads(fields) if fields else None)
 
-    def note_place(self, place: bytes) -> None:
+    def note_position(self, position: bytes) -> None:
         """Store the line of Lua's last poll, `file:line`."""
-        self._place = place or self._place
+        self._position = position or self._position
 
     def note_cpu(self, secs: float) -> None:
         self._remark(secs)
@@ -308,7 +308,7 @@ class LuaExecution:
         if secs < MAX_UNREMARKED_CPU_SECS or self._is_remarked:
             return
         self._is_remarked = True
-        at = f"; it is at {self._place.decode(errors='replace')}" if self._place else ""
+        at = f"; it is at {self._position.decode(errors='replace')}" if self._position else ""
         log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
 
     def expire(self, *, is_running: bool) -> None:
@@ -316,7 +316,7 @@ class LuaExecution:
         the backstop."""
         self.deadline = inf
         reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
-        final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._place))
+        final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._position))
         (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:

@@ -29,7 +29,7 @@ MAX_SEARCHED_TOKENS = 20_000
 MAX_SEARCHED_CHARS = 400
 """Maximum length of an error message in the search for hints. The end of a longer message quotes the user's text."""
 
-_PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d{1,9}): (?P<message>.*)", re.DOTALL)
+_POSITION = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d{1,9}): (?P<message>.*)", re.DOTALL)
 
 _RETURNED = re.compile(r"the returned table(?P<path>[\w.\[\]]*) ")
 
@@ -54,18 +54,18 @@ def failure_of(
     If `is_kind` is true, a kind's function failed. The `ctx` of kinds has other methods.
     """
     if frame.kind is FrameKind.FAILED:
-        message, place, absent = (part.decode(errors="replace") for part in frame.parts)
-        fault = _fault(message, place, absent, files=files, is_kind=is_kind)
-        stated = _PLACE.match(message)
-        has_place = _RETURNED.match(message) is not None or (stated and _file(stated["file"], files)) is not None
+        message, position, absent = (part.decode(errors="replace") for part in frame.parts)
+        fault = _fault(message, position, absent, files=files, is_kind=is_kind)
+        stated = _POSITION.match(message)
+        has_position = _RETURNED.match(message) is not None or (stated and _file(stated["file"], files)) is not None
         # a kind calls `error(sentence, 0)` for a device's fault, so the file's line does not help
-        return ScriptFailed(fault, is_sentence=is_kind and bool(place) and not has_place)
+        return ScriptFailed(fault, is_sentence=is_kind and bool(position) and not has_position)
     if frame.kind is FrameKind.LOST:
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
     reasons = [Reason(number) for number in frame.parts[0]]
     if reasons == [Reason.CANCELLED]:
         return ExecutionCancelled(f"{files[0].name} was cancelled before it was done")
-    file, line = _place(frame.parts[1].decode(errors="replace"), files, unknown=0)
+    file, line = _position(frame.parts[1].decode(errors="replace"), files, unknown=0)
     sentence, key = _LIMITS[reasons[-1]]
     is_stuck = reasons[0] is Reason.STUCK
     since = ", at this line or after it (check the line for a pattern search or a huge range)" * (
@@ -76,15 +76,15 @@ def failure_of(
     return ScriptFailed(Fault(file, line, f"{sentence.format(limits)} and {end}"), status)
 
 
-def _fault(message: str, place: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:
-    """Return the fault at the first `file:line` in the message. If the message contains no such place, use the
+def _fault(message: str, position: str, absent: str, *, files: Sequence[Source], is_kind: bool) -> Fault:
+    """Return the fault at the first `file:line` in the message. If the message contains no such position, use the
     innermost running line."""
-    file, line = _place(place, files)
+    file, line = _position(position, files)
     if (returned := _RETURNED.match(message)) is not None:  # the returned value is invalid, so no line was running
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
         line = files[0].line_of(*path) or files[0].line_of_return or line
     context = ErrorContext(message=message, absent=absent)
-    while (found := _PLACE.match(context.message)) is not None:  # coroutine.wrap adds its own place at the front
+    while (found := _POSITION.match(context.message)) is not None:  # coroutine.wrap adds its own position first
         source = _file(found["file"], files)
         if source is None:
             break
@@ -102,8 +102,8 @@ def _fault(message: str, place: str, absent: str, *, files: Sequence[Source], is
     return Fault(file, line, context.message + hint_of(context))
 
 
-def _place(place: str, files: Sequence[Source], unknown: int = 1) -> tuple[str, int]:
-    name, _, line = place.rpartition(":")
+def _position(position: str, files: Sequence[Source], unknown: int = 1) -> tuple[str, int]:
+    name, _, line = position.rpartition(":")
     source = _file(name, files)
     return (source.name, int(line)) if source is not None else (files[0].name, unknown)
 
@@ -276,8 +276,8 @@ def _strange(_: re.Match[str], context: ErrorContext) -> str | None:
     for token in tokens_of(context.text):
         if token.kind == "symbol" and (token.word > "~" or token.word < " "):
             name = unicodedata.name(token.word, "a control character")
-            place = f"line {token.line}, column {token.column + 1}"
-            return f"{place}: U+{ord(token.word):04X} {name}; replace it with a plain character or a space"
+            position = f"line {token.line}, column {token.column + 1}"
+            return f"{position}: U+{ord(token.word):04X} {name}; replace it with a plain character or a space"
     return None
 
 

@@ -30,7 +30,7 @@ _MARK = b"\xef\xbb\xbf"
 
 _LAST_RETURN = "\nreturn"
 
-_place_of = attrgetter("line", "column")
+_position_of = attrgetter("line", "column")
 
 _KEYWORDS = """
 and break do else elseif end false for function goto if in local nil not or repeat return then true until while
@@ -106,7 +106,7 @@ class Source(Struct, frozen=True, kw_only=True):
         found = NO_TOKEN
         for key in path:
             tokens = _fields_of(self.text).get(key, [])
-            position = bisect_right(tokens, _place_of(found), key=_place_of)
+            position = bisect_right(tokens, _position_of(found), key=_position_of)
             if position == len(tokens):
                 return 0
             found = tokens[position]

@@ -210,7 +210,7 @@ class Worker(asyncio.BufferedProtocol):
         elif kind is FrameKind.PONG:
             self._largest = MEMORY_USE.unpack(parts[0])
             if execution is not None:
-                execution.note_place(parts[1])
+                execution.note_position(parts[1])
             for each, secs in CPU_SECS.iter_unpack(parts[2]):
                 if each in self._executions:
                     self._executions[each].note_cpu(secs)

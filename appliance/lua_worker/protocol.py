@@ -41,12 +41,12 @@ class FrameKind(IntEnum):
     PING = 6  # answered by PONG about the same execution
     CALL = 7  # timing, text, name, call as JSON: run the file of a kind of adapter, then one of its functions
     READY = 16  # the missing parts of the sandbox, in words
-    REQUEST = 17  # operation, arguments as JSON, place, CPU
+    REQUEST = 17  # operation, arguments as JSON, position, CPU
     LOG = 18  # level, message, fields as JSON or nothing
     DONE = 19  # description, or what CALL returned, as JSON or nothing
-    STOPPED = 20  # reason as a byte, place
-    FAILED = 21  # message, place, the missing name of a look-up
-    PONG = 22  # MEMORY_USE, place, CPU_SECS of each computing execution
+    STOPPED = 20  # reason as a byte, position
+    FAILED = 21  # message, position, the missing name of a look-up
+    PONG = 22  # MEMORY_USE, position, CPU_SECS of each computing execution
     LOST = 23  # a sentence; never sent, but replaces the last frame if the worker has ended
 
 

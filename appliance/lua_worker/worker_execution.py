@@ -61,7 +61,7 @@ class WorkerExecution:
         max_cpu_total_secs: float = inf,
     ) -> None:
         self.number = 0
-        self.place = b""
+        self.position = b""
         """The line of the user's file at Lua's last poll, `file:line`."""
         self.cpu_secs = 0.0
         """The processor time of Lua at its last poll."""
@@ -84,7 +84,7 @@ class WorkerExecution:
         self._set_answer: Any = None
         self._start: Any = None
         self._step: Any = None
-        self._find_place: Any = None
+        self._find_position: Any = None
         self._max_memory = max_memory
 
     def prepare(self) -> None:
@@ -100,7 +100,7 @@ class WorkerExecution:
         )
         given = self._lua.table_from({name.encode(): getattr(self, name) for name in CALLABLE})
         self._table, *functions = self._lua.execute(prelude()[0], given, mode="b")
-        self._set_answer, self._start, self._step, self._find_place = functions
+        self._set_answer, self._start, self._step, self._find_position = functions
         self._max_memory += self.memory  # do not charge the script for the prelude's memory
 
     @property
@@ -147,9 +147,9 @@ class WorkerExecution:
         self._lua.execute(prelude()[1], self._table, mode="b")
         self._max_memory += self.memory - before
 
-    def poll(self, place: bytes | None = None) -> int | None:
-        """Return the reason to stop, or None. `place` is the running line."""
-        self.place = place or self.place
+    def poll(self, position: bytes | None = None) -> int | None:
+        """Return the reason to stop, or None. `position` is the running line."""
+        self.position = position or self.position
         self.cpu_secs = self._cpu_before + thread_time() - self._cpu_from
         if self._reason is not None:
             return int(self._reason)
@@ -183,14 +183,14 @@ class WorkerExecution:
             self._send(line)
         self._late_lines.clear()
 
-    def ask(self, operation: bytes, arguments: bytes, place: bytes | None) -> int | None:
+    def ask(self, operation: bytes, arguments: bytes, position: bytes | None) -> int | None:
         """Send a request and wait for the answer on this thread. Return 1 for a result, 0 for an error, and None if
         Lua must stop. An answer lifts the memory limit, so that Lua can `take` the parts. Lua then calls `limit` to
         restore the limit."""
         self._is_blocked = True
         if self._reason is not None:
             return None
-        self._request(operation, arguments, place or b"")
+        self._request(operation, arguments, position or b"")
         answer = self._answers.get()
         self._is_blocked = False
         if answer is None or self._reason is not None:
@@ -243,13 +243,13 @@ class WorkerExecution:
         else:
             self._end(kind, *parts)
 
-    def _request(self, operation: bytes, arguments: bytes, place: bytes) -> None:
-        self.place = place or self.place
-        self._send(encode(FrameKind.REQUEST, self.number, operation, arguments, place, CPU.pack(self.cpu_secs)))
+    def _request(self, operation: bytes, arguments: bytes, position: bytes) -> None:
+        self.position = position or self.position
+        self._send(encode(FrameKind.REQUEST, self.number, operation, arguments, position, CPU.pack(self.cpu_secs)))
 
-    def _end_stopped(self, reason: int, place: bytes = b"") -> None:
+    def _end_stopped(self, reason: int, position: bytes = b"") -> None:
         self._lua.set_max_memory(0)
-        self._end(FrameKind.STOPPED, bytes([reason]), place or self._find_place())
+        self._end(FrameKind.STOPPED, bytes([reason]), position or self._find_position())
 
     def _end(self, kind: int, *parts: bytes) -> None:
         """Send the last frame."""
@@ -261,7 +261,7 @@ class WorkerExecution:
     def dispose(self) -> None:
         """Close the Lua state and free its memory."""
         was_large = self.memory > TRIM_BYTES
-        self._lua = self._table = self._set_answer = self._start = self._step = self._find_place = (
+        self._lua = self._table = self._set_answer = self._start = self._step = self._find_position = (
             None  # break all reference cycles
         )
         if was_large:

@@ -154,7 +154,7 @@ class WorkerLoop:
         kind, number, parts = frame
         execution = self._executions.get(number)
         if kind is FrameKind.PING:
-            return partial(self._pong, number, b"" if execution is None else execution.place)
+            return partial(self._pong, number, b"" if execution is None else execution.position)
         if kind in (FrameKind.EXECUTE, FrameKind.DESCRIBE, FrameKind.COMPILE, FrameKind.CALL):
             execution = self._spares.pop() if self._spares else self._new_execution()
             execution.number = number
@@ -174,11 +174,11 @@ class WorkerLoop:
                 execution.dispose()
             self._send(encode(FrameKind.FAILED, number, message.encode(errors="replace"), b"", b""))
 
-    def _pong(self, number: int, place: bytes) -> None:
+    def _pong(self, number: int, position: bytes) -> None:
         executions = list(self._executions.values())
         memory, largest = max([(each.memory, each.number) for each in executions], default=(0, 0))
         cpu = b"".join(CPU_SECS.pack(each.number, each.cpu_secs) for each in executions if each.is_computing)
-        self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), place, cpu))
+        self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), position, cpu))
 
     def _new_execution(self) -> WorkerExecution:
         return WorkerExecution(self._max_memory, self._send, self._forget, self._max_cpu_total_secs)

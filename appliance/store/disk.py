@@ -30,18 +30,18 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._check_place: Callable[[], None] = lambda: None
+        self._check_folder: Callable[[], None] = lambda: None
         self.bytes_written = 0
         self.syncs = 0
 
-    def guard(self, check_place: Callable[[], None]) -> None:
+    def guard(self, check_folder: Callable[[], None]) -> None:
         """Call the function before each change of names in the folder. The function raises `OSError` if the path now
         belongs to another folder."""
-        self._check_place = check_place
+        self._check_folder = check_folder
 
-    def check_place(self) -> None:
+    def check_folder(self) -> None:
         """Raise `OSError` if the path now belongs to another folder."""
-        self._check_place()
+        self._check_folder()
 
     def list_names(self, below: str = "") -> list[str]:
         """Return the sorted names of the files in the folder, or in its subfolder `below`."""
@@ -71,14 +71,14 @@ class Disk:
     def make_folder(self, name: str, like: str | None = None) -> None:
         """Create a subfolder, which is private or has the mode of the folder `like`. An existing subfolder does not
         change. The name is durable after `sync_folder`."""
-        self.check_place()
+        self.check_folder()
         mode = PRIVATE_FOLDER if like is None else stat.S_IMODE((self.folder / like).stat().st_mode)
         with contextlib.suppress(FileExistsError):
             (self.folder / name).mkdir(mode=mode)
 
     def create(self, name: str) -> int:
         """Create or replace a file for writing. Return the descriptor."""
-        self.check_place()
+        self.check_folder()
         return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
 
     def copy_access(self, descriptor: int, name: str) -> None:
@@ -99,7 +99,7 @@ class Disk:
         os.fchmod(descriptor, stat.S_IMODE(like.st_mode) if is_file else like.st_mode & 0o640)
 
     def open(self, name: str) -> int:
-        self.check_place()
+        self.check_folder()
         return os.open(self.folder / name, os.O_RDWR | os.O_CLOEXEC)
 
     def write(self, descriptor: int, data: bytes, offset: int) -> None:
@@ -142,12 +142,12 @@ class Disk:
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file. Replace an existing file with the new name."""
-        self.check_place()
+        self.check_folder()
         (self.folder / old).replace(self.folder / new)
 
     def link(self, old: str, new: str) -> None:
         """Link a file to another name, or copy it if the filesystem has no links. Do nothing if the name exists."""
-        self.check_place()
+        self.check_folder()
         try:
             os.link(self.folder / old, self.folder / new)
         except FileExistsError:
@@ -159,7 +159,7 @@ class Disk:
 
     def remove(self, name: str) -> None:
         """Remove a file. A missing file is not an error."""
-        self.check_place()
+        self.check_folder()
         with contextlib.suppress(FileNotFoundError):
             (self.folder / name).unlink()
 

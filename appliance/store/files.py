@@ -193,7 +193,7 @@ class Files:
 
     def append(self, changes: EncodedChanges) -> None:
         """Write the changes. Return when the changes are on the device."""
-        self._disk.check_place()
+        self._disk.check_folder()
         self._make_ready()
         try:
             self._journal.append(changes)

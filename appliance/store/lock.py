@@ -61,7 +61,7 @@ class DirectoryLock:
         self._own = b"%d\n%b\n" % (os.getpid(), boot)
         self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
 
-    def check_place(self) -> None:
+    def check_folder(self) -> None:
         """Raise `OSError` if the lock at the path is not the held lock. Then the data directory was moved, replaced,
         or unmounted, and writes could harm another hub. The check costs two system calls."""
         if self._descriptor is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX = "room/", "group/", "place/"
+ROOM_PREFIX, GROUP_PREFIX, ASSIGNMENT_PREFIX = "room/", "group/", "place/"
 NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "alias/", "device/", "state/"
 
 TOGGLE_PREFIX = "toggle/"

@@ -23,10 +23,10 @@ from appliance.home.registry import OFFLINE
 from appliance.home.texts import alias
 from appliance.store.record_keys import (
     ALIAS_PREFIX,
+    ASSIGNMENT_PREFIX,
     DEVICE_PREFIX,
     GROUP_PREFIX,
     NAME_PREFIX,
-    PLACE_PREFIX,
     ROOM_PREFIX,
     STATE_PREFIX,
 )
@@ -43,7 +43,7 @@ def encode_layout_change(made: LayoutChange) -> dict[str, Any]:
     parts: dict[str, Mapping[str, Any]] = {
         ROOM_PREFIX: {id_: each and {"name": each.name} for id_, each in made.rooms.items()},
         GROUP_PREFIX: {id_: each and {"name": each.name, "members": each.members} for id_, each in groups},
-        PLACE_PREFIX: made.room_assignments,
+        ASSIGNMENT_PREFIX: made.room_assignments,
         NAME_PREFIX: made.names,
         ALIAS_PREFIX: made.aliases,
     }
@@ -82,7 +82,7 @@ def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
     return Layout(
         rooms=read_all(document, ROOM_PREFIX, lambda id_, value: convert({**value, "id": id_}, Room), on_fault),
         groups=read_all(document, GROUP_PREFIX, _group, on_fault),
-        room_assignments=read_all(document, PLACE_PREFIX, lambda _, value: convert(value, str), on_fault),
+        room_assignments=read_all(document, ASSIGNMENT_PREFIX, lambda _, value: convert(value, str), on_fault),
         names=read_all(document, NAME_PREFIX, lambda _, value: convert(value, str), on_fault),
         aliases=read_all(document, ALIAS_PREFIX, lambda _, value: alias(value), on_fault),
     )

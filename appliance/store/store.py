@@ -73,7 +73,7 @@ class Store:
     async def __aenter__(self) -> Store:
         async with AsyncExitStack() as stack:
             lock = self._lock = DirectoryLock(self._disk.folder)
-            self._disk.guard(lock.check_place)
+            self._disk.guard(lock.check_folder)
             stack.callback(self._release, lock)  # called last, because another hub can start from then on
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
             if lock.was_cut_off:

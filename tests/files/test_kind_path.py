@@ -46,8 +46,8 @@ def test_the_text_of_a_kind_is_tried_in_the_folder_of_the_configuration(tmp_path
         reload_valid={},
         secret_settings=dict,
     )
-    assert files.places.kind_path("own") == f"{folder}/adapters/own.lua"
-    assert files.places.get(files.places.kind_path("own")).file == file.parent / "adapters" / "own.lua"
+    assert files.locations.kind_path("own") == f"{folder}/adapters/own.lua"
+    assert files.locations.get(files.locations.kind_path("own")).file == file.parent / "adapters" / "own.lua"
     trials: Any = Trials()
     with pytest.raises(InvalidFile) as failed:
         asyncio.run(Sections(files, trials).try_section("own", "own", {}, text="return {}"))

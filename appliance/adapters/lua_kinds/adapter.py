@@ -235,7 +235,7 @@ class LuaAdapter(PollingAdapter):
 
     def on_hook_failed(self, error: AdapterFailed) -> None:
         """Log the error, because a device that calls a hook reads no answer."""
-        self._log_once(error, _place_in(error))
+        self._log_once(error, _position_in(error))
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -306,7 +306,7 @@ class LuaAdapter(PollingAdapter):
                 found = await self.within(self.command_secs, receiving)
                 await self.apply_update("receive", found["first"])
             except AdapterFailed as error:
-                self._log_once(error, _place_in(error))
+                self._log_once(error, _position_in(error))
             pause = began + MIN_MESSAGE_SECS - self.clock.monotonic()
             if pause > 0 and self.connection.waiting > MAX_UNPACED_MESSAGES:
                 await self.clock.sleep(pause)
@@ -373,7 +373,7 @@ async def replace_when(known: LoadedSection | SectionFault) -> None:
     raise AdapterReplaced
 
 
-def _place_in(error: AdapterFailed) -> str:
+def _position_in(error: AdapterFailed) -> str:
     """Return the file and line of an error, without the message."""
     return str(error).partition(": ")[0]
 

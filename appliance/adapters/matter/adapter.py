@@ -16,7 +16,7 @@ from appliance.adapters.link import keep_open
 from appliance.adapters.matter.clusters import FAN, IDENTIFY, ON_OFF
 from appliance.adapters.matter.kind import Matter, split_url
 from appliance.adapters.matter.large_json import parse_large, parse_small
-from appliance.adapters.matter.live_nodes import MAX_DEVICES, LiveNodes, Place
+from appliance.adapters.matter.live_nodes import MAX_DEVICES, LiveNodes, Target
 from appliance.adapters.matter.requests import ClusterRequest, command_specs_of, identify, request_for
 from appliance.adapters.matter.server import OPENING_SECS, NodeRefused, NodeUnreachable, ServerConnection
 from appliance.adapters.web_socket import Messages
@@ -176,17 +176,17 @@ class MatterAdapter(Adapter):
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Send the command, and return when the device shows its result."""
         began = self.clock.monotonic()
-        place = self._place(device_id)
-        command = check_offered(device_id, command_specs_of(place.endpoint), command)
+        target = self._target(device_id)
+        command = check_offered(device_id, command_specs_of(target.endpoint), command)
         if command.action == "toggle":  # the shown state can be outdated
-            place = await self._read_again(device_id, place)
-            if ON_OFF not in place.endpoint.clusters:  # only this cluster has a toggle
+            target = await self._read_again(device_id, target)
+            if ON_OFF not in target.endpoint.clusters:  # only this cluster has a toggle
                 device = self.publish.find(device_id)
                 shown = None if device is None else device.attributes.get("power")
                 command = without_toggle(command, shown, device_id)
-        request = request_for(place.endpoint, command)
-        is_shown = request.is_done(place.endpoint)
-        await self._send(device_id, str(command), place, request)
+        request = request_for(target.endpoint, command)
+        is_shown = request.is_done(target.endpoint)
+        await self._send(device_id, str(command), target, request)
         until = began + RESULT_SECS
         is_done = await self._await_result(device_id, request, until, asks_first=is_shown)
         if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
@@ -194,26 +194,26 @@ class MatterAdapter(Adapter):
             raise failure(device_id, command, {} if device is None else device.attributes)
         return CommandResult()
 
-    async def _read_again(self, device_id: str, place: Place) -> Place:
+    async def _read_again(self, device_id: str, target: Target) -> Target:
         """Read the power of a device. Raises `Unreachable`."""
-        cluster = ON_OFF if ON_OFF in place.endpoint.clusters else FAN
-        path = f"{place.endpoint.number}/{cluster}/*"
-        values = await self._ask_node(device_id, place, "read_attribute", {"attribute_path": path})
-        self.live.take_values(place.node.id, values)
-        return self._place(device_id)
+        cluster = ON_OFF if ON_OFF in target.endpoint.clusters else FAN
+        path = f"{target.endpoint.number}/{cluster}/*"
+        values = await self._ask_node(device_id, target, "read_attribute", {"attribute_path": path})
+        self.live.take_values(target.node.id, values)
+        return self._target(device_id)
 
-    async def _send(self, device_id: str, what: str, place: Place, request: ClusterRequest) -> None:
+    async def _send(self, device_id: str, what: str, target: Target, request: ClusterRequest) -> None:
         """Send a request. Raises `Unreachable` if the device does not answer, and `BadAnswer` if the device
         refuses."""
         try:
-            await self._ask_node(device_id, place, request.command, request.arguments)
+            await self._ask_node(device_id, target, request.command, request.arguments)
         except Unreachable:
             raise
         except BadAnswer as error:
             raise BadAnswer(f"{device_id} refused {what}: {error}") from None
 
-    async def _ask_node(self, device_id: str, place: Place, command: str, arguments: Mapping[str, Any]) -> Any:
-        node = place.node
+    async def _ask_node(self, device_id: str, target: Target, command: str, arguments: Mapping[str, Any]) -> Any:
+        node = target.node
         try:
             return await self._ask(command, {"node_id": node.id, **arguments}, RESULT_SECS)
         except NodeUnreachable as error:
@@ -259,33 +259,33 @@ class MatterAdapter(Adapter):
         left = until - self.clock.monotonic()
         if not asks_first and await self._is_shown(device_id, request, min(left, REPORT_SECS)):
             return True
-        place = self.live.place_of(device_id)
+        target = self.live.target_of(device_id)
         left = until - self.clock.monotonic()
-        if place is None or left <= 0:
+        if target is None or left <= 0:
             return False
-        path = f"{place.endpoint.number}/{request.cluster}/*"
+        path = f"{target.endpoint.number}/{request.cluster}/*"
         try:
-            values = await self._ask("read_attribute", {"node_id": place.node.id, "attribute_path": path}, left)
+            values = await self._ask("read_attribute", {"node_id": target.node.id, "attribute_path": path}, left)
         except AdapterFailed:
             return False
-        self.live.take_values(place.node.id, values)
+        self.live.take_values(target.node.id, values)
         return await self._is_shown(device_id, request, until - self.clock.monotonic())
 
     async def _is_shown(self, device_id: str, request: ClusterRequest, secs: float) -> bool:
         def is_done() -> bool:
-            place = self.live.place_of(device_id)
-            return place is not None and not self.live.is_away(place) and request.is_done(place.endpoint)
+            target = self.live.target_of(device_id)
+            return target is not None and not self.live.is_away(target) and request.is_done(target.endpoint)
 
         wait: Callable[[asyncio.Event], Any] = partial(self.clock.wait, seconds=max(secs, 0.0))
         return await self.live.wait_until(device_id, is_done, wait)
 
-    def _place(self, device_id: str) -> Place:
-        place = self.live.place_of(device_id)
-        if place is None and self.server is None:
+    def _target(self, device_id: str) -> Target:
+        target = self.live.target_of(device_id)
+        if target is None and self.server is None:
             raise Unreachable(f"the Matter server {self._http.address} is not connected; nothing was sent")
-        if place is None:
+        if target is None:
             raise NotFound("device", device_id)
-        return place
+        return target
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -310,7 +310,7 @@ class MatterAdapter(Adapter):
 
     async def _unpair(self, payload: Mapping[str, Value]) -> Value:
         """Remove the node of a device. Return all devices of the node, because they are removed too."""
-        node = self._place_in("unpair", payload).node
+        node = self._target_in("unpair", payload).node
         devices = self.live.ids_of(node.id)
         await self._ask("remove_node", {"node_id": node.id}, self.operation_secs["unpair"] - 5)
         return {"removed": devices}
@@ -318,7 +318,7 @@ class MatterAdapter(Adapter):
     async def _share(self, payload: Mapping[str, Value]) -> Value:
         """Let another controller also pair the node of a device. Return the code as digits and as the text of a QR
         code."""
-        node = self._place_in("share", payload).node
+        node = self._target_in("share", payload).node
         found = await self._ask(
             "open_commissioning_window",
             {"node_id": node.id, "timeout": SHARE_SECS},
@@ -331,15 +331,15 @@ class MatterAdapter(Adapter):
 
     async def _identify(self, payload: Mapping[str, Value]) -> Value:
         """Make a device blink or beep for ten seconds."""
-        place = self._place_in("identify", payload)
-        if IDENTIFY not in place.endpoint.clusters:
+        target = self._target_in("identify", payload)
+        if IDENTIFY not in target.endpoint.clusters:
             raise Unsupported(f"device '{payload['device_id']}' has no identify command")
-        await self._send(payload["device_id"], "identify", place, identify(place.endpoint, IDENTIFY_SECS))
+        await self._send(payload["device_id"], "identify", target, identify(target.endpoint, IDENTIFY_SECS))
         return None
 
-    def _place_in(self, operation: str, payload: Mapping[str, Value]) -> Place:
+    def _target_in(self, operation: str, payload: Mapping[str, Value]) -> Target:
         _refuse_others(operation, payload, "device_id", f'like "{self.name}:…:1"')
-        return self._place(payload["device_id"])
+        return self._target(payload["device_id"])
 
 
 _PAIRING_HINT = (

@@ -26,7 +26,7 @@ _POWERED_ENDPOINTS = 31
 """Attribute of a power source with the list of its endpoints."""
 
 
-class Place(Struct, frozen=True):
+class Target(Struct, frozen=True):
     """Node and endpoint of a device. `number` distinguishes the devices of one node, and is None if the node has only
     one device."""
 
@@ -52,24 +52,24 @@ class LiveNodes:
         self._nodes: dict[int, Node] = {}
         self._keys: dict[int, str] = {}
         self._taken_keys: set[str] = set()
-        self._places: dict[str, Place] = {}
+        self._targets: dict[str, Target] = {}
         self._ids: dict[int, tuple[str, ...]] = {}
         self._changed: dict[str, set[str]] = {}  # changed paths that are not published yet, by device
         self._events: dict[int, deque[Any]] = {}
         self._waiting: dict[str, tuple[asyncio.Event, Callable[[], bool]]] = {}  # by device
 
-    def place_of(self, device_id: str) -> Place | None:
-        """Return the place of a device. Return None for an unknown device."""
-        return self._places.get(device_id)
+    def target_of(self, device_id: str) -> Target | None:
+        """Return the target of a device. Return None for an unknown device."""
+        return self._targets.get(device_id)
 
     def ids_of(self, node_id: int) -> list[str]:
         """Return the ids of a node's devices."""
         return list(self._ids.get(node_id, ()))
 
-    def is_away(self, place: Place) -> bool:
+    def is_away(self, target: Target) -> bool:
         """Return whether the device is known to be unreachable."""
-        node = place.node
-        return not node.is_available or node.id in self.suspects or not node.is_reachable(place.endpoint)
+        node = target.node
+        return not node.is_available or node.id in self.suspects or not node.is_reachable(target.endpoint)
 
     def replacing_all(self, raw: Iterable[Any]) -> Iterator[None]:
         """Apply the server's list of nodes, in steps. Nodes that are missing in the list are removed. Raises
@@ -84,9 +84,9 @@ class LiveNodes:
         for node_id in sorted(nodes, key=lambda each: (each not in self._nodes, each)):
             self._take_node(nodes[node_id])
             yield
-        for device_id in self._publish.devices().keys() - self._places.keys():
+        for device_id in self._publish.devices().keys() - self._targets.keys():
             self._publish.removed(device_id)
-        for device_id in list(self._places):
+        for device_id in list(self._targets):
             self._publish_one(device_id)
             yield
 
@@ -161,14 +161,14 @@ class LiveNodes:
         if not isinstance(data, list) or len(data) != 3 or not isinstance(data[0], int):
             return
         node, path, value = self._nodes.get(data[0]), data[1], data[2]
-        if node is None or (place := parse_path(path)) is None:
+        if node is None or (at := parse_path(path)) is None:
             return
-        ids = self._ids_at(node, place[0]) if node.is_available else ()
-        is_changed = node.value_at(place) != value
+        ids = self._ids_at(node, at[0]) if node.is_available else ()
+        is_changed = node.value_at(at) != value
         for device_id in ids if is_changed else ():
             if path in self._changed.get(device_id, ()):
                 self._publish_one(device_id)  # triggers get each change, in order
-        node.set(place, value)
+        node.set(at, value)
         self.trust(node.id)
         self._mark_changed(ids, path if is_changed else None)
 
@@ -176,7 +176,7 @@ class LiveNodes:
         """Return the devices that a value at this endpoint can affect. The root affects all devices, because it has
         names and batteries."""
         device_id = f"{self._name}:{self._keys[node.id]}:{number}"
-        if device_id in self._places:
+        if device_id in self._targets:
             return (device_id,)
         return self._ids.get(node.id, ()) if number == ROOT_ENDPOINT else ()
 
@@ -226,7 +226,7 @@ class LiveNodes:
         known.append(data.get("event_number"))
         press = press_of(endpoint, data.get("event_id"), data.get("data"))
         device_id = self._id(node, endpoint)
-        if press is not None and device_id in self._places:
+        if press is not None and device_id in self._targets:
             self._flush_node(node.id)
             self._publish.event(device_id, *press)
 
@@ -238,11 +238,11 @@ class LiveNodes:
         return node, endpoint if isinstance(endpoint, int) else -1
 
     def _take_node(self, node: Node) -> None:
-        """Assign a place to each device of the node, within the limits. A later node never replaces an earlier
+        """Assign a target to each device of the node, within the limits. A later node never replaces an earlier
         one."""
         known = self._ids.get(node.id, ())
         endpoints = [each for _, each in sorted(node.endpoints.items()) if is_device(each)]
-        room = MAX_DEVICES - len(self._places) + len(known)
+        room = MAX_DEVICES - len(self._targets) + len(known)
         if node.id not in self._nodes and (len(self._nodes) >= MAX_NODES or (endpoints and room == 0)):
             self.rejected += max(len(endpoints), 1)
             return
@@ -253,21 +253,21 @@ class LiveNodes:
             self._keys[node.id] = unique_id if unique_id not in self._taken_keys else f"{node.id:x}"
             self._taken_keys.add(self._keys[node.id])
         is_single = len(endpoints) == 1
-        places = {
-            self._id(node, endpoint): Place(node, endpoint, None if is_single else number)
+        targets = {
+            self._id(node, endpoint): Target(node, endpoint, None if is_single else number)
             for number, endpoint in enumerate(endpoints[:room], 1)
         }
         for device_id in known:
-            del self._places[device_id]
-        self._places |= places
-        self._ids[node.id] = tuple(places)
+            del self._targets[device_id]
+        self._targets |= targets
+        self._ids[node.id] = tuple(targets)
         for device_id in known:
-            if device_id not in places:
+            if device_id not in targets:
                 self._publish.removed(device_id)
 
     def _forget(self, node_id: int) -> None:
         for device_id in self._ids.pop(node_id, ()):
-            del self._places[device_id]
+            del self._targets[device_id]
             self._changed.pop(device_id, None)
             self._publish.removed(device_id)
         self._taken_keys.discard(self._keys.pop(node_id, ""))
@@ -286,12 +286,12 @@ class LiveNodes:
 
     def _publish_one(self, device_id: str) -> None:
         self._changed.pop(device_id, None)
-        if (place := self._places.get(device_id)) is None:
+        if (target := self._targets.get(device_id)) is None:
             return
-        if place.node.is_available and place.node.id not in self.suspects:
-            self._publish.device(self._observe(device_id, place))
+        if target.node.is_available and target.node.id not in self.suspects:
+            self._publish.device(self._observe(device_id, target))
         elif self._publish.find(device_id) is None:
-            self._publish.device(self._observe(device_id, place, is_old=True))
+            self._publish.device(self._observe(device_id, target, is_old=True))
         else:
             self._publish.availability(device_id, is_available=False)
         self._wake(device_id)
@@ -303,9 +303,9 @@ class LiveNodes:
             if is_done():
                 is_over.set()
 
-    def _observe(self, device_id: str, place: Place, *, is_old: bool = False) -> Observation:
+    def _observe(self, device_id: str, target: Target, *, is_old: bool = False) -> Observation:
         """Return the device. With `is_old`, the outdated values are omitted."""
-        node, endpoint = place.node, place.endpoint
+        node, endpoint = target.node, target.endpoint
         shows, wrong = ({}, {}) if is_old else read(endpoint, _power_source(node, endpoint))
         commands = command_specs_of(endpoint)
         aggregator = node.aggregator_of(endpoint)
@@ -316,7 +316,7 @@ class LiveNodes:
             kind=kind_of(endpoint, has_commands=bool(commands)),
             attributes=shows,
             wrong=wrong,
-            name=node.name_of(endpoint, place.number),
+            name=node.name_of(endpoint, target.number),
             info=node.info_of(endpoint, parent, class_of(endpoint)),
             commands=commands,
             vendor_specific={

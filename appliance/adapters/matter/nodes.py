@@ -98,16 +98,16 @@ class Node:
         self.endpoints: dict[int, Endpoint] = {}
         self._parents: tuple[dict[int, Endpoint], dict[int, Endpoint]] | None = None
         for path, value in attributes:
-            if (place := parse_path(path)) is not None:
-                self.set(place, value)
+            if (at := parse_path(path)) is not None:
+                self.set(at, value)
 
-    def value_at(self, place: Path) -> Any:
+    def value_at(self, at: Path) -> Any:
         """Return the value at a path. Return None if the value is missing."""
-        endpoint = self.endpoints.get(place[0])
-        return None if endpoint is None else endpoint.get(place[1], place[2])
+        endpoint = self.endpoints.get(at[0])
+        return None if endpoint is None else endpoint.get(at[1], at[2])
 
-    def set(self, place: Path, value: Any) -> None:
-        number, cluster, attribute = place
+    def set(self, at: Path, value: Any) -> None:
+        number, cluster, attribute = at
         endpoint = self.endpoints.setdefault(number, Endpoint(number))
         endpoint.clusters.setdefault(cluster, {})[attribute] = value
         if cluster in (DESCRIPTOR, BRIDGED):

@@ -51,7 +51,7 @@ class FilesApi(ApiResource):
 
     @route("POST", "/files/check", Role.ADMIN, CHECKED_FILE, body=CHECK_BODY, max_body_bytes=MAX_FILE_BODY_BYTES)
     async def check(self, call: Call) -> object:
-        """Check a text in place of a file's text, in the home as it is now; write nothing."""
+        """Check a text in location of a file's text, in the home as it is now; write nothing."""
         stated = await call.body()
         return await self.hub.files.check(stated["path"], stated["text"])
 
@@ -80,7 +80,7 @@ class FilesApi(ApiResource):
     @route("DELETE", "/files/<file_path>", Role.ADMIN, statuses=(204, 405, 503))
     async def remove(self, call: Call, file_path: str) -> object:
         """Delete the file; its versions stay, and its last text becomes a version. 405 for the configuration."""
-        if file_path == self.hub.files.places.config_path:
+        if file_path == self.hub.files.locations.config_path:
             return json_response(error_body(NOT_DELETED, "method_not_allowed"), 405, {"Allow": "GET, HEAD, PUT"})
         try:
             await self.hub.files.delete(file_path)

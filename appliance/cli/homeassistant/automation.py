@@ -39,8 +39,8 @@ class LuaFile(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
 
 
-def translate(definition: Any, place: str, entities: Entities, taken: set[str]) -> LuaFile:
-    """Translate an automation. Comments in the file contain `place`, the automation's origin. Add the new id to
+def translate(definition: Any, origin: str, entities: Entities, taken: set[str]) -> LuaFile:
+    """Translate an automation. Comments in the file contain the automation's `origin`. Add the new id to
     `taken`, the ids in use. Raise `NotTranslated` if the definition is not an automation."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
@@ -61,7 +61,7 @@ def translate(definition: Any, place: str, entities: Entities, taken: set[str]) 
     declared = _conditions(definition, actions, notes)
     actions.sequence(sequence)
     actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
-    text = _render(id_, title, definition, place, found, declared, actions, notes)
+    text = _render(id_, title, definition, origin, found, declared, actions, notes)
     return LuaFile(
         folder="automations", id=id_, name=title, text=text, problems=(*_reasons(notes), *actions.problems)
     )
@@ -194,9 +194,9 @@ def _reasons(notes: list[str]) -> list[str]:
     return [each.split("\n")[0] for each in notes]
 
 
-def head(title: str, place: str, notes: list[str], body: str) -> list[str]:
+def head(title: str, origin: str, notes: list[str], body: str) -> list[str]:
     """Return the first lines of a file: comments and, if the body needs it, the module."""
-    lines = [*comment(title), "--", f"{MARK}{comment(place)[0][3:]}."]
+    lines = [*comment(title), "--", f"{MARK}{comment(origin)[0][3:]}."]
     if notes:
         lines += ["--", *comment("Not translated:\n" + "\n".join(notes))]
     return [*lines, "", *(['local ha = require("homeassistant")', ""] if re.search(r"\bha\.", body) else [])]
@@ -211,14 +211,14 @@ def _render(
     id_: str,
     title: str,
     definition: Mapping[str, Any],
-    place: str,
+    origin: str,
     found: list[Trigger],
     declared: list[Mapping[str, Any]],
     actions: Actions,
     notes: list[str],
 ) -> str:
     body = "\n".join(actions.lines.lines)
-    lines = head(title, place, notes, body)
+    lines = head(title, origin, notes, body)
     lines += ["---@type Automation", "return {", f"  id = {quote(id_)},", f"  name = {quote(title)},"]
     lines += description(definition)
     lines.append("  enabled = false, -- check this file, then switch the automation on")

@@ -238,8 +238,8 @@ class Entities:
 
         Raises `NotTranslated`.
         """
-        place = target if isinstance(target, Mapping) else {}
-        kinds = {key: words(place.get(key)) for key in ("entity_id", "device_id", "area_id", "floor_id", "label_id")}
+        part = target if isinstance(target, Mapping) else {}
+        kinds = {key: words(part.get(key)) for key in ("entity_id", "device_id", "area_id", "floor_id", "label_id")}
         if any(is_template(each) for named in kinds.values() for each in named):
             raise NotTranslated("the target is a template")
         found = list(self.members(kinds["entity_id"]))
@@ -264,13 +264,13 @@ class Entities:
         for each in self.installation.entities.values():
             area, device = areas.get(self.area_of(each) or ""), devices.get(each.device_id or "")
             labels = {*each.labels, *(device.labels if device else ()), *(area.labels if area else ())}
-            places: Mapping[str, Collection[str | None]] = {
+            members: Mapping[str, Collection[str | None]] = {
                 "device_id": {each.device_id},
                 "area_id": {self.area_of(each)},
                 "floor_id": {area.floor_id if area else None},
                 "label_id": labels,
             }
-            if id_ in places[key] and each.platform != "group":
+            if id_ in members[key] and each.platform != "group":
                 yield each
 
     def custom(self, entity_id: str) -> Target:

@@ -128,7 +128,7 @@ def _key(key: Any) -> str:
 class Lines:
     """The indented lines of a function's body."""
 
-    def __init__(self, depth: int = 2) -> None:
+    def __init__(self, depth: int) -> None:
         self.lines: list[str] = []
         self._depth = depth
 

@@ -52,7 +52,7 @@ def prepare(entities: Entities, taken: Mapping[str, set[str]]) -> list[str]:
     return scene_ids
 
 
-def translate_script(place: str, key: str, definition: Any, entities: Entities) -> LuaFile:
+def translate_script(origin: str, key: str, definition: Any, entities: Entities) -> LuaFile:
     """Translate one script. Raise `NotTranslated` if the definition is not a script."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
@@ -77,13 +77,13 @@ def translate_script(place: str, key: str, definition: Any, entities: Entities) 
             [f"mode {mode}: a function has no mode, so each call runs it"] if mode in ("restart", "queued") else []
         )
         call = f"-- Call it with require({quote(script.id)})(ctx, {{ … }})."
-        lines = [*head(title, place, notes, body), call, "return function(ctx, fields)", body, "end", ""]
+        lines = [*head(title, origin, notes, body), call, "return function(ctx, fields)", body, "end", ""]
         return _file("scripts", script.id, title, lines, (*notes, *actions.problems))
-    lines = _scene_lines(script.id, title, place, definition, actions)
+    lines = _scene_lines(script.id, title, origin, definition, actions)
     return _file("scenes", script.id, title, lines, tuple(actions.problems))
 
 
-def translate_scene(place: str, definition: Any, entities: Entities, ids: Iterator[str]) -> LuaFile:
+def translate_scene(origin: str, definition: Any, entities: Entities, ids: Iterator[str]) -> LuaFile:
     """Translate one scene, with the next id. Raise `NotTranslated` if the definition is not a scene."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
@@ -93,14 +93,14 @@ def translate_scene(place: str, definition: Any, entities: Entities, ids: Iterat
     actions = Actions(entities, fields={})
     actions.services.apply(states)
     actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
-    lines = _scene_lines(id_, title, place, {"mode": "restart"}, actions)
+    lines = _scene_lines(id_, title, origin, {"mode": "restart"}, actions)
     return _file("scenes", id_, title, lines, tuple(actions.problems))
 
 
-def _scene_lines(id_: str, title: str, place: str, definition: Mapping[str, Any], actions: Actions) -> list[str]:
+def _scene_lines(id_: str, title: str, origin: str, definition: Mapping[str, Any], actions: Actions) -> list[str]:
     body = "\n".join(actions.lines.lines)
     return [
-        *head(title, place, [], body),
+        *head(title, origin, [], body),
         "---@type Scene",
         "return {",
         f"  id = {quote(id_)},",
@@ -153,8 +153,8 @@ def _passed_fields(installation: Installation) -> defaultdict[str, set[str]]:
             found[verb] |= {str(each) for each in data} - NO_FIELDS
         elif isinstance(variables := data.get("variables"), Mapping):
             target = action.get("target")
-            for place in (target if isinstance(target, Mapping) else {}, action, data):
-                for each in as_list(place.get("entity_id")):
+            for part in (target if isinstance(target, Mapping) else {}, action, data):
+                for each in as_list(part.get("entity_id")):
                     found[str(each).removeprefix("script.")] |= set(map(str, variables))
     return found
 

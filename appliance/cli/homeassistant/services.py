@@ -67,8 +67,8 @@ class Services:
     def _is_about_trigger(self, action: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
         """Return whether the target is the entity of the trigger."""
         target = action.get("target")
-        places = (target if isinstance(target, Mapping) else {}, action, data)
-        targets = [str(each.get("entity_id")) for each in places if each.get("entity_id") is not None]
+        parts = (target if isinstance(target, Mapping) else {}, action, data)
+        targets = [str(each.get("entity_id")) for each in parts if each.get("entity_id") is not None]
         is_trigger = len(targets) == 1 and TRIGGER_ENTITY.fullmatch(targets[0]) is not None
         return is_trigger and self._statements.has_event and bool(self._statements.trigger_entities)
 
@@ -102,8 +102,8 @@ class Services:
         """Remove the target entities from the service's data, and return them."""
         target = action.get("target")
         found: list[str] = []
-        for place in (target if isinstance(target, Mapping) else {}, action, data):
-            found += self._entities.targeted(domain, place)
+        for part in (target if isinstance(target, Mapping) else {}, action, data):
+            found += self._entities.targeted(domain, part)
         for key in ("entity_id", "device_id", "area_id", "floor_id", "label_id"):
             data.pop(key, None)
         if "all" in found:

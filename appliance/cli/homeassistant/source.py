@@ -97,7 +97,7 @@ class Installation(Struct, frozen=True, kw_only=True):
     """The content of the folder. `zones` maps ids to names. `timers` maps object ids to default durations. The next
     mappings have entity ids as keys: `persons` contains trackers, `groups` contains members, `schedules` contains
     days with start and end, and `helpers` contains values. `locale` contains the keys `timezone`, `latitude`, and
-    `longitude` if they are known. `automations` and `scenes` are pairs of place and definition. Items of `scripts`
+    `longitude` if they are known. `automations` and `scenes` are pairs of origin and definition. Items of `scripts`
     also contain the object id, before the definition.
     """
 
@@ -205,30 +205,30 @@ def _parts(folder: Path) -> list[tuple[str, Mapping[Any, Any]]]:
     found = [("configuration.yaml", {**configuration, "homeassistant": core})]
     stated = core.get("packages")
     is_named = isinstance(stated, Tagged) and stated.tag == "!include_dir_named"
-    for place, value in _files(folder, "configuration.yaml", stated):
-        packages = {place: value} if is_named else _mapping(value)
-        found += [each for value in packages.values() for each in _files(folder, place, value)]
-    return [(place, _mapping(value)) for place, value in found]
+    for origin, value in _files(folder, "configuration.yaml", stated):
+        packages = {origin: value} if is_named else _mapping(value)
+        found += [each for value in packages.values() for each in _files(folder, origin, value)]
+    return [(origin, _mapping(value)) for origin, value in found]
 
 
-def _files(folder: Path, place: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _files(folder: Path, origin: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the content and path of each included file. Yield a value without a tag unchanged."""
     if not isinstance(value, Tagged) or not value.tag.startswith("!include"):
-        yield place, value
+        yield origin, value
         return
-    path = (folder / place).parent / str(value.value)
+    path = (folder / origin).parent / str(value.value)
     for file in sorted(path.rglob("*.yaml")) if value.tag.startswith("!include_dir") else [path]:
         if file.resolve().is_relative_to(folder.resolve()):
             yield str(file.relative_to(folder)), _read_yaml(file)
 
 
-def _included(folder: Path, place: str, value: Any, depth: int = 0) -> Any:
+def _included(folder: Path, origin: str, value: Any, depth: int = 0) -> Any:
     """Replace each include in the value by the content of the included files."""
     if depth > MAX_INCLUDES:
         return None
     if isinstance(value, Tagged) and value.tag.startswith("!include"):
         contents = [
-            (file, _included(folder, file, content, depth + 1)) for file, content in _files(folder, place, value)
+            (file, _included(folder, file, content, depth + 1)) for file, content in _files(folder, origin, value)
         ]
         if value.tag == "!include_dir_named":
             return {Path(file).stem: content for file, content in contents}
@@ -236,8 +236,8 @@ def _included(folder: Path, place: str, value: Any, depth: int = 0) -> Any:
             return [content for _, content in contents]
         return _merged(content for _, content in contents)
     if isinstance(value, Mapping):
-        return {key: _included(folder, place, each, depth) for key, each in value.items()}
-    return [_included(folder, place, each, depth) for each in value] if isinstance(value, list) else value
+        return {key: _included(folder, origin, each, depth) for key, each in value.items()}
+    return [_included(folder, origin, each, depth) for each in value] if isinstance(value, list) else value
 
 
 def _merged(values: Iterable[Any]) -> Any:
@@ -255,10 +255,10 @@ def _merged(values: Iterable[Any]) -> Any:
 def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> dict[str, Any]:
     """Return the needed sections of configuration.yaml and its packages."""
     found: dict[str, Any] = {}
-    for place, part in parts:
+    for origin, part in parts:
         for key, value in part.items():
             if (name := str(key).split(" ")[0]) in INTEGRATIONS:
-                found[name] = _merged([found.get(name), _included(folder, place, value)])
+                found[name] = _merged([found.get(name), _included(folder, origin, value)])
     return found
 
 
@@ -270,12 +270,12 @@ def _contents(
     read = {f"{section}s.yaml"}
     for file in read:
         yield file, _included(folder, file, _read_yaml(folder / file))
-    for place, part in parts:
+    for origin, part in parts:
         for key, value in part.items():
             if str(key).split(" ")[0] != section:
                 continue
             is_named = section == "script" and isinstance(value, Tagged) and value.tag == "!include_dir_named"
-            for file, content in _files(folder, place, value):
+            for file, content in _files(folder, origin, value):
                 if file not in read or not isinstance(value, Tagged):
                     made = _included(folder, file, content)
                     yield file, {Path(file).stem: made} if is_named else made
@@ -434,9 +434,9 @@ def _locale(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if zone := _text(both.get("time_zone")):
         found["timezone"] = zone
-    places = both.get("latitude"), both.get("longitude")
-    if all(isinstance(each, int | float) and not isinstance(each, bool) for each in places):
-        found |= dict(zip(("latitude", "longitude"), places, strict=True))
+    coordinates = both.get("latitude"), both.get("longitude")
+    if all(isinstance(each, int | float) and not isinstance(each, bool) for each in coordinates):
+        found |= dict(zip(("latitude", "longitude"), coordinates, strict=True))
     return found
 
 

@@ -2,7 +2,7 @@
 local lares = ...
 local type, tostring, rawequal, sub = type, tostring, rawequal, string.sub
 local running, yield, is_yieldable = coroutine.running, coroutine.yield, coroutine.isyieldable
-local encoded, decode, raise, place_at = lares.encoded, lares.decode, lares.raise, lares.place_at
+local encoded, decode, raise, position_at = lares.encoded, lares.decode, lares.raise, lares.position_at
 local ask, take, limit = lares.ask, lares.take, lares.limit
 
 local MAX_LOG_BYTES = 8192  -- bytes of a log message, and of its fields
@@ -20,11 +20,11 @@ end
 -- inside a library function, the thread waits.
 function lares.request(operation, payload)
   if lares.stopped then lares.stop(lares.stopped) end
-  local place = place_at(4)
+  local position = position_at(4)
   if is_yieldable() and rawequal(running(), lares.main) then
-    yield(operation, payload, place)
+    yield(operation, payload, position)
   else
-    local answer = ask(operation, payload, place)
+    local answer = ask(operation, payload, position)
     if not answer then lares.check() end
     is_ok, body, script = answer == 1, take(), take()
     limit()

@@ -4,7 +4,7 @@ local lares = ...
 local error, type, tostring, next, rawget, concat = error, type, tostring, next, rawget, table.concat
 local sub, match = string.sub, string.match
 local create, resume, status = coroutine.create, coroutine.resume, coroutine.status
-local getinfo, metatable_of, place_at = debug.getinfo, debug.getmetatable, lares.place_at
+local getinfo, metatable_of, position_at = debug.getinfo, debug.getmetatable, lares.position_at
 
 local DESCRIBE, COMPILE, CALL, REQUEST, DONE, STOPPED, FAILED = 2, 3, 7, 17, 19, 20, 21    -- protocol.FrameKind
 local MAX_MESSAGE_BYTES = 4096  -- bytes of an error's message
@@ -17,7 +17,7 @@ function lares.line_of(f)
   return line > 0 and line or 0                      -- Lua's own functions have none
 end
 
--- Begin the user's function. Store the function's place, because a tail call removes the function's stack frame.
+-- Begin the user's function. Store the function's position, because a tail call removes the function's stack frame.
 local began = ''
 local function enter(run, name)
   began = name .. ':' .. lares.line_of(run)
@@ -87,17 +87,17 @@ local function text_of(fault)
 end
 
 -- Return the running line as `file:line`. After a stack overflow, the coroutine cannot be inspected.
-local function place()
-  local ok, at = lares.raw_pcall(place_at, 0, lares.main)
-  return lares.place or ok and at or began
+local function position()
+  local ok, at = lares.raw_pcall(position_at, 0, lares.main)
+  return lares.position or ok and at or began
 end
 
--- Remove repeated places from the message, because coroutine.wrap adds a place at every level.
+-- Remove repeated positions from the message, because coroutine.wrap adds a position at every level.
 local function shortened(text)
-  local place, from = match(sub(text, 1, 1024), '^[^\n]-:%d+: '), 1
-  for _ = 1, place and MAX_LEVELS or 0 do
-    if sub(text, from + #place, from + 2 * #place - 1) ~= place then break end
-    from = from + #place
+  local position, from = match(sub(text, 1, 1024), '^[^\n]-:%d+: '), 1
+  for _ = 1, position and MAX_LEVELS or 0 do
+    if sub(text, from + #position, from + 2 * #position - 1) ~= position then break end
+    from = from + #position
   end
   return sub(text, from, from + MAX_MESSAGE_BYTES - 1)
 end
@@ -106,18 +106,18 @@ local function failed(fault)
   local teller = create(text_of)                     -- __tostring is the user's, so it is watched like all that is theirs
   lares.watch(teller)
   local ok, text = resume(teller, fault)
-  if lares.stopped then return STOPPED, lares.stopped, lares.place or '' end
+  if lares.stopped then return STOPPED, lares.stopped, lares.position or '' end
   if not ok or type(text) ~= 'string' then text = 'the error has no text' end
-  return FAILED, shortened(text), place(), lares.absent or ''
+  return FAILED, shortened(text), position(), lares.absent or ''
 end
 
 -- Continue the execution. Return the next frame's kind and parts. For STOPPED, the reason is a number.
 local function step()
   local is_ok, first, second, third = resume(lares.main)
-  if lares.stopped then return STOPPED, lares.stopped, lares.place or '' end
+  if lares.stopped then return STOPPED, lares.stopped, lares.position or '' end
   if not is_ok then return failed(first) end
   if status(lares.main) == 'suspended' then return REQUEST, first, second, third or '' end
   return DONE, first
 end
 
-return lares.answer, start, step, place
+return lares.answer, start, step, position

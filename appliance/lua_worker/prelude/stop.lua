@@ -20,14 +20,14 @@ local STOP = setmetatable({}, {__tostring = function() return 'execution stopped
 
 lares.MEMORY = 4               -- the reason that is found here; the others are the hub's (protocol.py)
 lares.stopped = false          -- the reason, once there is one; false and not nil, for a new field would need memory
-lares.place = false            -- where it was found, as 'file:line'
+lares.position = false            -- where it was found, as 'file:line'
 
 local asked, second = 0, time()
 local hook
 
 -- Return the innermost line of a file, starting at this stack level. Skip C frames and prelude frames, which have no
 -- line, and text from load(), which has no file.
-local function place(level, co)
+local function position(level, co)
   for each = level, level + 30 do
     local info
     if co then info = getinfo(co, each, 'Sl') else info = getinfo(each, 'Sl') end
@@ -39,7 +39,7 @@ end
 local function stop(reason)
   if not lares.stopped then
     lares.stopped = reason
-    lares.place = place(3)
+    lares.position = position(3)
   end
   sethook(hook, '', 1)
   error(STOP, 0)
@@ -51,7 +51,7 @@ hook = function()
     if now - asked < ASKED_SECS and time() == second then return end
     asked, second = now, time()
   end
-  local reason = lares.stopped or poll(place(3))
+  local reason = lares.stopped or poll(position(3))
   if reason then stop(reason) end
 end
 
@@ -87,9 +87,9 @@ end
 
 -- Raise an error at the user's line, even through frames of the prelude.
 local function raise(message)
-  local at = place(3)
+  local at = position(3)
   error(at and at .. ': ' .. message or message, 0)
 end
 
-lares.stop, lares.check, lares.caught, lares.passed, lares.watch, lares.raise, lares.place_at =
-  stop, check, caught, passed, watch, raise, place
+lares.stop, lares.check, lares.caught, lares.passed, lares.watch, lares.raise, lares.position_at =
+  stop, check, caught, passed, watch, raise, position

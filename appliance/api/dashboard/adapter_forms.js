@@ -2,12 +2,15 @@
 // The hub checks each change before it writes the change, and starts, replaces, or stops the adapter at once.
 
 import { erase, get, post, put as replace, segment } from "./api.js";
-import { fileAddress } from "./editor.js";
+import { confirm } from "./dialog.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
+import { fileAddress } from "./editor.js";
 import { icon } from "./icons.js";
-import { act, confirm, mayAdmin, state } from "./store.js";
+import { useLoaded } from "./loading.js";
+import { act } from "./progress.js";
+import { mayAdmin, state } from "./store.js";
 import { TrialResult } from "./trial.js";
-import { actions, Button, card, empty, errorLine, HUB_LANGUAGE, iconButton, row, titled, useLoaded } from "./ui.js";
+import { actions, Button, card, empty, errorLine, HUB_LANGUAGE, iconButton, row, titled } from "./ui.js";
 import { word } from "./values.js";
 import { plain, t } from "./words.js";
 

@@ -1,6 +1,6 @@
 // Requests to the hub, with the page's key.
 
-import { stored } from "./kept.js";
+import { stored } from "./storage.js";
 import { t } from "./words.js";
 
 const TOKEN = "lares_token";

@@ -3,12 +3,13 @@
 
 import { keepToken } from "./api.js";
 import { connect, takeAddress } from "./connection.js";
+import { Dialog, question } from "./dialog.js";
 import { draw, tags, use, useEffect, useRef } from "./dom.js";
 import { Home, search } from "./home.js";
 import { icon } from "./icons.js";
 import { state, whenChanged } from "./store.js";
 import { List } from "./summary.js";
-import { Dialog, Field, question } from "./ui.js";
+import { Field } from "./ui.js";
 import { language, ready, t, time } from "./words.js";
 
 const { a, div, fieldset, h2, header, i, main, nav, p, span } = tags;

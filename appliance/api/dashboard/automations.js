@@ -2,16 +2,19 @@
 // errors of its file.
 
 import { erase, get, post, put as replace, segment, sentenceOf } from "./api.js";
+import { confirm } from "./dialog.js";
 import { tags, use, useState } from "./dom.js";
 import { fileAddress, FileList } from "./editor.js";
 import { Running } from "./home.js";
 import { icon } from "./icons.js";
+import { inTurn, useLoaded, useRefreshed } from "./loading.js";
+import { act, note } from "./progress.js";
 import { inWordsNow, valueOf } from "./reasons.js";
-import { holding, inSeconds, runItem } from "./runs.js";
-import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
+import { holding, inSeconds, runItem } from "./executions.js";
+import { mayAdmin, mayWrite, put, state } from "./store.js";
 import {
-	actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, inTurn, outcomes, row,
-	safeModeReason, titled, toggle, useLoaded, useRefreshed,
+	actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, outcomes, row,
+	safeModeReason, titled, toggle,
 } from "./ui.js";
 import { dayTime, t, time } from "./words.js";
 

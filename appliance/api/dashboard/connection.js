@@ -3,7 +3,7 @@
 // parallel.
 
 import { get, openEvents, readAddress, token, whenUnauthorized } from "./api.js";
-import { stored } from "./kept.js";
+import { stored } from "./storage.js";
 import { takePreferences } from "./preferences.js";
 import { changed, state, takeFrame, takeOverview } from "./store.js";
 

@@ -1,8 +1,10 @@
 // Controls for a device, a room, or a group. The controls depend only on its `commands`.
 
 import { get, post, segment } from "./api.js";
+import { confirm } from "./dialog.js";
 import { tags, use, useRef, useState } from "./dom.js";
-import { act, confirm, note, put, state } from "./store.js";
+import { act, note } from "./progress.js";
+import { put, state } from "./store.js";
 import { busy, Field, iconButton, toggle } from "./ui.js";
 import { actionWord, classOf, COLORS, isAway, isCovered, labelOf, nameOf, numberOf, show, unitOf, word } from "./values.js";
 import { t, withUnit } from "./words.js";

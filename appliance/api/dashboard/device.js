@@ -2,20 +2,22 @@
 // commands.
 
 import { get, post, segment } from "./api.js";
-import { Alias, renameDevice } from "./arrange.js";
+import { Alias, renameDevice } from "./rooms.js";
 import { control, toDevice } from "./controls.js";
 import { tags, use, useEffect, useState } from "./dom.js";
-import { icon } from "./icons.js";
 import { roomResults, roomSwitch } from "./home.js";
+import { icon } from "./icons.js";
+import { useLoaded } from "./loading.js";
+import { lookOf, stateOf } from "./appearance.js";
 import { Paired } from "./pairing.js";
-import { Day, History } from "./past.js";
-import { lookOf, stateOf } from "./look.js";
+import { Day, History } from "./history.js";
 import { inOrder } from "./preferences.js";
+import { act } from "./progress.js";
 import { panelOf } from "./sheet.js";
+import { mayAdmin, mayWrite, state } from "./store.js";
 import { Devices, hasTile } from "./summary.js";
 import { marks } from "./tiles.js";
-import { act, mayAdmin, mayWrite, state } from "./store.js";
-import { card, Copy, Editable, empty, facts, Field, titled, useLoaded } from "./ui.js";
+import { card, Copy, Editable, empty, facts, Field, titled } from "./ui.js";
 import { actionWord, attributesOf, isAway, labelOf, nameOf, numberOf, orderOf, show, word } from "./values.js";
 import { moment, t, time } from "./words.js";
 

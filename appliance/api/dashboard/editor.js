@@ -2,12 +2,15 @@
 // and shows earlier versions. The browser never runs the file.
 
 import { erase, get, post, put as replace, saveFile, segment } from "./api.js";
+import { confirm } from "./dialog.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
-import { runItem } from "./runs.js";
-import { act, confirm, mayAdmin, state } from "./store.js";
+import { useLoaded, useRefreshed } from "./loading.js";
+import { act } from "./progress.js";
+import { runItem } from "./executions.js";
+import { mayAdmin, state } from "./store.js";
 import { TrialResult } from "./trial.js";
-import { actions, Button, card, empty, errorLine, HUB_LANGUAGE, titled, useLoaded, useRefreshed } from "./ui.js";
+import { actions, Button, card, empty, errorLine, HUB_LANGUAGE, titled } from "./ui.js";
 import { commandOf } from "./values.js";
 import { dayTime, number, t } from "./words.js";
 
@@ -127,7 +130,7 @@ function Field({ path, text, onType, onSave }) {
 	const [faults, setFaults] = useState([]);
 	useEffect(() => {
 		let isGone = false;
-		import("./writing.js").then(({ write }) => write(place.current, path, text, {
+		import("./text_field.js").then(({ write }) => write(place.current, path, text, {
 			onType: (now) => hand.onType(now),
 			onSave: () => hand.onSave(),
 			onFaults: setFaults,

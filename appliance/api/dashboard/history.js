@@ -2,10 +2,11 @@
 // room. The data is fetched on demand.
 
 import { get, segment } from "./api.js";
-import { pointsOf, trace } from "./pictures.js";
 import { tags, use, useRef, useState } from "./dom.js";
+import { inTurn, useLoaded } from "./loading.js";
+import { pointsOf, trace } from "./pictures.js";
 import { state } from "./store.js";
-import { card, inTurn, line, scroll, titled, useLoaded } from "./ui.js";
+import { card, line, scroll, titled } from "./ui.js";
 import { attributesOf, labelOf, nameOf, numberOf, show } from "./values.js";
 import { clock, date, month, shortDate, shortDay, shortMonth, t, time } from "./words.js";
 

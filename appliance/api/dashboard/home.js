@@ -4,12 +4,14 @@ import { get, post, segment } from "./api.js";
 import { commandsOf, control, send, toMany } from "./controls.js";
 import { tags, use, useEffect, useRef } from "./dom.js";
 import { icon } from "./icons.js";
-import { obviousOf } from "./look.js";
+import { inTurn, useRefreshed } from "./loading.js";
+import { obviousOf } from "./appearance.js";
 import { favourites, flip, inOrder, isIn, orderedRooms, reorder } from "./preferences.js";
-import { act, changed, mayAdmin, mayWrite, note, state } from "./store.js";
+import { act, note } from "./progress.js";
+import { changed, mayAdmin, mayWrite, state } from "./store.js";
 import { Devices, hasTile, inUse, Summary } from "./summary.js";
 import { tile, tiles } from "./tiles.js";
-import { Button, called, card, empty, errorLine, HUB_LANGUAGE, iconButton, inTurn, outcomes, row, titled, safeModeReason, useRefreshed } from "./ui.js";
+import { Button, called, card, empty, errorLine, HUB_LANGUAGE, iconButton, outcomes, row, safeModeReason, titled } from "./ui.js";
 import { doing, labelOf, nameOf, word } from "./values.js";
 import { t } from "./words.js";
 

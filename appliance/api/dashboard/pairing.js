@@ -1,12 +1,15 @@
 // Pairs devices by a code, shares them with other apps, identifies them, and unpairs them.
 
 import { get, post, segment } from "./api.js";
+import { confirm, Dialog } from "./dialog.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
-import { act, confirm, state } from "./store.js";
-import { actions, Button, card, Dialog, errorLine, Field, row, titled, toCopy, useLoaded } from "./ui.js";
+import { useLoaded } from "./loading.js";
+import { act } from "./progress.js";
+import { state } from "./store.js";
+import { actions, Button, card, errorLine, Field, row, titled, toCopy } from "./ui.js";
 import { nameOf } from "./values.js";
-import { generate } from "./vendor/lean_qr.js";
 import { t } from "./words.js";
+import { generate } from "./vendor/lean_qr.js";
 
 const { div, h2, input, p, path, span, svg, video } = tags;
 

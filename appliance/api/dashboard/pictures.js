@@ -2,7 +2,7 @@
 
 import { download, segment } from "./api.js";
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
-import { inTurn } from "./ui.js";
+import { inTurn } from "./loading.js";
 import { classOf, nameOf, numberOf } from "./values.js";
 import { t } from "./words.js";
 

@@ -2,8 +2,9 @@
 // is read-only.
 
 import { get, put as replace } from "./api.js";
-import { stored } from "./kept.js";
-import { act, changed, mayWrite, state } from "./store.js";
+import { stored } from "./storage.js";
+import { act } from "./progress.js";
+import { changed, mayWrite, state } from "./store.js";
 
 const KEPT = "lares_preferences";
 const SAVE_DELAY_MS = 500;

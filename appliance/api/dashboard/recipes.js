@@ -2,13 +2,15 @@
 // ordinary Lua file.
 
 import { get, post, segment } from "./api.js";
-import { idFor } from "./arrange.js";
-import { begin, fileAddress, listDrafts } from "./editor.js";
+import { idFor } from "./rooms.js";
 import { tags, use, useState } from "./dom.js";
+import { begin, fileAddress, listDrafts } from "./editor.js";
 import { icon } from "./icons.js";
+import { useLoaded } from "./loading.js";
 import { inOrder } from "./preferences.js";
-import { act, mayAdmin, state } from "./store.js";
-import { actions, Button, card, empty, errorLine, titled, useLoaded } from "./ui.js";
+import { act } from "./progress.js";
+import { mayAdmin, state } from "./store.js";
+import { actions, Button, card, empty, errorLine, titled } from "./ui.js";
 import { nameOf } from "./values.js";
 import { duration, listOfAll, t } from "./words.js";
 

@@ -1,9 +1,11 @@
 // Editing of rooms and groups, and of the devices in them.
 
 import { erase, post, segment } from "./api.js";
+import { confirm } from "./dialog.js";
 import { tags, use, useState } from "./dom.js";
 import { orderedRooms } from "./preferences.js";
-import { act, confirm, drop, mayWrite, put, state } from "./store.js";
+import { act } from "./progress.js";
+import { drop, mayWrite, put, state } from "./store.js";
 import { busy, card, Editable, errorLine, Field, iconButton, row, titled } from "./ui.js";
 import { nameOf } from "./values.js";
 import { t } from "./words.js";

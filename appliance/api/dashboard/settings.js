@@ -1,17 +1,20 @@
 // Settings: devices and adapters, rooms, keys, hooks, backup, appearance, the hub itself, and diagnostics.
 
-import { AdapterTools, AddFound, AddPage, EditSection } from "./adding.js";
+import { AdapterTools, AddFound, AddPage, EditSection } from "./adapter_forms.js";
 import { addressOf, download, erase, get, keepToken, post, saveFile, segment } from "./api.js";
-import { Arrange } from "./arrange.js";
+import { Arrange } from "./rooms.js";
 import { connect } from "./connection.js";
+import { confirm, Dialog } from "./dialog.js";
 import { tags, use, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
-import { stored } from "./kept.js";
+import { stored } from "./storage.js";
+import { useLoaded } from "./loading.js";
 import { CodePairing, KeyPairing, qrCode } from "./pairing.js";
-import { act, changed, confirm, mayAdmin, state } from "./store.js";
+import { act } from "./progress.js";
+import { changed, mayAdmin, state } from "./store.js";
 import {
-	actions, Button, called, card, Dialog, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, line, row,
-	scroll, titled, toCopy, useLoaded,
+	actions, Button, called, card, empty, errorLine, facts, Field, HUB_LANGUAGE, iconButton, line, row, scroll, titled,
+	toCopy,
 } from "./ui.js";
 import { word } from "./values.js";
 import { keepScheme, LANGUAGE, LANGUAGES, number, SCHEME, seconds, t, time } from "./words.js";

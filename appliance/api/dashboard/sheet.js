@@ -3,15 +3,17 @@
 
 import { get, segment } from "./api.js";
 import { commandsOf, control, toDevice, toMany } from "./controls.js";
+import { Dialog } from "./dialog.js";
 import { tags, use, useState } from "./dom.js";
 import { membersOf, shared, together } from "./home.js";
 import { icon } from "./icons.js";
-import { lookOf, stateOf } from "./look.js";
-import { Today } from "./past.js";
+import { useLoaded } from "./loading.js";
+import { lookOf, stateOf } from "./appearance.js";
+import { Today } from "./history.js";
 import { isPicture, stills } from "./pictures.js";
 import { mayWrite, state } from "./store.js";
 import { marks, tiles } from "./tiles.js";
-import { Dialog, empty, errorLine, HUB_LANGUAGE, iconButton, outcomes, useLoaded } from "./ui.js";
+import { empty, errorLine, HUB_LANGUAGE, iconButton, outcomes } from "./ui.js";
 import { attributesOf, isAway, labelOf, nameOf, show } from "./values.js";
 import { t, time } from "./words.js";
 

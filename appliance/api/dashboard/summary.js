@@ -3,7 +3,7 @@
 import { segment } from "./api.js";
 import { tags, use } from "./dom.js";
 import { icon } from "./icons.js";
-import { isAlarm, isLeftOpen, isLow, isUnlocked, lookOf, readingOf } from "./look.js";
+import { isAlarm, isLeftOpen, isLow, isUnlocked, lookOf, readingOf } from "./appearance.js";
 import { isCamera } from "./pictures.js";
 import { inOrder, isIn, orderedRooms } from "./preferences.js";
 import { state } from "./store.js";

@@ -2,11 +2,12 @@
 
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { icon } from "./icons.js";
-import { note, state } from "./store.js";
+import { note } from "./progress.js";
+import { state } from "./store.js";
 import { nameOf, word } from "./values.js";
 import { t } from "./words.js";
 
-const { button, dd, div, dialog, dl, dt, form, h2, header, input, li, ol, p, section, span, strong, textarea, time, ul } = tags;
+const { button, dd, div, dl, dt, form, h2, header, input, li, ol, p, section, span, strong, textarea, time, ul } = tags;
 
 // The busy state, for assistive technology and the style sheet.
 export const busy = (isBusy) => (isBusy ? "true" : null);
@@ -98,41 +99,7 @@ export function outcomes(target, results = state.outcomes.get(target)) {
 			span(nameOf(state.devices.get(deviceId) ?? { id: deviceId })), span(message ? `${word(status)}: ${message}` : word(status))))));
 }
 
-// A modal dialog. The browser keeps the focus inside the dialog. Escape closes it.
-export function Dialog({ label, content, look, onClose }) {
-	const ref = useRef();
-	// Handle the dialog's closing, because browsers close a dialog at the second Escape, even if the page prevented the
-	// first.
-	const onclose = () => ref.current.isConnected && (onClose ? onClose() : ref.current.showModal());
-	useEffect(() => {
-		const before = /** @type {HTMLElement} */ (document.activeElement);
-		const opened = ref.current;
-		opened.showModal();
-		return () => {
-			opened.close(); // what lies below a modal dialog takes no focus
-			before?.focus?.();
-		};
-	}, []);
-	const oncancel = (event) => {
-		event.preventDefault();
-		onClose?.();
-	};
-	const isOutside = ({ target, clientX, clientY }) => {
-		const { left, right, top, bottom } = target.getBoundingClientRect();
-		return target === ref.current && (clientX < left || clientX > right || clientY < top || clientY > bottom);
-	};
-	const onpointerdown = (event) => look && isOutside(event) && onClose();
-	return dialog({ ref, class: look, "aria-label": label, oncancel, onclose, onpointerdown }, content);
-}
-
 export const actions = (...buttons) => div({ class: "actions" }, ...buttons);
-
-export const question = ({ text, yes, field, close }) => use(Dialog, { key: close, label: text, onClose: () => close(false), content: [
-	p(text),
-	field && use(Field, { label: field, action: yes, type: "password", isFocused: true, onSend: close }),
-	actions(use(Button, { label: t("cancel"), onClick: () => close(false) }),
-		!field && use(Button, { label: yes, isMain: true, onClick: () => close(true) })),
-] });
 
 // A form with one field and a button. `onSend` receives the trimmed text.
 export function Field({ label, action, initial, type = "text", canBeEmpty, isFocused, onSend, children, ...more }) {
@@ -168,62 +135,4 @@ export function Editable({ text, level, label, canEdit, onSave }) {
 	};
 	const onkeydown = (event) => event.key === "Escape" && setOpen(false);
 	return use(Field, { label, action: t("save"), initial: text, canBeEmpty: true, isFocused: true, onSend, onkeydown });
-}
-
-// Return the last result of `load`, and a sentence if the last attempt failed. Load again after a change of
-// `reasons`, and after an outage.
-export function useLoaded(load, reasons) {
-	const [loaded, setLoaded] = useState({});
-	const [round, setRound] = useState(0);
-	useEffect(() => {
-		let isCurrent = true;
-		const keep = (value) => isCurrent && setLoaded(value);
-		load().then((data) => keep({ data }), ({ message }) => keep((old) => ({ ...old, error: message })));
-		return () => (isCurrent = false);
-	}, [...reasons, round]);
-	const reload = () => setRound((count) => count + 1);
-	useEffect(() => void (state.isOnline && loaded.error && reload()), [state.isOnline]);
-	return { ...loaded, reload };
-}
-
-const REFRESH_MS = 5000;
-const SOON_MS = 500;
-
-// Like `useLoaded`, but load every few seconds while the page is visible and the hub is reachable. Also load soon
-// after `sign` changes, at most twice per second. An error does not clear the last result.
-export function useRefreshed(load, sign) {
-	const way = useRef({ loads: 0, timer: undefined }).current;
-	const loaded = useLoaded(() => {
-		way.loads += 1;
-		return load().finally(() => (way.loads -= 1));
-	}, []);
-	const refresh = () => document.hidden || !state.isOnline || way.loads || loaded.reload(); // an answer that takes longer is waited for
-	useEffect(() => {
-		const timer = setInterval(refresh, REFRESH_MS);
-		return () => clearInterval(timer);
-	}, []);
-	useEffect(() => {
-		if (way.timer === 0) way.timer = setTimeout(() => {
-			way.timer = 0;
-			refresh();
-		}, SOON_MS);
-		way.timer ??= 0; // the first value is no change
-	}, [sign]);
-	return loaded;
-}
-
-const MAX_LOADS = 3;
-const waiting = [];
-let running = 0;
-
-// Run at most three `work` functions at a time, so that pictures do not delay commands.
-export async function inTurn(work) {
-	if (running >= MAX_LOADS) await new Promise((go) => waiting.push(go));
-	else running += 1;
-	try {
-		return await work();
-	} finally {
-		if (waiting.length) waiting.shift()();
-		else running -= 1;
-	}
 }

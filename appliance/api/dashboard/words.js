@@ -1,7 +1,7 @@
 // Translates texts, and formats dates and numbers. Each language has one table of texts; the page fetches only the
 // table of the chosen language.
 
-import { stored } from "./kept.js";
+import { stored } from "./storage.js";
 
 export const LANGUAGES = { en: "English", de: "Deutsch", es: "Español", fr: "Français", it: "Italiano", nl: "Nederlands", pl: "Polski" };
 export const LANGUAGE = "lares_language";

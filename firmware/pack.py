@@ -20,7 +20,7 @@ from typing import Any
 
 from firmware import bill, release
 from firmware.parts import Parts, UnsupportedWheel, imported_by, in_order, notice
-from firmware.pythons import compile_with
+from firmware.pythons import DATE, compile_with
 from firmware.targets import Table, Target, read_targets
 from firmware.wheels import Store, cache_dir
 
@@ -177,7 +177,7 @@ def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, fil
     for data in (listed, *(data for _, data in streams.values()), *entries.values()):
         build.update(hashlib.sha256(data).digest())
     tags = tuple(target.tag for target in parts.native)
-    held = f"BUILD = {build.hexdigest()[:16]!r}\nGLIBC = {oldest_glibc!r}\nTARGETS = {tags!r}\n"
+    held = f"BUILD = {build.hexdigest()[:16]!r}\nDATE = {DATE}\nGLIBC = {oldest_glibc!r}\nTARGETS = {tags!r}\n"
     entries |= {"lares_file.py": held.encode(), "parts.json": listed, "NOTICE": notice(parts.packages, parts.notices)}
     entries |= {f"site-packages/{name}": data for name, data in parts.pure.items() if name.startswith(BUNDLED)}
     with zipfile.ZipFile(packed) as shiv:

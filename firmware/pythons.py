@@ -16,7 +16,8 @@ MINORS = range(11, 15)
 """The supported versions 3.x."""
 
 DATE = 1_500_000_000
-"""The date of every unpacked file, as in `lares_launcher`. Bytecode contains the date of its source."""
+"""The modification date of every unpacked file. A different date shows that a file was changed. Bytecode contains the
+date of its source."""
 
 TELL = (
     "import sys, venv, ensurepip, ssl, os, platform;"

@@ -2,5 +2,6 @@
 file."""
 
 BUILD = ""
+DATE = 0
 GLIBC = "0"
 TARGETS = ()  # type: tuple[str, ...]

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
 
-from lares_file import BUILD
+from lares_file import BUILD, DATE
 
 TAG = EXTENSION_SUFFIXES[0][1:-3]
 """This Python's tag of compiled modules."""
@@ -32,10 +32,6 @@ BOOTED = "booted"
 """The file with the id of the boot at which bytecode was last removed."""
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-
-DATE = 1_500_000_000
-"""The modification date of every unpacked file. A different date shows that a file was changed. Bytecode contains the
-date of its source."""
 
 FOLDERS = ("LARES_DATA_DIR", "STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"

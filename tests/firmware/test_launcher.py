@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import lares_file
 import lares_launcher
 import lares_unpack
 import pytest
@@ -213,7 +214,7 @@ class TestUnpacked:
     def test_exactly_the_files_of_this_target_are_unpacked(self, folder: Path) -> None:
         assert content(folder) == expected()
         assert lares_launcher.is_whole(str(folder), deep=True)
-        assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_launcher.DATE}
+        assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_file.DATE}
 
     def test_a_second_start_writes_nothing(self, archive: Path, folder: Path) -> None:
         before = {path: path.stat().st_ctime_ns for path in folder.parent.rglob("*")}

@@ -8,11 +8,10 @@ import zipfile
 from importlib.resources import files
 from pathlib import Path
 
-import lares_launcher
 import pytest
 
 from appliance import home_locale
-from firmware import bill, pythons
+from firmware import bill
 from firmware.parts import Parts, UnsupportedWheel, in_order, notice
 from firmware.targets import Target
 from firmware.wheels import ChecksumMismatch, Store
@@ -203,7 +202,3 @@ def test_wheels_that_are_not_in_the_lock_are_not_used(tmp_path: Path) -> None:
         ChecksumMismatch, match=r"does not hold what the lock names \(a-1\.0-py3-none-any\.whl\); remove it"
     ):
         store.wheels("python", lock, [GNU])
-
-
-def test_bytecode_has_the_date_of_the_unpacked_files() -> None:
-    assert pythons.DATE == lares_launcher.DATE

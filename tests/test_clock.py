@@ -143,7 +143,7 @@ def fail(_: timedelta) -> None:
 
 
 @pytest.mark.parametrize("hours", [8, -1, 24 * 365 * 56])
-async def test_a_clock_step_is_noticed_once(hours: int) -> None:
+async def test_a_clock_step_is_reported_once(hours: int) -> None:
     clock = VirtualClock()
     steps, found = ClockSteps(clock), list[timedelta]()
     steps.listen(fail)

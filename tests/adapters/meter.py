@@ -25,8 +25,8 @@ class MeterAdapter(PollingAdapter):
     """One meter."""
 
     async def poll(self) -> Report:
-        told = parse_json(await self.http.request("GET", "/meter"), self.http.address)
-        seen = self._observation(told)
+        values = parse_json(await self.http.request("GET", "/meter"), self.http.address)
+        seen = self._observation(values)
         return Report(adapter=self.name, present=frozenset({seen.device_id}), observations=(seen,))
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
@@ -39,14 +39,14 @@ class MeterAdapter(PollingAdapter):
         else:
             self.publish.device(self._observation(parse_json(message.data, self.http.address)))
 
-    def _observation(self, told: Any) -> Observation:
+    def _observation(self, values: Any) -> Observation:
         try:
             return Observation(
                 device_id=f"{self.name}:meter",
                 kind=DeviceKind.SENSOR,
-                attributes={"power_consumption": {"value": told["watts"], "unit": "W"}},
+                attributes={"power_consumption": {"value": values["watts"], "unit": "W"}},
                 name="Meter",
-                is_available=told["is_reached"],
+                is_available=values["is_reached"],
                 commands=(),
             )
         except (KeyError, TypeError):
@@ -60,12 +60,12 @@ class MeterSimulator(SimulatedDevice):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: dict[str, Any] = {"watts": 5, "is_reached": True}
+        self.values: dict[str, Any] = {"watts": 5, "is_reached": True}
         self.streams: set[web.StreamResponse] = set()
 
-    async def show(self, **told: Any) -> None:
-        self.told |= told
-        await self._push(f"data: {json.dumps(self.told)}\n\n")
+    async def show(self, **values: Any) -> None:
+        self.values |= values
+        await self._push(f"data: {json.dumps(self.values)}\n\n")
 
     async def press(self) -> None:
         await self._push("event: button\ndata: single\n\n")
@@ -82,7 +82,7 @@ class MeterSimulator(SimulatedDevice):
         """Record nothing."""
 
     async def _answer(self, request: web.Request) -> web.Response:
-        return self._json(self.told)
+        return self._json(self.values)
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:
         return await hold_events(request, self.streams)

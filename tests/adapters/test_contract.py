@@ -177,9 +177,9 @@ def test_each_bundled_kind_runs_through_the_suite() -> None:
 
 
 METER_IN_LUA = """
-local function device(told)
-  return { id = "meter", kind = "Sensor", name = "Meter", state = told.is_reached and "online" or "unavailable",
-    attributes = { power_consumption = { value = told.watts, unit = "W" } } }
+local function device(values)
+  return { id = "meter", kind = "Sensor", name = "Meter", state = values.is_reached and "online" or "unavailable",
+    attributes = { power_consumption = { value = values.watts, unit = "W" } } }
 end
 return {
   name = "Meter",

@@ -42,7 +42,7 @@ PONGS = frame(PING, b"still there?")
 class Case:
     """Frames of a client, the payloads of the received pongs, and the close code, if any."""
 
-    said: bytes
+    sent: bytes
     pongs: tuple[bytes, ...] = ()
     code: int | None = None
 
@@ -61,8 +61,8 @@ def first(opcode: int, payload: bytes = b"") -> bytes:
 def pieces(opcode: int, payload: bytes, size: int) -> bytes:
     cuts = [*range(0, len(payload), size), len(payload)]
     parts = [payload[start:end] for start, end in pairwise(cuts)]
-    said = [first(CONTINUATION if number else opcode, part) for number, part in enumerate(parts[:-1])]
-    return b"".join(said) + frame(CONTINUATION if said else opcode, parts[-1])
+    sent = [first(CONTINUATION if number else opcode, part) for number, part in enumerate(parts[:-1])]
+    return b"".join(sent) + frame(CONTINUATION if sent else opcode, parts[-1])
 
 
 def with_bits(data: bytes, bits: int) -> bytes:
@@ -174,7 +174,7 @@ class TestEachCase:
         for what, case in FAMILIES[family].items():
             with subtests.test(what):
                 async with read_events(shared.url) as stream:
-                    stream.send_at_once(case.said + PONGS)
+                    stream.send_at_once(case.sent + PONGS)
                     await expect(stream, case)
 
     async def test_in_drops(
@@ -182,11 +182,11 @@ class TestEachCase:
     ) -> None:
         for what, case in FAMILIES[family].items():
             with subtests.test(what):
-                said = case.said + PONGS
-                step = max(1, len(said) // 25)
+                sent = case.sent + PONGS
+                step = max(1, len(sent) // 25)
                 async with read_events(shared.url) as stream:
-                    for at in range(0, len(said), step):
-                        stream.send_at_once(said[at : at + step])
+                    for at in range(0, len(sent), step):
+                        stream.send_at_once(sent[at : at + step])
                         await shared.hub.clock.sleep(0)
                     await expect(stream, case)
 
@@ -221,8 +221,8 @@ class TestGoodbye:
     async def test_a_malformed_close_frame_ends_it_too(self, shared: App, payload: bytes, code: int) -> None:
         async with read_events(shared.url) as stream:
             await stream.send(frame(CLOSE, payload) + PONGS)
-            opcode, said = await stream.frame()
-            assert (opcode, int.from_bytes(said[:2], "big")) == (CLOSE, code)
+            opcode, sent = await stream.frame()
+            assert (opcode, int.from_bytes(sent[:2], "big")) == (CLOSE, code)
             assert await stream.rest() == b""
 
     @pytest.mark.parametrize(
@@ -233,10 +233,10 @@ class TestGoodbye:
     async def test_later_frames_are_ignored(self, shared: App, after: bytes) -> None:
         await self.part(shared, goodbye(DONE) + after, DONE.to_bytes(2, "big"))
 
-    async def part(self, shared: App, said: bytes, code: bytes) -> None:
+    async def part(self, shared: App, sent: bytes, code: bytes) -> None:
         """Send it, and receive that and the end."""
         async with read_events(shared.url) as stream:
-            await stream.send(frame(PING, b"a") + said)
+            await stream.send(frame(PING, b"a") + sent)
             assert [await stream.frame(), await stream.frame()] == [(PONG, b"a"), (CLOSE, code)]
             assert await stream.rest() == b""
 

@@ -146,7 +146,7 @@ def is_clean(text: str) -> bool:
     return not set(text) & set(STEERS) - set("[31m2J") and "forged" not in [line[:6] for line in text.split("\n")]
 
 
-def said(capfd: pytest.CaptureFixture[str], home: Path, *words: str) -> str:
+def output_of(capfd: pytest.CaptureFixture[str], home: Path, *words: str) -> str:
     """Return the whole output of the command in this home."""
     common = ["--config", str(home / "config" / "default.toml"), "--data-dir", str(home / "data")]
     root = logging.getLogger()
@@ -175,7 +175,7 @@ def test_answers_of_a_hub_are_shown_harmlessly(
         monkeypatch.setattr(module, "ask_or_act", answer)
     else:
         monkeypatch.setattr(module, "ask_hub", lambda arguments, request: reply)
-    text = said(capfd, home, *command.split())
+    text = output_of(capfd, home, *command.split())
     assert is_clean(text) and text.strip(), repr(text)
 
 
@@ -187,7 +187,7 @@ def test_refusals_of_a_hub_are_shown_harmlessly(
         raise StartFailed(EVIL, os.EX_NOUSER)
 
     monkeypatch.setattr(importlib.import_module(f"appliance.cli.{ANSWERED[command][0]}"), "ask_hub", refuse)
-    text = said(capfd, home, *command.split())
+    text = output_of(capfd, home, *command.split())
     assert is_clean(text) and r"x\x1b[31m" in text and r"\nforged" in text
 
 
@@ -200,7 +200,7 @@ def test_names_and_contents_of_files_are_shown_harmlessly(
     named = {"EVIL": EVIL, "OUT": str(out), "ARCHIVE": str(archive)}
     words = [named.get(word, word.replace("EVIL", str(home))) for word in command.split()]
     try:
-        text = said(capfd, home, *words)
+        text = output_of(capfd, home, *words)
     finally:
         logging.getLogger("adapters").setLevel(logging.NOTSET)  # which `try-adapter` shows in full
     assert is_clean(text) and text.strip(), repr(text)
@@ -213,7 +213,7 @@ def test_a_crash_shows_no_hostile_text(
         raise RuntimeError(STEERS)
 
     monkeypatch.setattr(importlib.import_module("appliance.cli.status"), "ask_hub", fail)
-    text = said(capfd, home, "status")
+    text = output_of(capfd, home, "status")
     assert is_clean(text) and "please report it" in text and "Traceback" in text
 
 

@@ -165,7 +165,7 @@ class TestStart:
     def test_the_level_filters(self, capsys: pytest.CaptureFixture[str], level: str, expected: list[str]) -> None:
         start_logging(Logging(level=level, format="json"), {})
         for each in ("debug", "info", "warning", "error"):
-            getattr(logging.getLogger("adapters"), each)("said")
+            getattr(logging.getLogger("adapters"), each)("hello")
         captured = capsys.readouterr()
         assert [json.loads(line)["level"] for line in captured.err.splitlines()] == expected
         assert captured.out == ""
@@ -173,16 +173,16 @@ class TestStart:
     def test_the_format_is_text_unless_it_is_json(self, capsys: pytest.CaptureFixture[str]) -> None:
         for format_ in ("text", "json"):
             start_logging(Logging(level="info", format=format_), {})
-            logging.getLogger("hub").info("said")
+            logging.getLogger("hub").info("hello")
         text, as_json = capsys.readouterr().err.splitlines()
-        assert text.endswith(" info    hub: said")
-        assert json.loads(as_json)["message"] == "said"
+        assert text.endswith(" info    hub: hello")
+        assert json.loads(as_json)["message"] == "hello"
 
     def test_a_second_start_does_not_log_twice(self, capsys: pytest.CaptureFixture[str]) -> None:
         for _ in range(3):
             start_logging(Logging(level="info", format="text"), {})
-        logging.getLogger("hub").info("said")
-        assert capsys.readouterr().err.count("said") == 1
+        logging.getLogger("hub").info("hello")
+        assert capsys.readouterr().err.count("hello") == 1
 
     @pytest.mark.parametrize(
         "library", ["sanic", "sanic.error", "asyncio", "websockets.server", "aiohttp.access", "watchfiles.main"]

@@ -49,17 +49,17 @@ async def test_a_poll_and_a_command_are_shown_recorded_and_replayed(tmp_path: Pa
     async with Tasmota(password=PASSWORD) as vendor:
         url = ("--set", f"base_url={vendor.url}")
         more = ("--command", "relay:1", ON, "--record", "it.json")
-        code, said = await lares(tmp_path, "try-adapter", "tasmota_http", *url, *settings, *more)
-    assert code == 0, said
-    assert "request: GET /cm → 200" in said and 'power = "on"' in said and "done: power on" in said
+        code, output = await lares(tmp_path, "try-adapter", "tasmota_http", *url, *settings, *more)
+    assert code == 0, output
+    assert "request: GET /cm → 200" in output and 'power = "on"' in output and "done: power on" in output
     recording = (tmp_path / "it.json").read_text()
     for form in (PASSWORD, "pw-9f%2F3a"):
-        assert form not in recording + said
+        assert form not in recording + output
     assert json.loads(recording)["settings"]["password"] == "***"
     assert (tmp_path / "it.json").stat().st_mode & 0o777 == 0o600
 
-    code, said = await lares(tmp_path, "try-adapter", "tasmota_http", "--replay", "it.json")
-    assert code == 0 and "tasmota_http:relay:1" in said, said
+    code, output = await lares(tmp_path, "try-adapter", "tasmota_http", "--replay", "it.json")
+    assert code == 0 and "tasmota_http:relay:1" in output, output
 
 
 SECRETS: dict[str, Any] = {"api_key": 'k"9/é &f3a', "token": "tok+77/=x1", "pin": 987654}
@@ -101,23 +101,23 @@ async def test_a_secret_of_toml_and_of_a_file_is_in_no_line_and_no_recording(tmp
         stated = f"api_key = {json.dumps(SECRETS['api_key'])}\npin = {SECRETS['pin']}\ntoken_file = 'config/token'\n"
         section = f"[adapters.it]\ntype = 'mine'\nbase_url = '{vendor.url}'\n{stated}"
         (tmp_path / "config" / "default.toml").write_text(section)
-        code, said = await lares(tmp_path, "try-adapter", "it", "--record", "it.json")
-        assert code == os.EX_UNAVAILABLE and "raised *** and *** and *** and ***" in said, said
+        code, output = await lares(tmp_path, "try-adapter", "it", "--record", "it.json")
+        assert code == os.EX_UNAVAILABLE and "raised *** and *** and *** and ***" in output, output
         assert len(vendor.requests) == 3
     recording = json.loads((tmp_path / "it.json").read_text())
     raw = [base64.b64decode(each["request"]["body"]["base64"]) for each in recording["exchanges"][2:]]
-    shown = said + (tmp_path / "it.json").read_text() + str(raw)
+    shown = output + (tmp_path / "it.json").read_text() + str(raw)
     shown += str([base64.b64decode(recording["exchanges"][2]["response"]["body"]["base64"])])
     for secret in map(str, SECRETS.values()):
         packed = base64.b64encode(secret.encode()).decode()
         for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], html.escape(secret), packed):
             assert form not in shown, form
     (tmp_path / "config" / "default.toml").write_text(section.replace("987654", "9876543"))
-    code, said = await lares(tmp_path, "check")
+    code, output = await lares(tmp_path, "check")
     assert (
         code == os.EX_CONFIG
-        and "default.toml:5: adapters.it.pin must have the type integer" in said
-        and "987" not in said
+        and "default.toml:5: adapters.it.pin must have the type integer" in output
+        and "987" not in output
     )
 
 
@@ -126,9 +126,9 @@ CHATTY = """return {
   listen = { path = "/ws", reply = "id", receive = function() end },
   poll = function(ctx)
     local path = "/" .. ctx.settings.pin .. "/"
-    local told = ctx:http { path = path, query = { a = ctx.settings.pin } }.status
+    local answer = ctx:http { path = path, query = { a = ctx.settings.pin } }.status
     local level = ctx.settings.flag and ctx:ask({ n = 1 }).n
-    return { { id = "a", kind = "Sensor", attributes = { battery = level or nil, ["custom.it.status"] = told } } }
+    return { { id = "a", kind = "Sensor", attributes = { battery = level or nil, ["custom.it.status"] = answer } } }
   end,
 }"""
 
@@ -138,15 +138,16 @@ async def test_a_kind_that_listens_is_connected_and_a_secret_number_replays(tmp_
     write(tmp_path, {"adapters/mine.lua": CHATTY})
     async with Chatty() as vendor:
         stated = ("--set", f"base_url={vendor.url}", "pin=54321", "flag=true")
-        code, said = await lares(tmp_path, "try-adapter", *stated, "mine", "--record", "it.json")
-    assert code == 0 and "battery = 71" in said and "request: GET /***/ → 201" in said, said
-    assert '    query: {"a":"***"}' in said and '    response: {"told": "***"}' in said
-    assert "54321" not in said + (tmp_path / "it.json").read_text()
+        code, output = await lares(tmp_path, "try-adapter", *stated, "mine", "--record", "it.json")
+    assert code == 0 and "battery = 71" in output and "request: GET /***/ → 201" in output, output
+    assert '    query: {"a":"***"}' in output and '    response: {"answer": "***"}' in output
+    assert "54321" not in output + (tmp_path / "it.json").read_text()
     went = ('sent over the connection: {"n":1,"id":1}', 'received over the connection: {"id": 1, "n": 71}')
-    assert all(each in said for each in went), said
+    assert all(each in output for each in went), output
     for flag in ("true", "false"):
-        code, said = await lares(tmp_path, "try-adapter", "mine", "--replay", "it.json", "--set", f"flag={flag}")
-        assert code == 0 and "custom.it.status = 201" in said and ("battery = 71" in said) is (flag == "true"), said
+        code, output = await lares(tmp_path, "try-adapter", "mine", "--replay", "it.json", "--set", f"flag={flag}")
+        assert code == 0 and "custom.it.status = 201" in output, output
+        assert ("battery = 71" in output) is (flag == "true"), output
 
 
 TOLD = """return { name = "Told", listen = { path = "/events", kind = "sse", receive = function(ctx, message)
@@ -162,8 +163,8 @@ async def test_pushed_values_are_shown_recorded_and_replayed(tmp_path: Path) -> 
         stated = ("--set", f"base_url={vendor.url}", "token=wonderful", "--record", "it.json")
         shown = [await lares(tmp_path, "try-adapter", "mine", *stated)]
     shown.append(await lares(tmp_path, "try-adapter", "mine", "--replay", "it.json"))
-    for code, said in shown:
-        assert code == 0 and "mine:a  level" in said and "battery = 71" in said, said
+    for code, output in shown:
+        assert code == 0 and "mine:a  level" in output and "battery = 71" in output, output
     assert "wonderful" not in (tmp_path / "it.json").read_text() + shown[0][1]
 
 
@@ -180,7 +181,7 @@ class Chatty(SimulatedDevice):
         """Nothing is noted."""
 
     async def _page(self, request: web.Request) -> web.Response:
-        return web.json_response({"told": request.query["a"]}, status=201)
+        return web.json_response({"answer": request.query["a"]}, status=201)
 
     async def _tell(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -201,25 +202,25 @@ class Chatty(SimulatedDevice):
 async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     unreachable = await lares(tmp_path, "try-adapter", "shelly", "--set", "base_url=http://127.0.0.1:1")
     assert unreachable[0] == os.EX_UNAVAILABLE and "does not answer (connection refused)" in unreachable[1]
-    code, said = await lares(tmp_path, "try-adapter", "shelly", "--set", "bse_url=http://127.0.0.1:1")
-    assert code == os.EX_CONFIG and "bse_url is not a setting of the kind shelly; did you mean" in said
+    code, output = await lares(tmp_path, "try-adapter", "shelly", "--set", "bse_url=http://127.0.0.1:1")
+    assert code == os.EX_CONFIG and "bse_url is not a setting of the kind shelly; did you mean" in output
     for text in ("{", "7", '{"capability": "power", "action": "explode"}'):
-        code, said = await lares(tmp_path, "try-adapter", "shelly", "--command", "a", text)
-        assert code == os.EX_USAGE and "lares: --command" in said, (text, said)
-    code, said = await lares(tmp_path, "try-adapter", "mqtt")
-    assert code == os.EX_USAGE and "mqtt is neither a kind in Lua" in said
+        code, output = await lares(tmp_path, "try-adapter", "shelly", "--command", "a", text)
+        assert code == os.EX_USAGE and "lares: --command" in output, (text, output)
+    code, output = await lares(tmp_path, "try-adapter", "mqtt")
+    assert code == os.EX_USAGE and "mqtt is neither a kind in Lua" in output
     rows = ('{"exchanges": [7]}', '{"exchanges": [], "messages": [{"sent": true}]}')
     for text in ("[]", "5", '{"settings": null, "exchanges": []}', '{"settings": [5]}', "{", *rows):
         (tmp_path / "odd.json").write_text(text)
-        code, said = await lares(
+        code, output = await lares(
             tmp_path, "try-adapter", "shelly", "--set", "base_url=http://x", "--replay", "odd.json"
         )
-        assert code == os.EX_DATAERR and "not a recording of lares try-adapter" in said, (text, said)
+        assert code == os.EX_DATAERR and "not a recording of lares try-adapter" in output, (text, output)
     (tmp_path / "config" / "adapters").mkdir(parents=True)
     (tmp_path / "config" / "default.toml").touch()
     (tmp_path / "config" / "adapters" / "mine.lua").write_text("return {\n  name = 'x',\n  poll = 7,\n}\n")
-    code, said = await lares(tmp_path, "try-adapter", "mine")
-    assert code == os.EX_CONFIG and "config/adapters/mine.lua:3: poll must be a function, not 7" in said
+    code, output = await lares(tmp_path, "try-adapter", "mine")
+    assert code == os.EX_CONFIG and "config/adapters/mine.lua:3: poll must be a function, not 7" in output
     quiet = {
         '{ name = "x", hook = print }': (os.EX_OK, "the kind has neither poll nor listen"),
         '{ name = "x", listen = { path = "/", receive = print }, poll = function() return {} end }': (
@@ -233,9 +234,9 @@ async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     }
     for text, expected in quiet.items():
         (tmp_path / "config" / "adapters" / "mine.lua").write_text(f"return {text}")
-        code, said = await lares(tmp_path, "try-adapter", "mine", "--set", "base_url=http://127.0.0.1:1")
-        assert (code, expected[1] in said) == (expected[0], True), said
+        code, output = await lares(tmp_path, "try-adapter", "mine", "--set", "base_url=http://127.0.0.1:1")
+        assert (code, expected[1] in output) == (expected[0], True), output
     endless = "return {\n  name = 'x',\n  poll = function() while true do end end,\n}\n"
     (tmp_path / "config" / "adapters" / "mine.lua").write_text(endless)
-    code, said = await lares(tmp_path, "try-adapter", "mine")
-    assert code == os.EX_UNAVAILABLE and "config/adapters/mine.lua:3: ran for 2 s without waiting" in said
+    code, output = await lares(tmp_path, "try-adapter", "mine")
+    assert code == os.EX_UNAVAILABLE and "config/adapters/mine.lua:3: ran for 2 s without waiting" in output

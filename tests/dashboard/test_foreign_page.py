@@ -19,18 +19,18 @@ from tests.fakes.app import LIGHT
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 ASK = """async ({ api, token, calls }) => {
-    const told = [];
+    const answers = [];
     for (const [method, path, body] of calls) {
         try {
             const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
             const answer = await fetch(api + path, { method, headers, body: body && JSON.stringify(body) });
             const text = await answer.text();
-            told.push([answer.status, text && JSON.parse(text)]);
+            answers.push([answer.status, text && JSON.parse(text)]);
         } catch (error) {
-            told.push([0, String(error)]);
+            answers.push([0, String(error)]);
         }
     }
-    return told;
+    return answers;
 }"""
 
 LISTEN = """({ api, token, byProtocol, room }) => new Promise((done) => {

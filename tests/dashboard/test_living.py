@@ -86,7 +86,7 @@ async def test_every_component_is_in_one_of_the_tables() -> None:
     assert {each[0] for each in COMMANDED} | ASKED_FIRST | SHOWN.keys() | {*PICTURED} == ANNOUNCED.keys()
 
 
-async def heard(messages: Any, topic: str, part: str) -> None:
+async def received(messages: Any, topic: str, part: str) -> None:
     """Wait for the message, and return it."""
     async with asyncio.timeout(20):
         async for message in messages:
@@ -107,7 +107,7 @@ async def test_every_component_has_a_sheet_with_its_own_controls(browser: Browse
             await expect(place).to_contain_text(name_of(component))
             await expect(place.locator("[aria-busy]")).to_have_count(0)
             await way(place)
-            await heard(messages, f"home/{component}/{topic}", part)
+            await received(messages, f"home/{component}/{topic}", part)
             for at, state in ANNOUNCED[component][1].items():  # the state again, so that no command waits
                 await client.publish(f"home/{component}/{at}", state, qos=1)
 
@@ -128,13 +128,13 @@ async def test_a_lock_asks_before_it_opens_and_shows_only_possible_actions(brows
         await dialog.get_by_role("button", name="Unlock").click()
         await dialog.get_by_label("Code").fill("1234")
         await dialog.get_by_role("button", name="Unlock").click()
-        await heard(messages, "home/lock/set", "UNLOCK 1234")
+        await received(messages, "home/lock/set", "UNLOCK 1234")
         await client.publish("home/lock/s", "UNLOCKED", qos=1)
         await expect(lock).to_contain_text("Unlocked")
         await lock.get_by_role("button", name="Lock: Lock").click()
         await page.get_by_role("dialog").get_by_label("Code").fill("1234")
         await page.keyboard.press("Enter")
-        await heard(messages, "home/lock/set", "LOCK 1234")
+        await received(messages, "home/lock/set", "LOCK 1234")
         await client.publish("home/lock/s", "LOCKED", qos=1)
         await visit.go("device/mqtt%3Aalarm_control_panel")
         alarm = page.locator("main")
@@ -146,7 +146,7 @@ async def test_a_lock_asks_before_it_opens_and_shows_only_possible_actions(brows
         await alarm.get_by_role("button", name="Disarmed").click()
         await page.get_by_role("dialog").get_by_label("Code").fill("99")
         await page.keyboard.press("Enter")
-        await heard(messages, "home/alarm_control_panel/set", "DISARM/99")
+        await received(messages, "home/alarm_control_panel/set", "DISARM/99")
         await client.publish("home/alarm_control_panel/s", "disarmed", qos=1)
         await expect(armed).to_have_attribute("aria-pressed", "false")
 

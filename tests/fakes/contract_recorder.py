@@ -74,8 +74,8 @@ def judge(method: str, path: str, status: int, headers: Mapping[str, str], body:
         return
     bare = re.split("[?#]", path, maxsplit=1)[0]
     rows = _rows_of(bare)
-    wanted = "GET" if method == "HEAD" else method
-    named = [row for row in rows if row.method == wanted]
+    method_of_route = "GET" if method == "HEAD" else method
+    named = [row for row in rows if row.method == method_of_route]
     what = f"{method} {path}: {status} {body[:300]!r}"
     if _STATIC_PATHS.match(bare):
         return
@@ -172,8 +172,8 @@ def take(handed: dict[str, Any] | None) -> None:
 
 def expected() -> set[tuple[str, str, int]]:
     """Return the required answers of each route, including the common answers of its kind of route."""
-    wanted = {(route.method, route.path, status) for route in ROUTES for status in answers_of(route)}
-    return wanted | {("PATCH", route.path, 405) for route in ROUTES}
+    declared = {(route.method, route.path, status) for route in ROUTES for status in answers_of(route)}
+    return declared | {("PATCH", route.path, 405) for route in ROUTES}
 
 
 def unnamed() -> set[tuple[str, str, int]]:

@@ -222,7 +222,7 @@ class _Connection:
         self.subscriptions: dict[str, int] = {}
         self.will: Message | None = None
         self._broker, self._reader, self._writer = broker, reader, writer
-        self._said = Connect(client_id="")
+        self._connect = Connect(client_id="")
         self._ids = itertools.cycle(range(1, 0x10000))
 
     async def serve(self) -> None:
@@ -236,8 +236,8 @@ class _Connection:
             pass
         finally:
             self.end(at_once=True)
-            if self._broker.clients.get(self._said.client_id) is self:
-                del self._broker.clients[self._said.client_id]
+            if self._broker.clients.get(self._connect.client_id) is self:
+                del self._broker.clients[self._connect.client_id]
             self.publish_will()
 
     def publish_will(self) -> None:
@@ -255,7 +255,7 @@ class _Connection:
 
     def deliver(self, message: Message, granted: int, *, is_retained: bool) -> None:
         """Send a message, unless the user may not read it."""
-        if not self._broker.may(self._said.user, "read", message.topic):
+        if not self._broker.may(self._connect.user, "read", message.topic):
             return
         qos = min(message.qos, granted)
         packet_id = number(next(self._ids)) if qos else b""
@@ -275,12 +275,12 @@ class _Connection:
         if password is None or reply.password != password.encode():
             return await self._refuse(REFUSED_LOGIN)
         client_id = reply.client_id or f"unnamed-{next(self._broker.ids)}"
-        self._said = msgspec.structs.replace(reply, client_id=client_id)
-        if (older := self._broker.clients.get(self._said.client_id)) is not None:
+        self._connect = msgspec.structs.replace(reply, client_id=client_id)
+        if (older := self._broker.clients.get(self._connect.client_id)) is not None:
             older.publish_will()  # at once, because messages of the newer client must come later
             older.end()
         self.will = reply.will
-        self._broker.clients[self._said.client_id] = self
+        self._broker.clients[self._connect.client_id] = self
         self._send(packet(CONNACK, b"\x00\x00"))
         return True
 
@@ -292,7 +292,7 @@ class _Connection:
         return False
 
     async def _handle_packets(self) -> None:
-        limit = self._said.keepalive * 1.5 or None
+        limit = self._connect.keepalive * 1.5 or None
         while True:
             async with asyncio.timeout(limit):
                 kind, flags, fields = await read_packet(self._reader)
@@ -325,7 +325,7 @@ class _Connection:
 
     def _publish(self, message: Message) -> None:
         """Publish the message if the client has the right; otherwise only acknowledge it."""
-        if self._broker.may(self._said.user, "write", message.topic):
+        if self._broker.may(self._connect.user, "write", message.topic):
             self._broker.publish(message)
 
     def _subscribe(self, fields: Fields) -> None:

@@ -166,15 +166,15 @@ async def running(
 async def _listening(popen: subprocess.Popen[bytes] | Forked, log: Path) -> str:
     async with asyncio.timeout(_PATIENCE):
         while (url := _url_in(log)) is None:
-            assert popen.poll() is None, f"the hub has ended: {_said(log)}"
+            assert popen.poll() is None, f"the hub has ended: {_read(log)}"
             await asyncio.sleep(0.005)
     return url
 
 
 def _url_in(log: Path) -> str | None:
-    found = _LISTENING.search(_said(log))
+    found = _LISTENING.search(_read(log))
     return None if found is None else found[1]
 
 
-def _said(log: Path) -> str:
+def _read(log: Path) -> str:
     return log.read_text()

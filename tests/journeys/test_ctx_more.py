@@ -55,8 +55,8 @@ FILES = {
         f'    ctx:command("{LIGHT}", {{ capability = "brightness", action = "set", value = 3 }})\n'
         '    ctx:log("info", "dim", { why = "test" })\n'
         f'    ctx:set("dim", ctx:wait_for("{LIGHT}", {{ attribute = "brightness", equals = 3, timeout_secs = 5 }}))\n'
-        f'    local wanted = {{ attribute = "brightness", above = 99, timeout_secs = 0.05 }}\n'
-        f'    ctx:set("never", ctx:wait_for("{LIGHT}", wanted))\n'
+        f'    local condition = {{ attribute = "brightness", above = 99, timeout_secs = 0.05 }}\n'
+        f'    ctx:set("never", ctx:wait_for("{LIGHT}", condition))\n'
         "    ctx:restore(s)\n    ctx:sleep(0)",
     ),
     "scenes/absent.lua": scene(
@@ -75,7 +75,7 @@ FILES = {
     "scenes/room.lua": scene("room", 'ctx:command_room("den", { capability = "power", action = "on" })'),
     "scenes/no_room.lua": scene("no_room", 'ctx:command_room("nowhere", { capability = "power", action = "on" })'),
     "scenes/typo.lua": scene("typo", 'ctx:run_scene("romo")'),
-    "scenes/notify.lua": scene("notify", 'ctx:set("told", ctx:notify("hello", { title = "Home" })[1].status)'),
+    "scenes/notify.lua": scene("notify", 'ctx:set("result", ctx:notify("hello", { title = "Home" })[1].status)'),
     "scenes/gone.lua": scene("gone", 'ctx:command("lost:1", { capability = "power", action = "on" })'),
     "automations/received.lua": automation(
         "received", '{ type = "timer", name = "t" }', 'ctx:set("received", event.payload.n)'
@@ -220,15 +220,15 @@ async def test_rooms_messages_and_failing_commands(tmp_path: Path) -> None:
         assert [each["target"] for each in (await run(app, "room")).json["results"]] == [LIGHT]
         assert "room 'nowhere' not found" in (await run(app, "no_room")).json["error"]
         assert "scene 'romo' not found (did you mean room)" in (await run(app, "typo")).json["error"]
-        [told] = (await app.get("/why?id=no_room")).json["decisions"]
-        assert told["sentence"].count("not found") == 1
+        [result] = (await app.get("/why?id=no_room")).json["decisions"]
+        assert result["sentence"].count("not found") == 1
         assert (await run(app, "notify")).status == 200
-        assert await variable(app, "told") == "unsupported"
+        assert await variable(app, "result") == "unsupported"
         assert (await run(app, "gone")).json["results"][0]["status"] == "error"
         [entry] = (await app.get("/scenes/gone/history")).json["entries"]
         assert entry["warnings"] == ["power on to lost:1: device 'lost:1' not found"]
-        [told] = (await app.get("/why?id=notify")).json["decisions"]
-        assert told["sentence"].endswith("ms: notify: no targets are configured; set targets in [notify]")
+        [result] = (await app.get("/why?id=notify")).json["decisions"]
+        assert result["sentence"].endswith("ms: notify: no targets are configured; set targets in [notify]")
 
 
 async def test_notify_invokes_its_targets_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,16 +240,16 @@ async def test_notify_invokes_its_targets_at_once(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(Context, "invoke", together)
     toml = '[notify]\ntargets = ["elgato_lights:info", "nobody:send"]\n'
-    files = {**FILES, "scenes/notify.lua": scene("notify", 'ctx:set("told", ctx:notify("hello"))')}
+    files = {**FILES, "scenes/notify.lua": scene("notify", 'ctx:set("result", ctx:notify("hello"))')}
     async with open_app(root=write(tmp_path, files), toml=toml) as app:
         assert (await run(app, "notify")).status == 200
-        reported = await variable(app, "told")
+        reported = await variable(app, "result")
         assert [(each["target"], each["status"]) for each in reported] == [
             ("elgato_lights:info", "ok"),
             ("nobody:send", "unsupported"),
         ]
-        [told] = (await app.get("/why?id=notify")).json["decisions"]
-        assert told["sentence"].endswith("ms: nobody:send: invoke target 'nobody:send' is not supported")
+        [result] = (await app.get("/why?id=notify")).json["decisions"]
+        assert result["sentence"].endswith("ms: nobody:send: invoke target 'nobody:send' is not supported")
 
 
 async def test_cancel_ends_sleeping_and_waiting_executions(tmp_path: Path) -> None:
@@ -344,8 +344,8 @@ async def test_timers_are_listed_and_cancelled_and_survive_a_restart(tmp_path: P
     async with open_app(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as app:
         await start(app, "off: desk", 600)
         await start(app, "b", 60)
-        told = TimerTrigger(name="b").describe(app.hub.environment, None)
-        assert told.endswith("; it ends at 2026-01-01T12:01:00.000Z, and the clock is not trusted yet")
+        result = TimerTrigger(name="b").describe(app.hub.environment, None)
+        assert result.endswith("; it ends at 2026-01-01T12:01:00.000Z, and the clock is not trusted yet")
     async with open_app(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as app:
         reported = (await app.get("/timers")).json
         assert [each["name"] for each in reported] == ["b", "off: desk"]

@@ -89,8 +89,8 @@ EXPECTED = """
 Wed 06:30 bed brightness 1
 Wed 06:30 bed power on
 Wed 06:40 bed brightness 40
-Wed 12:35 told: Left open: x:door
-Wed 12:45 told: Left open: x:door
+Wed 12:35 sent: Left open: x:door
+Wed 12:45 sent: Left open: x:door
 Wed 18:00 desk brightness 33
 Wed 18:00 desk power on
 Wed 20:00 hall brightness 60
@@ -101,7 +101,7 @@ Thu 06:30 bed brightness 1
 Thu 06:30 bed power on
 Thu 06:40 bed brightness 40
 Thu 06:50 bed brightness 80
-Thu 09:03 told: The washing machine is done
+Thu 09:03 sent: The washing machine is done
 Thu 18:00 desk brightness 33
 Thu 18:00 desk power on
 Thu 21:01 bed power off
@@ -114,7 +114,7 @@ Fri 06:50 bed brightness 80
 Fri 09:00 radiator hvac_mode off
 Fri 10:00 radiator hvac_mode heat
 Fri 18:00 desk brightness 33
-Fri 18:30 told: The battery is low: x:remote
+Fri 18:30 sent: The battery is low: x:remote
 Sat 10:10 bed power off
 Sat 10:10 desk power off
 Sat 18:00 front brightness 60

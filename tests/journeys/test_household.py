@@ -207,12 +207,12 @@ Sat 18:20 ann home
 EXPECTED = """
 Thu 15:10 hall {"state":"ON"}
 Thu 15:17 hall {"state":"OFF"}
-Thu 16:05 told Left open: Door
-Thu 16:15 told Left open: Door
-Thu 16:25 told Left open: Door
+Thu 16:05 notified Left open: Door
+Thu 16:15 notified Left open: Door
+Thu 16:25 notified Left open: Door
 Thu 16:42 fan ON
 Thu 16:57 fan OFF
-Thu 17:33 told The washing machine is done
+Thu 17:33 notified The washing machine is done
 Thu 18:03 desk {"state":"ON"}
 Thu 18:44 garden {"state":"ON","brightness":70}
 Thu 19:00 radiator target 23
@@ -323,7 +323,7 @@ async def test_the_ten_automations_of_a_household_survive_restarts_and_kills(bro
                 day, time, *words = line.split(" ")
                 await home.go_on_until(instant(day, time))
                 await play(home, *words)
-            reported = [line.split(" told ")[1] for line in EXPECTED.splitlines() if " told " in line]
-            assert home.lines == [line for line in EXPECTED.split("\n")[1:-1] if " told " not in line]
+            reported = [line.split(" notified ")[1] for line in EXPECTED.splitlines() if " notified " in line]
+            assert home.lines == [line for line in EXPECTED.split("\n")[1:-1] if " notified " not in line]
             assert [body for _, _, _, body in posts] == reported
             assert [mail.split("\r\n\r\n")[1].removesuffix("\r\n.\r\n") for mail in mails.mails] == reported

@@ -373,8 +373,8 @@ async def test_the_begin_of_an_outage_survives_restarts(tmp_path: Path, clock: V
         await app.light.unplug()
         await clock.run(app.command(LIGHT, "power", "on"))
         lost_at = app.hub.registry.get_device(LIGHT).updated_at
-        since, heard, *_ = (await app.get(f"/why?id={LIGHT}")).json["summary"]
+        since, last_message, *_ = (await app.get(f"/why?id={LIGHT}")).json["summary"]
         assert since == f"it has been offline since {timestamp(lost_at)}: it does not answer"
-        assert heard.startswith("its last message came at 20")
+        assert last_message.startswith("its last message came at 20")
     assert await offline_since() == lost_at
     assert await offline_since() == lost_at

@@ -44,19 +44,19 @@ class Locked(SimulatedDevice):
         return socket
 
     async def _digest(self, request: web.Request) -> web.Response:
-        said = dict(re.findall(r'(\w+)="?([^",]+)', request.headers.get("Authorization", "")))
+        header = dict(re.findall(r'(\w+)="?([^",]+)', request.headers.get("Authorization", "")))
         challenge = f'Digest qop="auth", realm="{REALM}", nonce="{NONCE}", algorithm=SHA-256'
-        if said.get("response") != _response(said, request.path):
+        if header.get("response") != _response(header, request.path):
             return web.Response(status=401, headers={"WWW-Authenticate": challenge})
         return web.Response(text="open")
 
 
-def _response(said: dict[str, str], path: str) -> str:
+def _response(header: dict[str, str], path: str) -> str:
     def hashed(text: str) -> str:
         return hashlib.sha256(text.encode()).hexdigest()
 
     secret, what = hashed(f"admin:{REALM}:pw-1"), hashed(f"GET:{path}")
-    return hashed(f"{secret}:{NONCE}:{said.get('nc')}:{said.get('cnonce')}:auth:{what}")
+    return hashed(f"{secret}:{NONCE}:{header.get('nc')}:{header.get('cnonce')}:auth:{what}")
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ async def test_credentials_are_sent(
         assert all(each in origins.secrets for each in ("from-file",) if "token_file" in values)
 
 
-@pytest.mark.parametrize(("password", "said"), [("pw-1", "open"), ("pw-2", "401 Unauthorized")])
-async def test_a_listening_connection_uses_the_credentials(password: str, said: str) -> None:
+@pytest.mark.parametrize(("password", "expected"), [("pw-1", "open"), ("pw-2", "401 Unauthorized")])
+async def test_a_listening_connection_uses_the_credentials(password: str, expected: str) -> None:
     async with Locked() as vendor, DeviceSession() as session:
         values = {"password": password, "auth": "digest"}
         http = Origins(settings_of(vendor.url, **values), context_of("it", session, Clock())).main
@@ -93,4 +93,4 @@ async def test_a_listening_connection_uses_the_credentials(password: str, said: 
                 answer = await anext(messages)
         except BadAnswer as refused:
             answer = str(refused)
-        assert said in answer
+        assert expected in answer

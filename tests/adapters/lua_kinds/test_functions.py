@@ -163,10 +163,10 @@ async def test_tables_for_bytes_and_texts(pool: WorkerPool, tmp_path: Path) -> N
 
 async def test_json_of_any_depth_size_and_number_crosses_to_lua(pool: WorkerPool, tmp_path: Path) -> None:
     poll = """
-      local told = ctx:http({ path = "/" }).json
-      local deep, depth = told.deep, 0
+      local stated = ctx:http({ path = "/" }).json
+      local deep, depth = stated.deep, 0
       while deep do deep, depth = deep[1], depth + 1 end
-      local texts = { depth, told.pair, tostring(told.huge), (told.text:gsub("%c", "!")), #told.empty,
+      local texts = { depth, stated.pair, tostring(stated.huge), (stated.text:gsub("%c", "!")), #stated.empty,
         tostring(json.decode("1e999")) }
       return { { id = "a", kind = "Sensor", name = table.concat(texts, "|") } }
     """
@@ -212,16 +212,16 @@ async def test_thousands_of_devices_do_not_block_the_loop(pool: WorkerPool, tmp_
 
 async def test_a_missing_field_is_a_missing_attribute_and_not_an_error(pool: WorkerPool, tmp_path: Path) -> None:
     poll = """
-      local told, names = { tmp = { tC = 20.5 }, hum = "broken", ["a:1"] = { n = 1 }, { n = 2 } }, ""
-      for name, each in parts(told) do names = names .. name .. (each.n or "") .. " " end
-      for _ in parts(told, "none") do error("there is none") end
+      local stated, names = { tmp = { tC = 20.5 }, hum = "broken", ["a:1"] = { n = 1 }, { n = 2 } }, ""
+      for name, each in parts(stated) do names = names .. name .. (each.n or "") .. " " end
+      for _ in parts(stated, "none") do error("there is none") end
       return { { id = "a", kind = "Sensor", attributes = {
-        temperature = measure(part(told, "tmp").tC, "°C"), humidity = measure(part(told, "hum").value, "%"),
+        temperature = measure(part(stated, "tmp").tC, "°C"), humidity = measure(part(stated, "hum").value, "%"),
         pressure = measure(" -7.5", "hPa"), wind_gust = measure("7 m/s", "m/s"),
-        visibility = measure("0x10", "km"), voltage = measure(part(told, "x", "y").z, "V"), current = measure(nil),
+        visibility = measure("0x10", "km"), voltage = measure(part(stated, "x", "y").z, "V"), current = measure(nil),
         energy_total = measure(2000, "kWh", "total", 1000), co2 = measure(part(false, "x")[1], "ppm"),
         brightness = round(41.6), illuminance = round("7"),
-        uv_index = #rows({ a = { {}, 7, {} } }, "a") + #rows(told, nil), media_title = text({}, 7, "", "b", "c"),
+        uv_index = #rows({ a = { {}, 7, {} } }, "a") + #rows(stated, nil), media_title = text({}, 7, "", "b", "c"),
         media_source = text(nil, {}), media_app = names } } }
     """
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
@@ -335,7 +335,7 @@ async def test_invalid_devices_are_dropped_and_reported_once(pool: WorkerPool, t
       { id = "latin", kind = "Sensor", name = "K\\xfcche" }, { id = print, kind = "Sensor" },
       { id = "good", kind = "Light", name = "again" },
       { id = "wild", kind = "Light", commands = { { capability = "power", actions = { "explode" }, values = {} } } },
-      { id = "told", kind = "Light", info = { model = 5 }, commands = { { capability = "hue", actions = {} },
+      { id = "stated", kind = "Light", info = { model = 5 }, commands = { { capability = "hue", actions = {} },
         { capability = "brightness", actions = { "set" }, min = 9, max = 1, step = 0 }, "power", "power" } },
     }"""
     it = await start(pool, tmp_path, kind(poll), Vendor({}))
@@ -350,11 +350,11 @@ async def test_invalid_devices_are_dropped_and_reported_once(pool: WorkerPool, t
         ("device 8 of poll", "id", "id holds a function, which is not data"),
         ("it:good", "id", "is listed more than once; its rows apply in order"),
         ("it:wild", "commands[1].actions", "must be one of on, off, toggle, not 'explode'"),
-        ("it:told", "info.model", "must be a string, not 5"),
-        ("it:told", "commands[1].actions", "must name at least one action"),
-        ("it:told", "commands[2].step", "must be a number above 0, not 0"),
-        ("it:told", "commands[2].min", "is greater than max: 9, 1"),
-        ("it:told", "commands[4].capability", "is listed twice: 'power'"),
+        ("it:stated", "info.model", "must be a string, not 5"),
+        ("it:stated", "commands[1].actions", "must name at least one action"),
+        ("it:stated", "commands[2].step", "must be a number above 0, not 0"),
+        ("it:stated", "commands[2].min", "is greater than max: 9, 1"),
+        ("it:stated", "commands[4].capability", "is listed twice: 'power'"),
         ("it:odd", "power", "must be one of on, off, not 'maybe'"),
     ]
 

@@ -33,20 +33,20 @@ class Altered:
 
     def __init__(self, vendor: Vendor) -> None:
         self.vendor = vendor
-        self.told: dict[str, bytes] = {}
+        self.answers: dict[str, bytes] = {}
         self.path, self.body = "", b""
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
         found = await self.vendor.exchange(request)
         key = request.path + next(iter(re.findall(r"#\w+", request.headers.get("SOAPACTION", ""))), "")
-        self.told.setdefault(key, found.body)
+        self.answers.setdefault(key, found.body)
         return HttpResponse(status=found.status, headers={}, body=self.body) if key == self.path else found
 
 
 def altered(body: bytes) -> Iterator[bytes]:
     """Return the answer with each part missing or replaced."""
     try:
-        told = json.loads(body)
+        answer = json.loads(body)
     except ValueError:
         text = body.decode()
         for leaf in LEAF.finditer(text):
@@ -57,22 +57,22 @@ def altered(body: bytes) -> Iterator[bytes]:
             for values in ([], [field.partition("=")[0] + "="], [field.partition("=")[0] + "=-"], ["x"]):
                 yield ",".join([*fields[:place], *values, *fields[place + 1 :]]).encode()
     else:
-        for each in _without(told):
+        for each in _without(answer):
             yield json.dumps(each).encode()
 
 
-def _without(told: Any) -> Iterator[Any]:
+def _without(answer: Any) -> Iterator[Any]:
     yield from (next(OTHERS), next(OTHERS))
-    places = (
-        list(told) if isinstance(told, dict) else list(range(min(len(told), 3))) if isinstance(told, list) else []
-    )
-    for place in places:
-        for inner in _without(told[place]):
-            whole = told.copy()
-            whole[place] = inner
+    keys: list[Any] = []
+    if isinstance(answer, dict | list):
+        keys = list(answer) if isinstance(answer, dict) else list(range(min(len(answer), 3)))
+    for key in keys:
+        for inner in _without(answer[key]):
+            whole = answer.copy()
+            whole[key] = inner
             yield whole
-        less = told.copy()
-        del less[place]
+        less = answer.copy()
+        del less[key]
         yield less
 
 
@@ -85,7 +85,7 @@ async def test_each_field_can_be_missing_or_odd(pool: WorkerPool, tmp_path: Path
     it.adapter.functions.transport = between
     await it.poll()
     count = 0
-    for path, body in list(between.told.items()):
+    for path, body in list(between.answers.items()):
         for other in altered(body):
             between.path, between.body = path, other
             it.adapter.functions.memory = {}

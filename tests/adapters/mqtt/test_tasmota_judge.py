@@ -60,13 +60,13 @@ class JudgedEntity:
 
     def __init__(self, config: Any, client: JudgeClient) -> None:
         self.config = config
-        self.told: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}
         self.entity: Any = judge.get_entity(config, client.mqtt)
         self.entity.set_on_state_callback(self._tell)
 
     def _tell(self, state: Any, **more: Any) -> None:
         attributes = more.pop("attributes", {})
-        self.told |= {key: each for key, each in {"state": state, **more, **attributes}.items() if each is not None}
+        self.values |= {key: each for key, each in {"state": state, **more, **attributes}.items() if each is not None}
 
     @property
     def object_id(self) -> str:
@@ -78,16 +78,16 @@ class JudgedEntity:
 
     def shown(self) -> Iterator[tuple[str, Any]]:
         """Return the hub's attributes that correspond to the reader's state."""
-        told = self.told
+        values = self.values
         match self.config.platform:
             case "fan":
-                yield "custom.mqtt.percentage", told["state"] * 100 // SPEEDS
+                yield "custom.mqtt.percentage", values["state"] * 100 // SPEEDS
             case "cover":
-                yield from ((f"cover_{key}", round(told[key])) for key in ("position", "tilt") if key in told)
-            case "switch" | "light" if "state" in told:
-                yield "power", "on" if told["state"] else "off"
-        if self.config.platform == "light" and "brightness" in told:
-            yield "brightness", told["brightness"]
+                yield from ((f"cover_{key}", round(values[key])) for key in ("position", "tilt") if key in values)
+            case "switch" | "light" if "state" in values:
+                yield "power", "on" if values["state"] else "off"
+        if self.config.platform == "light" and "brightness" in values:
+            yield "brightness", values["brightness"]
 
 
 async def judged(device: TasmotaDevice, client: JudgeClient) -> list[JudgedEntity]:
@@ -129,10 +129,10 @@ async def test_the_reference_reader_shows_the_same_values(name: str) -> None:
     agreed = 0
     for each in entities:
         ours = attributes_of(live, each.object_id)
-        for key, value in each.shown() if each.told else ():
+        for key, value in each.shown() if each.values else ():
             assert ours.get(key) == value, (each.object_id, key)
             agreed += 1
-        value = each.told.get("state")
+        value = each.values.get("state")
         if each.config.platform == "sensor" and isinstance(value, int | float) and ours:
             [shown] = ours.values()
             assert number_in(shown) == pytest.approx(value, abs=0.5), each.object_id

@@ -76,7 +76,7 @@ class AddressGate:
             for each in places:
                 await held.enter_async_context(each)
 
-    def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None = None) -> None:
+    def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None) -> None:
         """Raise this outage in the waiting commands to these devices, or in all waiting commands."""
         for waiting in self._waiting:
             if device_ids is None or not set(device_ids).isdisjoint(waiting.device_ids):

@@ -11,7 +11,7 @@ from appliance.tables.plain_files import read_plain
 MAX_CERTIFICATE_BYTES = 1 << 20
 
 
-def open_tls(ca_file: Path | None = None) -> ssl.SSLContext:
+def open_tls(ca_file: Path | None) -> ssl.SSLContext:
     """Return a TLS context that trusts the authorities of the system, or those in `ca_file`. Raise `AdapterFailed` if
     the file cannot be read."""
     try:

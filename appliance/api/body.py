@@ -20,7 +20,7 @@ class Bodies:
         self._limits = limits
         self.held = 0
 
-    async def read_json(self, request: Request, max_bytes: int, instead: bytes = b"") -> Any:
+    async def read_json(self, request: Request, max_bytes: int, instead: bytes) -> Any:
         """Parse the body as JSON, regardless of the Content-Type.
 
         Without a body, parse `instead`. Raises the errors of `read`, or `MalformedRequest`.

@@ -99,7 +99,7 @@ class Gate:
             took = None if route.is_websocket else loop.time() - began
             self._counts.add(request.method, route.path, status, took)
 
-    async def _authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
+    async def _authorize(self, request: Request, route: Route, hook: str | None) -> Principal | None:
         """Return the principal of the request's token, or None for a public route. A write counts against the rate
         limit of its key.
 

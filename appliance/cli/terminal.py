@@ -103,7 +103,7 @@ def local_time(stamp: str, zone: tzinfo | None = None) -> str:
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-def with_local_times(sentence: str, zone: tzinfo | None = None) -> str:
+def with_local_times(sentence: str, zone: tzinfo | None) -> str:
     """Convert the RFC 3339 times in a sentence to the zone."""
     return _TIME.sub(lambda found: local_time(found[0], zone), sentence)
 

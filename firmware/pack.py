@@ -29,7 +29,7 @@ MEMORY = 16 << 20
 """The maximum memory for unpacking on a box, in bytes. With less memory, the file would be larger, because similar
 objects of different targets are compressed together."""
 
-FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
+FIRST = ("__main__.py", "lares_launcher.py", "lares_folder.py", "lares_unpack.py")
 """Start code that runs from within the packed file."""
 
 HUB = (

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from lares_file import DATE
-from lares_launcher import BOOT_ID, BOOTED, FILES, SITE, TAG, is_whole, read_text
+from lares_folder import BOOT_ID, BOOTED, FILES, SITE, TAG, is_whole, read_text
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
 """The magic number of this Python's bytecode."""

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import lares_launcher
+import lares_folder
 
 from firmware.pack import write_archive
 from firmware.parts import MACHINES, Parts
@@ -32,7 +32,7 @@ NATIVE = {"fast/one.so": b"object one" * 500, "fast/two.so": b"object two" * 500
 
 def this_target() -> Target:
     """Return the target that this Python is."""
-    _, python, machine, _, libc = lares_launcher.TAG.split("-")
+    _, python, machine, _, libc = lares_folder.TAG.split("-")
     return Target(python=f"3.{python[1:]}", machine=machine, libc=libc, wheels=())
 
 
@@ -82,5 +82,5 @@ def expected(version: bytes = b"x = 1\n") -> dict[str, bytes]:
 
 def age(folder: Path) -> None:
     """Change the dates as if the box had booted since."""
-    (folder / lares_launcher.BOOTED).write_text("another boot")
+    (folder / lares_folder.BOOTED).write_text("another boot")
     os.sync()

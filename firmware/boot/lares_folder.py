@@ -1,0 +1,66 @@
+"""The unpacked folder of this version: its name, its lock, and the check of its files."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zlib
+from importlib.machinery import EXTENSION_SUFFIXES
+
+from lares_file import BUILD, DATE
+
+TAG = EXTENSION_SUFFIXES[0][1:-3]
+"""This Python's tag of compiled modules."""
+
+NAME = f"{BUILD}-{TAG}"
+"""The name of the unpacked folder."""
+
+SITE = "site-packages"
+FILES = "files.json"
+"""The file that lists the size and CRC-32 of every unpacked file."""
+
+BOOTED = "booted"
+"""The file with the id of the boot at which bytecode was last removed."""
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def hold(folder: str) -> bool:
+    """Lock the folder against removal until this process ends. Return False if it is missing or another process
+    removes it."""
+    try:
+        fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def is_whole(folder: str, *, deep: bool = False) -> bool:
+    """Return whether size and date of every file are unchanged. With `deep`, also check bytecode and contents."""
+    try:
+        with open(f"{folder}/{FILES}", "rb") as listed:
+            files = json.load(listed)
+        for name, (size, checksum) in files.items():
+            if deep or not name.endswith(".pyc"):  # Python itself replaces bytecode with a wrong size
+                status = os.stat(f"{folder}/{name}")
+                is_same = status.st_size == size and status.st_mtime == DATE
+                if not is_same or (deep and crc(f"{folder}/{name}") != checksum):
+                    return False
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+    return True
+
+
+def read_text(path: str) -> str:
+    """Return the text of a small file. Return an empty text if it cannot be read."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def crc(path: str) -> int:
+    with open(path, "rb") as file:
+        return zlib.crc32(file.read())

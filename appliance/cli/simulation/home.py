@@ -133,25 +133,29 @@ class SimulatedContext(Context):
     """A `Context` that reports log lines, messages, and operations. Other executions run while this execution
     waits."""
 
-    on_action: OnAction
-    turn: Turn
+    def __init__(self, on_action: OnAction, turn: Turn, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._on_action = on_action
+        self._turn = turn
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Log as `Context` does, and report messages to users."""
         if operation == "notify":
-            self.on_action(self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]})
+            self._on_action(
+                self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]}
+            )
         call = super().call(operation, arguments)
-        return await (self.turn.pause(call) if operation in UNCOUNTED else call)
+        return await (self._turn.pause(call) if operation in UNCOUNTED else call)
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
         """Invoke as `Context` does, and report the call."""
         words = f"invokes {target} {json.dumps(payload)}"
-        self.on_action(self.source, words, {"invoke": target, "payload": payload})
+        self._on_action(self.source, words, {"invoke": target, "payload": payload})
         return await super().invoke(target, payload)
 
     def log(self, level: str, message: str, fields: Any) -> None:
         """Report the line."""
-        self.on_action(self.source, f"logs {level}: {message}", {"log": message, "level": level, "fields": fields})
+        self._on_action(self.source, f"logs {level}: {message}", {"log": message, "level": level, "fields": fields})
 
 
 def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:

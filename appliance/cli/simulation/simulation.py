@@ -129,8 +129,12 @@ async def open_simulation(
     async with open_pool(settings, clock, *home) as pool:
         operations = await _list_operations(settings, home[0], pool.describe)
         dispatcher, turn = SimulatedDispatcher(registry, bus, clock, operations), Turn()
-        context = partial(SimulatedContext, registry, dispatcher, clock)
-        new_context = partial(_new_context, context, work, printer, turn)
+
+        def new_context(label: str, chain: tuple[str, ...]) -> Context:
+            printer.on_start(label)
+            parts = registry, dispatcher, clock, label, work, None, chain
+            return SimulatedContext(printer.print_action, turn, *parts)
+
         executor = partial(SimulatedExecutor, turn) if runs_lua else DryExecutor
         new_executor = partial(executor, pool, new_context, clock)
         catalog = build_automation_catalog(settings.automations, settings.root, pool.describe, settings.locale, clock)
@@ -167,20 +171,6 @@ async def _list_operations(
         await kinds.check()
     unknown = dict.fromkeys(settings.adapter_names)
     return {**unknown, **list_operations(settings.adapters), **kinds.list_operations()}
-
-
-def _new_context(
-    context: Callable[..., SimulatedContext],
-    work: dict[str, CtxFunction],
-    printer: SimulationPrinter,
-    turn: Turn,
-    label: str,
-    chain: tuple[str, ...],
-) -> Context:
-    printer.on_start(label)
-    made = context(label, work, chain=chain)
-    made.on_action, made.turn = printer.print_action, turn
-    return made
 
 
 def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Clock) -> Environment:

@@ -38,6 +38,7 @@ PATIENCE = 30.0
 """Seconds until a test gives up."""
 
 KEY = "a-key-from-somewhere-that-is-long"
+CREATE = ["key", "create"]
 WITH_KEY = {"LARES_MASTER_KEY": KEY}
 LOOPBACK = '[api]\nbind_address = "127.0.0.1:0"\n'
 NOTHING: Mapping[str, str] = {}
@@ -199,16 +200,59 @@ class TestSayings:
             (["backup", ""], "file is empty"),
             (["why", "\udcff"], r"\udcff is not UTF-8 text"),
             (["try-adapter", "hue", "--set", "token=\udcff"], r"token=\udcff is not UTF-8 text"),
+            (
+                ["simulate", "--from", "tomorrow"],
+                "--from must be a time, such as 2026-12-24T18:00 (local time) or 2026-12-24T17:00:00Z",
+            ),
+            (["simulate", "--from", "2026-02-30"], "--from must be a time, such as"),
+            (["simulate", "--from", "9999-12-31T23:59"], "in the years 1971 to 2099, not 9999-12-31T23:59"),
+            (
+                ["simulate", "--hours", "0"],
+                "must be a number of hours above 0, at most 8784 (a year), not 0",
+            ),
+            (["simulate", "--hours", "9000"], "--hours: must be a number of hours"),
+            (["simulate", "--hours", "nan"], "--hours: must be a number of hours"),
+            (["simulate", "--from"], "--from: expected one argument"),
+            (
+                [*CREATE, "--label", "x", "--role", "owner"],
+                "must be one of read, write, admin, automation, hook",
+            ),
+            ([*CREATE, "--label", " ", "--role", "read"], "label must have 1 to 100 characters, not 0"),
+            ([*CREATE, "--label", "x" * 101, "--role", "read"], "label must have 1 to 100 characters, not 101"),
+            ([*CREATE, "--label", "a\nb", "--role", "read"], "label must not contain control characters"),
+            ([*CREATE, "--label", "x", "--role", "hook"], "a key with the role hook needs the id of its hook"),
+            (
+                [*CREATE, "--label", "x", "--role", "read", "--hook", "x"],
+                "is only allowed with the role hook, not",
+            ),
+            ([*CREATE, "--role", "read"], "the following arguments are required: --label"),
+            ([*CREATE, "--label", "x"], "the following arguments are required: --role"),
+            (["key", "revoke"], "the following arguments are required: ID"),
+            (["key", "revoke", "x" * 257], "id must have 1 to 256 characters, not 257"),
+            (["key"], "the following arguments are required: COMMAND"),
+            (["key", "dance"], "invalid choice: dance (choose from create, list, revoke, reset-master)"),
         ],
     )
-    def test_wrong_usage_is_64_and_a_sentence(self, tmp_path: Path, arguments: list[str], message: str) -> None:
-        done = ended(tmp_path, *arguments)
-        assert done.code == 64
-        *usage, sentence = done.err.splitlines()
+    def test_wrong_usage_is_64_and_a_sentence(
+        self,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        arguments: list[str],
+        message: str,
+    ) -> None:
+        monkeypatch.chdir(box(tmp_path))
+        monkeypatch.delenv("LARES_DATA_DIR", raising=False)
+        try:
+            code = main(arguments)
+        except SystemExit as left:
+            code = int(left.code or 0)
+        output = capsys.readouterr()
+        *usage, sentence = output.err.splitlines()
+        assert (code, output.out) == (64, "")
         assert not usage or usage[0].startswith("usage: lares")
         # Pythons differ in whether they quote the choices.
         assert sentence.startswith("lares: ") and message in sentence.replace("'", "")
-        assert not (tmp_path / "config").exists()
 
     @pytest.mark.slow
     def test_a_missing_or_closed_output_causes_no_traceback(self, tmp_path: Path) -> None:
@@ -307,8 +351,9 @@ class TestCheck:
             assert f"adapters.{name}.{key} names " in done.out and f"{file}, but this file does not exist" in done.out
         assert done.out.count("warning: ") == len(sections)
 
-    def test_without_a_configuration_none_is_written(self, tmp_path: Path) -> None:
-        done = ended(tmp_path, "check")
+    @pytest.mark.parametrize("command", ["check", "simulate"])
+    def test_without_a_configuration_none_is_written(self, tmp_path: Path, command: str) -> None:
+        done = ended(tmp_path, command)
         assert done == Ended(
             code=78,
             out="",

@@ -103,50 +103,6 @@ class TestWithoutAHub:
             assert status_of(running.url(), old) == 401
             assert "the master key was created" not in running.stop().err
 
-    @pytest.mark.parametrize(
-        ("arguments", "sentence"),
-        [
-            (
-                ["create", "--label", "x", "--role", "owner"],
-                "role must be one of read, write, admin, automation, hook",
-            ),
-            (["create", "--label", " ", "--role", "read"], "label must have 1 to 100 characters, not 0"),
-            (["create", "--label", "x" * 101, "--role", "read"], "label must have 1 to 100 characters, not 101"),
-            (["create", "--label", "a\nb", "--role", "read"], "label must not contain control characters"),
-            (
-                ["create", "--label", "x", "--role", "hook"],
-                "hook is missing: a key with the role hook needs the id of its hook",
-            ),
-            (
-                ["create", "--label", "x", "--role", "read", "--hook", "x"],
-                "hook is only allowed with the role hook, not with",
-            ),
-            (["create", "--role", "read"], "the following arguments are required: --label"),
-            (["create", "--label", "x"], "the following arguments are required: --role"),
-            (["revoke"], "the following arguments are required: ID"),
-            (["revoke", "x" * 257], "id must have 1 to 256 characters, not 257"),
-            ([], "the following arguments are required: COMMAND"),
-            (["dance"], "invalid choice: dance (choose from create, list, revoke, reset-master)"),
-        ],
-    )
-    def test_wrong_usage_is_64_and_a_sentence(
-        self,
-        home: Path,
-        capsys: pytest.CaptureFixture[str],
-        monkeypatch: pytest.MonkeyPatch,
-        arguments: list[str],
-        sentence: str,
-    ) -> None:
-        monkeypatch.chdir(home)
-        monkeypatch.delenv("LARES_DATA_DIR", raising=False)
-        try:
-            code = main(["key", *arguments])
-        except SystemExit as left:
-            code = int(left.code or 0)
-        result = capsys.readouterr()
-        # Pythons differ in whether they quote the choices.
-        assert code == 64 and sentence in result.err.replace("'", "") and not result.out
-
     @pytest.mark.slow
     def test_without_a_data_directory_it_is_66(self, tmp_path: Path) -> None:
         result = ended(box(tmp_path), "key", "list")

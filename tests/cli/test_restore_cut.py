@@ -174,13 +174,3 @@ def test_files_restored_by_root_belong_to_the_user_of_the_hub(open_folder: Path,
     for folder in (old / "data", old / "config"):
         owners = {path: path.stat().st_uid for path in (folder, *folder.rglob("*"))}
         assert set(owners.values()) == {nobody}, owners
-
-
-@pytest.mark.slow
-def test_a_symbolic_link_as_lock_is_not_followed(old: Path, archive: Path, tmp_path: Path) -> None:
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    (old / "data" / "lock").unlink(missing_ok=True)
-    (old / "data" / "lock").symlink_to(victim)
-    assert cut(old, archive, 10**6) == os.EX_CANTCREAT
-    assert victim.read_text() == "precious"

@@ -112,17 +112,6 @@ def test_conditions_use_the_stored_home_and_switches(tmp_path: Path) -> None:
     ], "what is due at the first instant comes, what is due at the end does not"
 
 
-def test_stored_cooldowns_apply_only_from_the_present_time(tmp_path: Path) -> None:
-    ended_at = int(time.time() * 1000)
-    state = {"policy": {"ended_at": ended_at}}
-    home(tmp_path, {"automation/often": state})
-    often = automation("often", "{ type = 'interval', every_secs = 600 }", more="state = { cooldown_secs = 900 }")
-    furnish(tmp_path, "", often)
-    now = [each["fired"] for each in lines(tmp_path, "--hours", "0.4")]
-    assert now == [False, True]
-    assert [each["fired"] for each in lines(tmp_path, "--from", "2026-01-01", "--hours", "0.4")] == [True, False]
-
-
 @pytest.mark.parametrize(
     ("start", "hours", "instants"),
     [
@@ -156,33 +145,6 @@ def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> 
         "left out: config/automations/2.lua:1: unexpected symbol near <eof>",
         "automations: 1, runs: 1",
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["--from", "tomorrow"],
-            "--from must be a time, such as 2026-12-24T18:00 (local time) or 2026-12-24T17:00:00Z",
-        ),
-        (["--from", "2026-02-30"], "--from must be a time, such as"),
-        (["--from", "9999-12-31T23:59"], "in the years 1971 to 2099, not '9999-12-31T23:59'"),
-        (["--hours", "0"], "--hours: must be a number of hours above 0, at most 8784 (a year), not '0'"),
-        (["--hours", "9000"], "--hours: must be a number of hours"),
-        (["--hours", "nan"], "--hours: must be a number of hours"),
-        (["--from"], "--from: expected one argument"),
-    ],
-)
-def test_wrong_usage_is_64_and_a_sentence(arguments: list[str], message: str, tmp_path: Path) -> None:
-    furnish(tmp_path, "", MORNING)
-    result = ended(tmp_path, "simulate", *arguments)
-    assert result.code == 64 and result.err.splitlines()[-1].startswith("lares: ") and message in result.err
-
-
-def test_without_a_configuration_it_is_78_and_none_is_written(tmp_path: Path) -> None:
-    result = ended(tmp_path, "simulate")
-    assert result.code == 78 and "there is no configuration" in result.err
-    assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize("lines", [2, MAX_EQUAL_LINES], ids=["before the last line", "after it"])

@@ -290,7 +290,7 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
 
     connection: Any = Nothing()
     command = Command(capability="garage_door", action="open")
-    with pytest.raises(BadAnswer, match="garage_door closed"):
+    with pytest.raises(BadAnswer, match="garage_door 'closed'"):
         await clock.run(live.commands.run(connection, "mqtt:x", command))
 
 

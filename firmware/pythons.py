@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from firmware.console import say
 MINORS = range(11, 15)
 """The supported versions 3.x."""
 
-DATE = 1_500_000_000
+DATE: int = runpy.run_path(str(Path(__file__).with_name("boot") / "lares_file.py"))["DATE"]
 """The modification date of every unpacked file. A different date shows that a file was changed. Bytecode contains the
 date of its source."""
 

@@ -243,6 +243,7 @@ class TestSayings:
     ) -> None:
         monkeypatch.chdir(box(tmp_path))
         monkeypatch.delenv("LARES_DATA_DIR", raising=False)
+        (tmp_path / "data").mkdir(mode=0o700)
         try:
             code = main(arguments)
         except SystemExit as left:

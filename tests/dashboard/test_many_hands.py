@@ -32,10 +32,10 @@ cover_position = 50
 """
 STOVE = "virtual:stove"
 
-STORE = (
-    """performance.getEntriesByType("resource").map(({ name }) => name).find((name) => name.endsWith("/store.js"))"""
-)
-"""The address of the module that asks questions."""
+
+def module(name: str) -> str:
+    """Return a JavaScript expression for the address of a loaded module."""
+    return f"""performance.getEntriesByType("resource").find(({{ name }}) => name.endsWith("/{name}")).name"""
 
 
 def shown(app: App, attribute: str) -> object:
@@ -76,7 +76,7 @@ async def test_a_question_waits_for_the_previous_one_and_escape_does_not_close_t
         await visit.open()
         await page.evaluate(
             f"""async () => {{
-                const {{ confirm }} = await import({STORE});
+                const {{ confirm }} = await import({module("dialog.js")});
                 window.answers = [];
                 for (const each of ["first", "second"]) {{
                     confirm(each, "Yes", "Code").then((answer) => window.answers.push(answer));
@@ -105,7 +105,8 @@ async def test_a_question_that_is_answered_twice_closes_no_other(browser: Browse
         await visit.open()
         await visit.page.evaluate(
             f"""async () => {{
-                const {{ confirm, state }} = await import({STORE});
+                const {{ confirm }} = await import({module("dialog.js")});
+                const {{ state }} = await import({module("store.js")});
                 const first = confirm("first", "Yes");
                 confirm("second", "Yes").then((answer) => window.answer = answer);
                 await new Promise((go) => setTimeout(go));
@@ -149,7 +150,7 @@ async def test_failed_requests_are_repeated_after_an_outage(browser: Browser, an
     async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
         page, reported = visit.page, visit.page.locator(".picture")
         set_online = f"""async (isOnline) => {{
-            const {{ changed, state }} = await import({STORE});
+            const {{ changed, state }} = await import({module("store.js")});
             state.isOnline = isOnline;
             changed();
         }}"""

@@ -3,8 +3,8 @@
 
 import { get, segment } from "./api.js";
 import { tags, use, useRef, useState } from "./dom.js";
+import { pointsOf, trace } from "./lines.js";
 import { inTurn, useLoaded } from "./loading.js";
-import { pointsOf, trace } from "./pictures.js";
 import { state } from "./store.js";
 import { card, line, scroll, titled } from "./ui.js";
 import { attributesOf, labelOf, nameOf, numberOf, show } from "./values.js";

@@ -13,7 +13,7 @@ import tomli
 from msgspec.structs import asdict, replace
 
 import appliance
-from appliance.adapters.address_keys import hint_of_addresses
+from appliance.adapters.address_hints import hint_of_addresses
 from appliance.adapters.kinds import KINDS, kind_of
 from appliance.adapters.lua_kinds.definition import KIND_NAME, list_bundled_kinds
 from appliance.adapters.lua_kinds.section import LuaSection

@@ -18,9 +18,9 @@ from appliance.adapters.adapter_start import AdapterStart
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.dispatch import Dispatcher
+from appliance.adapters.influx_post import LinePost
 from appliance.adapters.kinds import kind_of, list_operations
 from appliance.adapters.late_session import LateSession
-from appliance.adapters.line_post import LinePost
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.home_publishers import open_publishers
 from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame

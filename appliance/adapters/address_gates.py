@@ -70,10 +70,10 @@ class AddressGate:
     async def _enter(self, held: AsyncExitStack, device_ids: Collection[str]) -> None:
         """Wait for the devices, then for the address. The exit of `held` releases the locks."""
         ids = sorted(set(device_ids)) if self.concurrency > 1 else ()
-        locks = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
-        places: list[asyncio.Lock | asyncio.Semaphore] = [*locks, self._free]
-        async with asyncio.timeout(LOCK_TIMEOUT_SECS if any(each.locked() for each in places) else None):
-            for each in places:
+        devices = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
+        locks: list[asyncio.Lock | asyncio.Semaphore] = [*devices, self._free]
+        async with asyncio.timeout(LOCK_TIMEOUT_SECS if any(each.locked() for each in locks) else None):
+            for each in locks:
                 await held.enter_async_context(each)
 
     def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None) -> None:

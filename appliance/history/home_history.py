@@ -16,7 +16,7 @@ from appliance.history.command_audit import CommandAudit
 from appliance.history.day_budget import Written
 from appliance.history.device_history import DeviceHistory
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory
-from appliance.history.line_writer import LineWriter, PostLines
+from appliance.history.influx_export import LineWriter, PostLines
 from appliance.history.period import Period
 from appliance.history.series import HOUR_MS
 from appliance.home.bus import Bus

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from appliance.adapters.influx_post import LinePost
 from appliance.adapters.late_session import LateSession
-from appliance.adapters.line_post import LinePost
 from appliance.clock import Clock
 from appliance.errors import Unreachable
-from appliance.history.line_writer import LineQueue, LineWriter, PostLines, encode_line
+from appliance.history.influx_export import LineQueue, LineWriter, PostLines, encode_line
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device, changed_attributes

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.access_settings import EXCLUSIVE
-from appliance.adapters.address_keys import hint_of_addresses
+from appliance.adapters.address_hints import hint_of_addresses
 from appliance.adapters.lua_kinds.definition import KindDefinition
 from appliance.errors import Fault, Invalid
 from appliance.tables import addresses

@@ -10,7 +10,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - an older Python must read as far
     )
     sys.exit(69)
 
-# The imports below need Python 3.11 or newer; this file must stay readable for 3.6.
+# The imports below need Python 3.11. The lines above must stay readable for Python 3.6, to print a message.
 
 import hashlib
 import os
@@ -53,7 +53,7 @@ test and bench from firmware/test.lock.
 
 
 def pyz(arguments: Sequence[str]) -> int:
-    """Make the single file for all targets, or one file per named target."""
+    """Build the single file for all targets, or one file per named target."""
     tags = list(arguments[1::2])
     if len(arguments) % 2 or any(word != "--target" for word in arguments[::2]):
         raise BuildFailed("pyz takes only --target TAG, once or more", USAGE_ERROR)
@@ -75,7 +75,7 @@ def pyz(arguments: Sequence[str]) -> int:
 
 
 def run_tool(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a tool of the build. Raise `BuildFailed` with its last lines if it fails."""
+    """Run a tool of the build. If it fails, raise `BuildFailed` with the last lines of its output."""
     code, lines = run_captured(command, cwd=ROOT, env={**environment, "PIP_USER": "0"})
     if code:
         raise BuildFailed(pip.advice(lines), UNAVAILABLE, lines=pip.readable(lines))
@@ -135,7 +135,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def on_sigterm(*_: object) -> None:
-    """End cleanly on SIGTERM, together with the running command."""
+    """End cleanly on SIGTERM, and also end the running command."""
     raise SystemExit(128 + signal.SIGTERM)
 
 

@@ -1,2 +1,2 @@
-"""Benchmarks, called measures. Each file is a measure and runs in a separate process. RESULTS.md contains the figures
-that users notice."""
+"""Benchmarks, called measures. Each file is one measure, which runs in a separate process. RESULTS.md contains the
+figures that users notice."""

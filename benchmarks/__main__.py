@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def _measure_apart(name: str, rounds: int, *, is_written: bool) -> int:
-    """Run a measure in a separate process and print its rows. Return the exit code of the process."""
+    """Run a measure in a separate process, and print its rows. Return the exit code of the process."""
     print(f"\n{name}: {(importlib.import_module(f'benchmarks.{name}').__doc__ or '').splitlines()[0]}", flush=True)
     command = [sys.executable, "-m", "benchmarks", "--alone", name, "--rounds", str(rounds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -62,9 +62,9 @@ def _measure_apart(name: str, rounds: int, *, is_written: bool) -> int:
 
 
 def _measure_here(name: str, rounds: int) -> int:
-    """Run a measure in this process and print its samples, one per line.
+    """Run a measure in this process, and print its samples, one per line.
 
-    A line of text gives the reason for missing samples.
+    If samples are missing, a line of text gives the reason.
     """
     try:
         for sample in importlib.import_module(f"benchmarks.{name}").measure(rounds):

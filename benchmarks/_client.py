@@ -1,4 +1,4 @@
-"""Small, fast HTTP and WebSocket clients, so that the server determines the figures more than the client."""
+"""Small, fast HTTP and WebSocket clients, so that the figures depend on the server rather than on the client."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ UPGRADE = (
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 )
 FRAME = b'{"type":'
-"""The first bytes of each event frame's text. These bytes occur nowhere else."""
+"""First bytes of the text of each event frame. They occur nowhere else."""
 
 PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
-"""The hub's ping and the client's answer. Without this answer, the hub closes the stream."""
+"""The hub's ping, and the client's pong. Without it, the hub closes the stream."""
 
 PATIENCE_SECS = 60.0
 
@@ -30,22 +30,21 @@ def request(method: str, path: str, body: bytes = b"", extra: str = "") -> bytes
 
 
 class Client:
-    """A persistent connection that carries one request at a time."""
+    """A persistent connection for one request at a time."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
 
     def ask(self, method: str, path: str, body: bytes = b"") -> bytes:
-        """Return the body of the answer."""
+        """Send a request, and return the body of the response."""
         self.send(request(method, path, body))
         return self.receive().partition(b"\r\n\r\n")[2]
 
     def send(self, message: bytes) -> None:
-        """Send a request."""
         self._socket.sendall(message)
 
     def receive(self) -> bytes:
-        """Return the complete answer. An answer without success ends the benchmark."""
+        """Return the complete response. Any status except success ends the benchmark."""
         data, size = b"", 1
         while len(data) < size:
             if not (piece := self._socket.recv(1 << 18)):
@@ -60,12 +59,11 @@ class Client:
         return data
 
     def close(self) -> None:
-        """Close the connection."""
         self._socket.close()
 
 
 def ask(port: int, method: str, path: str, body: bytes = b"") -> bytes:
-    """Send a request on a new connection, and return the answer's body. Retry until the hub accepts the
+    """Send a request on a new connection, and return the response's body. Retry until the hub accepts the
     connection."""
     deadline = time.perf_counter() + PATIENCE_SECS
     while True:
@@ -83,7 +81,7 @@ def ask(port: int, method: str, path: str, body: bytes = b"") -> bytes:
 
 
 def wait_until_ready(port: int) -> None:
-    """Return once every adapter's first poll has ended."""
+    """Wait until the first poll of each adapter has ended."""
     while True:
         try:
             ask(port, "GET", "/ready")
@@ -95,7 +93,7 @@ def wait_until_ready(port: int) -> None:
 async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds: float) -> list[float]:
     """Send the messages one after another over `clients` connections for `seconds`.
 
-    Return the duration of each request in milliseconds. All answers must have the same length.
+    Return the duration of each request in milliseconds. All responses must have the same length.
     """
     client = Client(port)
     client.send(messages[0])
@@ -112,7 +110,7 @@ async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds:
 
 
 class _Hammering(asyncio.Protocol):
-    """Sends the next message as soon as it has the answer to the last one, until the deadline."""
+    """Sends the next message as soon as the response to the last one has arrived, until the deadline."""
 
     def __init__(self, messages: Sequence[bytes], length: int, deadline: float, durations: list[float]) -> None:
         self._messages, self._length = itertools.cycle(messages), length
@@ -145,7 +143,7 @@ class _Hammering(asyncio.Protocol):
 
 
 class Readers:
-    """Readers of a hub's event stream, or of bare connections, within the context.
+    """Readers of a hub's event stream, or of bare connections, while entered.
 
     `frames` counts the frames that all readers have received.
     """
@@ -171,21 +169,20 @@ class Readers:
             transport.abort()
 
     async def read(self, frames: int) -> None:
-        """Wait until each reader has received `frames` further frames since the last call."""
+        """Wait until each reader has received `frames` more frames since the last call."""
         self._goal += frames * self._count
         if self.frames < self._goal:
             self._there = asyncio.get_running_loop().create_future()
             await self._there
 
     def take(self, frames: int) -> None:
-        """Count received frames."""
         self.frames += frames
         if self.frames >= self._goal and self._there is not None and not self._there.done():
             self._there.set_result(None)
 
 
 class _Reader(asyncio.Protocol):
-    """Does the handshake, and counts the frames that follow."""
+    """Sends the handshake, and counts the frames that follow."""
 
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
@@ -211,5 +208,5 @@ class _Reader(asyncio.Protocol):
 
 
 def percentile(figures: Sequence[float], percent: int) -> float:
-    """Return the percentile. If there is only one figure, return that figure."""
+    """Return the percentile. For a single figure, return this figure."""
     return statistics.quantiles(figures, n=100)[percent - 1] if len(figures) > 1 else figures[0]

@@ -1,4 +1,4 @@
-"""The parts of a measure: rows, the samples of its rounds, their targets, and the two tables."""
+"""The parts of a measure: rows, samples of its rounds, targets, and the two tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLE = Path(__file__).with_name("RESULTS.md")
 """The table of figures that users notice."""
 
 DETAILS = TABLE.with_name("DETAILS.md")
-"""All other rows."""
+"""The table of all other rows."""
 
 ROUNDS = TABLE.parent.parent / "build" / "bench"
 
@@ -54,8 +54,11 @@ class Skipped(Exception):
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A line of a table. With a floor (the same work by a minimal program), the target is a ratio to the floor,
-    unless `is_absolute`. Without a floor, the target is a value."""
+    """One line of a table.
+
+    A floor is the same work by a minimal program. With a floor, the target is a ratio to it, unless `is_absolute` is
+    set. Without a floor, the target is a value.
+    """
 
     label: str
     unit: str = ""
@@ -64,10 +67,10 @@ class Row(Struct, frozen=True, kw_only=True):
     at_least: float | None = None
     is_absolute: bool = False
     is_felt: bool = False
-    """Whether users notice this figure. Such figures are included in RESULTS.md."""
+    """Whether users notice this figure. If so, it is in RESULTS.md."""
 
     def sample(self, value: float, floor: float | None = None, node_red: float | None = None) -> Sample:
-        """Return one round's sample: the figures of the hub, of the floor, and of Node-RED if it can do the same
+        """Return the sample of one round: the figures of the hub, of the floor, and of Node-RED if it can do the same
         work."""
         return self, value, floor, node_red
 
@@ -84,7 +87,7 @@ class Result(Struct, frozen=True):
     node_red: list[float]
 
     def cells(self) -> Iterator[str]:
-        """Yield the row's cells between the name of its measure and the day."""
+        """Yield the cells of the row between its measure's name and the day."""
         row = self.row
         ratios = [value / floor for value, floor in zip(self.values, self.floors, strict=False) if floor]
         yield f"{row.label}, {row.unit}".rstrip(", ")
@@ -152,7 +155,7 @@ def _start_of_python() -> float:
 
 
 def _shown(figures: Sequence[float]) -> str:
-    """Return the median, and in brackets the minimum and maximum."""
+    """Format the median, with the minimum and the maximum in brackets."""
     if not figures:
         return ""
     middle = _number(statistics.median(figures))

@@ -1,4 +1,4 @@
-"""Node-RED as a peer: flows that do the same as the hub, if `node-red` is on PATH (`npm install node-red`)."""
+"""Node-RED for comparison: flows that do the same as the hub, if `node-red` is on PATH (`npm install node-red`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Wires = Sequence[str]
 
 @contextlib.contextmanager
 def node_red(flow: Flow = (), credentials: Mapping[str, Mapping[str, str]] | None = None) -> Iterator[Running | None]:
-    """Run Node-RED with the flow within the context, which begins when Node-RED first answers at `/ready`. Provide
+    """Run Node-RED with the flow while entered. The block begins with Node-RED's first response at `/ready`. Yield
     None if Node-RED is missing."""
     program = shutil.which("node-red")
     if program is None:
@@ -63,7 +63,7 @@ def _wait_for_answer(port: int, deadline: float) -> None:
 
 
 def answer(name: str, path: str, method: str, code: str) -> Flow:
-    """Return the nodes of a route whose requests a JavaScript function answers."""
+    """Return the nodes of a route that a JavaScript function answers."""
     return [
         _node(name, "http in", [f"{name}-do"], url=path, method=method),
         function(f"{name}-do", code, [f"{name}-answer"]),
@@ -72,7 +72,7 @@ def answer(name: str, path: str, method: str, code: str) -> Flow:
 
 
 def function(name: str, code: str, wires: Wires, **fields: str) -> Mapping[str, Any]:
-    """Return a node that runs JavaScript, which alters `msg`."""
+    """Return a node that runs JavaScript to change `msg`."""
     return _node(name, "function", wires, func=f"{code}; return msg", outputs=1, **fields)
 
 

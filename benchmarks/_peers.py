@@ -1,4 +1,4 @@
-"""`python -m benchmarks._peers NAME`: servers for comparison with the hub, or as its devices.
+"""`python -m benchmarks._peers NAME`: servers that are compared with the hub, or that simulate its devices.
 
 Each server prints its ports on one line, and runs until its process is ended.
 """
@@ -26,7 +26,7 @@ from tests.fakes.wled import WledSimulator
 
 
 async def serve_fixed(_: list[str]) -> None:
-    """Serve the bytes from standard input by bare Sanic, without keys."""
+    """Serve the bytes from standard input with bare Sanic, without API keys."""
     body = await asyncio.to_thread(sys.stdin.buffer.read)
     app: Sanic[Any, Any] = Sanic("fixed", configure_logging=False)
 
@@ -44,7 +44,7 @@ async def serve_fixed(_: list[str]) -> None:
 
 
 async def serve_lamps(arguments: list[str]) -> None:
-    """Serve lights, each at a separate address. The arguments are the number of lights and the number of lamps per
+    """Serve lights, each at its own address. The arguments are the number of lights, and the number of lamps per
     light."""
     each = [SimulatedLight(temperature=213)] * int(arguments[1])
     lights = [LightSimulator(lights=each) for _ in range(int(arguments[0]))]
@@ -96,7 +96,7 @@ async def serve_broadcast(arguments: list[str]) -> None:
         aiohttp.ClientSession() as session,
         session.ws_connect(f"http://127.0.0.1:{arguments[0]}/ws") as pushes,
     ):
-        await pushes.receive()  # the strip first sends its present state
+        await pushes.receive()  # the strip first sends its current state
         _print_line(server.sockets[0].getsockname()[1])
         async for _ in pushes:
             for reader in readers:
@@ -104,9 +104,10 @@ async def serve_broadcast(arguments: list[str]) -> None:
 
 
 async def serve_polls(arguments: list[str]) -> None:
-    """Not a server: request the state of a lamp at each port at a fixed interval, and print the process id.
+    """Read the state of the lamp at each port at a fixed interval, and print the process id. This is not a server.
 
-    The first argument is the interval in seconds, and the second the seconds for which connections are kept.
+    The first argument is the interval in seconds. The second one is the number of seconds for which connections are
+    kept.
     """
     poll_secs, keep_secs, *ports = map(int, arguments)
     connector = aiohttp.TCPConnector(keepalive_timeout=keep_secs, limit=0)
@@ -123,7 +124,7 @@ async def serve_polls(arguments: list[str]) -> None:
 
 
 async def serve_states(arguments: list[str]) -> None:
-    """Not a server: read JSON below a broker's topic by bare aiomqtt, and print the process id."""
+    """Read JSON below a broker's topic with bare aiomqtt, and print the process id. This is not a server."""
     port, user, password, topic = arguments
     async with aiomqtt.Client("127.0.0.1", int(port), username=user, password=password) as client:
         await client.subscribe(topic)
@@ -144,7 +145,8 @@ async def serve_reporting_lamp(_: list[str]) -> None:
 
 
 async def serve_rule(arguments: list[str]) -> None:
-    """Not a server: for each push of the strip, ask a Lua worker for a command, read the lamp, and write to it.
+    """For each push of the strip, request a command from a Lua worker, read the lamp, and write to it. This is not a
+    server.
 
     The worker is a process with bare lupa, connected by a pipe. Print the process id.
     """
@@ -187,7 +189,7 @@ class _ReportingLamp(LightSimulator):
 
 
 class _Reader(asyncio.Protocol):
-    """A reader that first receives a greeting. The default greeting is a hub's confirmation of the subscription."""
+    """A reader that first receives a greeting, by default a hub's confirmation of the subscription."""
 
     def __init__(self, readers: set[asyncio.Transport], greeting: bytes = b"HTTP/1.1 101 \r\n\r\n") -> None:
         self._readers, self._greeting = readers, greeting

@@ -1,4 +1,4 @@
-"""Starts hubs and other servers as separate processes, for measurements from outside."""
+"""Starts hubs and other servers as separate processes, which are measured from outside."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from benchmarks._frame import Row, Sample
 
 ROOT = Path(__file__).parent.parent
 MODULE = (sys.executable, "-m", "appliance")
-"""The command that starts the hub from the source tree."""
+"""Command that starts the hub from the source tree."""
 
 MAX_TURN_MS = 20
 CPU_CLOCK = 2
-"""The low bits of the clock id for a process's processor time. The other bits contain the process id
+"""Low bits of the clock id for a process's processor time. The other bits contain the process id
 (clock_getcpuclockid(3))."""
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """A running hub or another process. `started_after` is the number of seconds until the first answer."""
+    """A running hub or another process. `started_after` is the number of seconds until its first response."""
 
     pid: int
     port: int = 0
@@ -38,18 +38,18 @@ class Running(Struct, frozen=True, kw_only=True):
     turns: Path = Path()
 
     def forget_turns(self) -> None:
-        """In a watched hub, forget the longest turn and start measuring again."""
+        """In a watched hub, forget the longest iteration of the event loop, and measure again."""
         os.kill(self.pid, signal.SIGUSR1)
 
     def longest_turn(self, when: str) -> Sample:
-        """Return the row for the longest turn of the hub's event loop, and print the cause of that turn."""
+        """Return the row for the longest iteration of the hub's event loop, and print its cause."""
         ms, cause = json.loads(self.turns.read_text())
         print(f"{when}: longest turn {ms:.1f} ms, most of it {cause}", file=sys.stderr)
         label = f"{when}: longest turn of the loop, processor time"
         return Row(label=label, unit="ms", at_most=MAX_TURN_MS).sample(ms)
 
     def pids(self) -> list[int]:
-        """Return the processes of the hub, including its Lua worker."""
+        """Return the hub's processes, including its Lua worker."""
         found = [self.pid]
         for pid in found:
             for task in Path(f"/proc/{pid}/task").iterdir():
@@ -57,24 +57,25 @@ class Running(Struct, frozen=True, kw_only=True):
         return found
 
     def resident_mb(self, field: str = "VmRSS") -> float:
-        """Return the resident memory of the hub's own process in megabytes (10^6 bytes). The field `VmHWM` is the
+        """Return the resident memory of the hub's main process in megabytes (10^6 bytes). The field `VmHWM` is the
         peak."""
         return _field(f"/proc/{self.pid}/status", field) * 1024 / 1e6
 
     def pss_mb(self) -> float:
-        """Return the memory of the hub and its worker in megabytes. Shared pages are included in part."""
+        """Return the memory of the hub and its worker in megabytes. A shared page is divided among the processes that
+        share it."""
         return sum(_field(f"/proc/{pid}/smaps_rollup", "Pss") for pid in self.pids()) * 1024 / 1e6
 
     def cpu_secs(self) -> float:
-        """Return the exact processor time of the hub and its worker, because `/proc` contains only ticks."""
+        """Return the exact processor time of the hub and its worker. `/proc` only contains ticks."""
         return sum(time.clock_gettime(~pid << 3 | CPU_CLOCK) for pid in self.pids())
 
     def written_mb(self) -> float:
-        """Return the megabytes in whole pages that the hub and its worker have written to storage."""
+        """Return the megabytes, in whole pages, that the hub and its worker have written to storage."""
         return sum(_field(f"/proc/{pid}/io", "write_bytes") for pid in self.pids()) / 1e6
 
     def wakeups(self) -> int:
-        """Return the number of times that threads of the hub and its worker were woken after a voluntary sleep."""
+        """Return how often threads of the hub and its worker were woken after a voluntary sleep."""
         tasks = [task for pid in self.pids() for task in Path(f"/proc/{pid}/task").iterdir()]
         return sum(_field(f"{task}/status", "voluntary_ctxt_switches") for task in tasks)
 
@@ -92,12 +93,12 @@ def hub(
     is_watched: bool = False,
     port: int = 0,
 ) -> Iterator[Running]:
-    """Run `lares run` with these configuration sections within the context, which begins at the first authenticated
-    answer.
+    """Run `lares run` with these configuration sections while entered. The block begins with the first authenticated
+    response.
 
     With a `folder`, configuration and data are kept for the next start. Otherwise, they are temporary. The hub
-    listens at the `port`, by default at a free port. With `is_watched`, the hub measures its longest turn. This makes
-    the hub slower, so do not compare its other figures.
+    listens at the `port`, by default at a free port. With `is_watched`, the hub measures its longest iteration. This
+    makes the hub slower, so do not compare its other figures.
     """
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
@@ -107,7 +108,7 @@ def hub(
         (place / "data").mkdir(exist_ok=True)
         file.write_text(f'[api]\nbind_address = "127.0.0.1:{port}"\n[logging]\nlevel = "warning"\n{config}')
         variables = {**environment(), "PYTHONPATH": str(ROOT), "LARES_MASTER_KEY": KEY}
-        variables["STATE_DIRECTORY"] = str(place / "data")  # the single file is unpacked there, too
+        variables["STATE_DIRECTORY"] = str(place / "data")  # the single file is also unpacked there
         turns = place / "turns"
         command = (sys.executable, "-m", "benchmarks._turns", str(turns)) if is_watched else command
         began = time.perf_counter()
@@ -130,7 +131,7 @@ def environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def peer(name: str, *arguments: str, given: bytes = b"") -> Iterator[Sequence[int]]:
-    """Run a server of `_peers.py` in a separate process within the context, and provide the server's ports."""
+    """Run a server of `_peers.py` in a separate process while entered, and yield its ports."""
     command = [sys.executable, "-m", "benchmarks._peers", name, *arguments]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
@@ -152,7 +153,6 @@ def lamps(ports: Sequence[int], poll_secs: int = 3600) -> str:
 
 
 def free_port() -> int:
-    """Return a free port of loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

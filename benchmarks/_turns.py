@@ -1,9 +1,9 @@
 # ruff: noqa: SLF001 - the loop has no other place to measure
-"""`python -m benchmarks._turns FILE run` runs `lares run`, and records the longest turn of the event loop in the
+"""`python -m benchmarks._turns FILE run` runs `lares run`, and writes the longest iteration of the event loop to the
 file.
 
-The record contains the processor time of the loop's thread, which other programs do not affect, and the callback that
-took most of this time. On SIGUSR1, the process forgets earlier turns, such as the turns of the start.
+The file contains the processor time of the loop's thread, which other programs do not affect, and the callback that
+took most of this time. On SIGUSR1, the process forgets earlier iterations, such as those of the start.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from appliance.cli.main import main as lares
 
 
 def watch(file: Path) -> None:
-    """Measure the turns of every loop from now on."""
+    """Measure the iterations of all event loops from now on."""
     handles: Any = events.Handle
     loops: Any = BaseEventLoop
     run, run_once = handles._run, loops._run_once

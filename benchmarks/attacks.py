@@ -1,4 +1,4 @@
-"""Floods a hub from outside and from inside. Measures the waits of a normal client during a flood, and the memory
+"""Floods a hub from outside and from inside. Measures how long a normal client waits during a flood, and the memory
 before, at the peak, and after it.
 
 `python -m benchmarks.attacks NAME PORT FOLDER` runs one flood against a hub while the file `go` exists in the folder.
@@ -33,10 +33,10 @@ from benchmarks._processes import Running, free_port, hub
 from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker
 
 FLOOD_SECS = float(os.environ.get("FLOOD_SECS", "60"))
-"""The duration of each flood, in seconds."""
+"""Duration of each flood, in seconds."""
 
 REST_SECS = 30.0
-"""Seconds after a flood within which the memory must be returned."""
+"""Seconds after a flood within which the hub must return the memory."""
 
 PAUSE_SECS = 0.01
 MAX_WAIT_MS, MAX_GAINED_MB, MAX_STOP_SECS = 50, 10, 5
@@ -60,7 +60,7 @@ NO_KEY = b"GET /devices HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class Attack:
-    """The hub that a flood runs against, and the files that start and end it."""
+    """The hub that a flood attacks, and the files that start and end the flood."""
 
     def __init__(self, port: int, folder: Path) -> None:
         self.port = port
@@ -79,7 +79,7 @@ class Attack:
             await asyncio.sleep(0.02)
 
     def count(self, successes: int = 1) -> None:
-        """Count successes: requests or connections that the hub has accepted or answered."""
+        """Count successes: requests that the hub has answered, or connections that it has accepted."""
         os.write(sys.stdout.fileno(), b"." * successes)
 
 
@@ -108,7 +108,7 @@ async def flood_connections(
 
 
 async def _begin(first: bytes, answer: bytes, port: int) -> asyncio.StreamWriter | None:
-    """Return a connection on which the hub has answered as expected, or None if the hub refused the connection."""
+    """Open a connection, and send `first`. Return None if the hub does not answer with `answer`."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(first)
@@ -121,7 +121,7 @@ async def _begin(first: bytes, answer: bytes, port: int) -> asyncio.StreamWriter
 
 
 async def run_scenes(attack: Attack) -> None:
-    """Let 16 clients run a scene that fills its memory, one execution after another."""
+    """Run a scene that fills its memory, from 16 clients, one execution after another."""
 
     async def run_them() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", attack.port)
@@ -170,8 +170,7 @@ async def _count_messages(reader: aiomqtt.Client, attack: Attack) -> None:
 
 
 async def add_nodes(attack: Attack) -> None:
-    """Act as a Matter server that endlessly reports new nodes, and removes them afterwards. Count the hub's
-    devices."""
+    """Act as a Matter server that endlessly reports new nodes, and then removes them. Count the hub's devices."""
     async with MatterSimulator(port=attack.server_port) as server:
         while True:
             await attack.begin()
@@ -195,7 +194,7 @@ async def _run(flood: Flood, attack: Attack) -> None:
 
 
 class Flood(Struct, frozen=True):
-    """A flood, and the hub configuration that it needs. If the flood needs a server, the server runs all the time."""
+    """A flood, and the hub configuration for it. If the flood needs a server, the server runs all the time."""
 
     label: str
     run: Flooding
@@ -235,7 +234,7 @@ FLOODS: Mapping[str, Flood] = {
         is_server=True,
     ),
 }
-"""Each flood by its name on the command line."""
+"""Floods by their names on the command line."""
 
 
 WORST = f"the worst of {len(FLOODS)} floods"
@@ -244,7 +243,7 @@ WORST_GAIN = Row(label=f"{WORST}: {GAINED}", unit="MB", at_most=MAX_GAINED_MB, i
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Run each flood once, against a separate hub."""
+    """Run each flood once, each against its own hub."""
     names = os.environ.get("FLOODS", ",".join(FLOODS)).split(",")
     waits, gains = list[float](), list[float]()
     for name in names:
@@ -300,7 +299,7 @@ def _measure(name: str, flood: Flood, folder: Path) -> Iterator[Sample]:
 
 
 def _ask_while(home: Running, seconds: float) -> tuple[list[float], float]:
-    """Request `/health` on one connection. Return the time of each answer in ms, and the peak of memory in MB."""
+    """Request `/health` on one connection. Return the waiting times in ms, and the peak of memory in MB."""
     waits, most, until = list[float](), 0.0, time.perf_counter() + seconds
     client = Client(home.port)
     while (began := time.perf_counter()) < until:

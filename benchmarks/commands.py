@@ -35,7 +35,7 @@ MANY = {
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Measure hub and direct requests alternately."""
+    """Measure the hub and direct requests alternately."""
     with (
         peer("lamps", str(LAMPS), "1") as ports,
         hub(lamps(ports)) as home,
@@ -59,7 +59,7 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 def _flow(number: int, port: int) -> Flow:
-    """Return a Node-RED flow that does the same requests as the hub: read, write, read again, and answer."""
+    """Return a Node-RED flow with the same requests as the hub: read, write, read again, and answer."""
     path = f"/devices/lamp{number}:light:0/command"
     route, _, reply = answer(f"lamp{number}", path, "post", "")
     names = [f"lamp{number}-{step}" for step in ("do", "write", "check")]
@@ -75,7 +75,7 @@ def _flow(number: int, port: int) -> Flow:
 
 
 def _brightness(turn: int, number: int) -> int:
-    """Return a different brightness for each command."""
+    """Return a brightness that differs from that of the previous command."""
     return 1 + (turn + number) % 100
 
 
@@ -98,7 +98,8 @@ def _command(port: int, count: int, turn: int) -> list[float]:
 
 
 async def _trips(ports: Sequence[int], turn: int) -> list[float]:
-    """Send the vendor's requests (read, write, and read again) to all lamps at once. Return the milliseconds."""
+    """Send the vendor's requests (read, write, and read again) to all lamps at once. Return their durations in
+    milliseconds."""
     durations = []
     async with aiohttp.ClientSession() as session:
 

@@ -52,7 +52,7 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 def _write_month(months: MonthFiles) -> None:
-    """Write the hourly values of every sensor and meter for a month, with four writes per day."""
+    """Write a month of hourly values of all sensors and meters, with four writes per day."""
     first = int(MONTH.timestamp())
     for quarter in range(31 * 4):
         starts = (first + 3600 * (6 * quarter + hour) for hour in range(6))
@@ -75,7 +75,7 @@ def _section(number: int) -> str:
 
 
 def _read(port: int, number: int, resolution: str) -> float:
-    """Return the milliseconds that reading a month of this device takes."""
+    """Read a month of this device, and return the milliseconds."""
     began = time.perf_counter()
     body = ask(port, "GET", f"/devices/virtual:d{number}/history/{_attribute(number)[0]}?{QUERY.format(resolution)}")
     took = 1000 * (time.perf_counter() - began)

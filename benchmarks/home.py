@@ -49,11 +49,10 @@ username = "{USER}"
 password = "{PASSWORD}"
 """
 PAGE = ("/devices?include=commands", "/rooms", "/groups", "/scenes", "/automations", "/capabilities", "/diagnostics")
-"""The requests of a page when it opens."""
+"""Requests that a page sends when it opens."""
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Measure the home once."""
     with peer("lamps", str(LAMPS), "1") as ports, tempfile.TemporaryDirectory(prefix="lares-benchmark-") as name:
         folder = Path(name)
         (folder / "config" / "automations").mkdir(parents=True)
@@ -74,7 +73,7 @@ async def _measure(folder: Path, sections: str) -> list[Sample]:
 
 
 async def _live(home: Running, other: Running | None, broker: Broker) -> list[Sample]:
-    """Announce the sensors, open the pages, and let the sensors report, evenly distributed over each minute."""
+    """Announce the sensors, open the pages, and make the sensors report, evenly distributed over each minute."""
     async with broker.client("sensors") as client, Readers(home.port, PAGES):
         for number in range(DEVICES):
             for kind, unit in (("temperature", "°C"), ("humidity", "%"), ("battery", "%")):

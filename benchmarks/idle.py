@@ -11,7 +11,7 @@ from benchmarks._processes import Running, hub, lamps, peer
 
 LAMPS, POLL_SECS = 100, 5
 WINDOWS, SECONDS, SETTLE_SECS = 5, 30, 10
-"""The number and length of the windows. A single window is not enough, because rare activity varies by half between
+"""Number and length of the windows. A single window is not enough, because rare activity differs by half between
 windows."""
 
 POLLED = f"{LAMPS} lamps polled every {POLL_SECS} s"
@@ -24,7 +24,7 @@ EMPTY = Row(label="no device: memory of the hub and its Lua worker (PSS)", unit=
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Measure everything at the same time, in a fixed number of windows, because idle hubs do not disturb each
+    """Measure all hubs at the same time, in a fixed number of windows, because idle hubs do not disturb each
     other."""
     with (
         peer("lamps", str(LAMPS), "1") as ports,

@@ -24,7 +24,7 @@ HOMES = {
 VALUES = (6_000, 30_000, 100_000)
 SECONDS = 15
 LIGHTS = 100
-"""The number of lights of one simulated lamp."""
+"""Maximum number of lights at the address of one simulated lamp."""
 
 AUTOMATION = """
 return {{
@@ -74,7 +74,7 @@ def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, s
 
 
 def _stream(what: str, per_minute: int) -> Iterator[Sample]:
-    """Push values for a while. Yield the cost of the values, and the share that a reader received."""
+    """Push values for a while. Yield their cost, and the share of them that a reader received."""
     with peer("strip") as [strip, push, push_many], hub(strip_section(strip), is_watched=True) as home:
         until_pushed(home.port, push)
         cpu = home.cpu_secs()
@@ -87,7 +87,7 @@ def _stream(what: str, per_minute: int) -> Iterator[Sample]:
 
 
 async def _push(port: int, push: int, per_second: float) -> tuple[int, int]:
-    """Return the number of evenly pushed values, and the number of frames that a reader received."""
+    """Push values evenly. Return the number of pushed values, and the number of frames that a reader received."""
     async with Readers(port, 1) as reader:
         _, pushing = await asyncio.open_connection("127.0.0.1", push)
         began, sent, total = time.perf_counter(), 0, int(per_second * SECONDS)

@@ -1,4 +1,4 @@
-"""Lua for users: an event at a lamp, a scene over HTTP, the memory of a sleeping execution, scripts that spin."""
+"""Lua for users: an event at a lamp, a scene over HTTP, the memory of a sleeping execution, and endless loops."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SPUN = Row(label=f"a scene of two commands after {SPINNERS} scripts began to spi
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Measure one hub with an automation, and one with four scenes."""
+    """Measure one hub with an automation, and one hub with four scenes."""
     yield from _measure_events(rounds)
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder, peer("lamps", "1", "2") as ports:
         scenes = Path(folder, "config", "scenes")
@@ -73,7 +73,7 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 def _measure_events(rounds: int) -> Iterator[Sample]:
-    """Measure hub, bare worker, and Node-RED alternately, each with its own strip and lamp."""
+    """Measure the hub, a bare worker, and Node-RED alternately, each with its own strip and lamp."""
     with ExitStack() as stack:
         strips = [stack.enter_context(peer("strip")) for _ in range(3)]
         reporting = [stack.enter_context(peer("reporting_lamp")) for _ in range(3)]
@@ -127,7 +127,7 @@ def _play(port: int, name: str) -> float:
 
 
 def _begin(port: int, name: str, count: int) -> list[Client]:
-    """Start clients, each of which waits for the end of a scene."""
+    """Start clients that each wait for the end of a scene."""
     clients = [Client(port) for _ in range(count)]
     for each in clients:
         each.send(request("POST", f"/scenes/{name}/execute"))

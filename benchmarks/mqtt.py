@@ -1,6 +1,6 @@
-"""MQTT: the time until 2,000 announced devices appear, a steady stream of states, and a flood; needs mosquitto.
+"""MQTT: the time until 2,000 announced devices appear, a steady stream of states, and a flood. Needs mosquitto.
 
-The floor reads the same states by bare aiomqtt, and forwards nothing. Node-RED forwards the states to a reader.
+The floor reads the same states with bare aiomqtt, and forwards nothing. Node-RED forwards the states to a reader.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STREAMS = ((1_000, 30), (10_000, 10))
 """States per second, and the number of seconds."""
 
 MAX_CORE = {1_000: 30}
-"""Limits of processor use by states per second, for figures that users notice."""
+"""Limits of processor use, by states per second, for figures that users notice."""
 
 TOPIC = "bench/+"
 
@@ -85,7 +85,8 @@ async def _measure() -> list[Sample]:
 
 
 def _samples(broker: int) -> Iterator[Sample]:
-    """Measure one hub, then the loop turns of a second hub, because measuring turns slows a hub down."""
+    """Measure one hub, then the iterations of a second hub's event loop, because that measurement slows the hub
+    down."""
     section = f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = {broker}\nusername = "{USER}"\npassword = "{PASSWORD}"\n'
     name = f"{DEVICES:,} devices and {RUBBISH} announcements of rubbish"
     with hub(section) as home:
@@ -137,7 +138,7 @@ def _others(broker: int) -> Iterator[list[Running]]:
 
 
 def _stream(home: Running, others: Sequence[Running], broker: int, rate: int, seconds: int) -> Iterator[Sample]:
-    """Yield the cost of states, and the share of the states that a reader of the event stream received."""
+    """Yield the cost of states, and the share of them that a reader of the event stream received."""
     name, before = f"{rate:,} states a second", home.pss_mb()
     sides = [home, *others]
     cpu = [each.cpu_secs() for each in sides]
@@ -163,7 +164,7 @@ async def _count_frames(port: int, broker: int, rate: int, seconds: int) -> int:
 
 
 def _send(broker: int, rate: int = 0, seconds: int = 0) -> None:
-    """Announce all devices, or send this many states per second, from a separate process, until it ends."""
+    """In a separate process, announce all devices, or send this many states per second. Wait for its end."""
     given = [str(each) for each in (broker, USER, PASSWORD, rate, seconds, DEVICES, RUBBISH)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     subprocess.run([sys.executable, "-c", SENDER, *given], env=environment, check=True, stdout=subprocess.DEVNULL)

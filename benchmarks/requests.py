@@ -1,5 +1,4 @@
-"""Requests per second and their duration, compared with bare Sanic, which answers the same bytes, and with
-Node-RED."""
+"""Requests per second and their duration, compared with bare Sanic, which sends the same bytes, and with Node-RED."""
 
 from __future__ import annotations
 
@@ -18,14 +17,13 @@ PATHS = {
     "one device after another": ([f"/devices/lamp0:light:{number}" for number in range(10, DEVICES)], 0.95),
     f"{DEVICES} devices": (["/devices"], 0.9),
 }
-"""Maps a label to the requests, and to the minimum rate compared with bare Sanic."""
+"""The requests, and the minimum rate compared with bare Sanic, by label."""
 
 CLIENTS = {1: "1 client", 16: "16 clients"}
 FLOOR = "bare Sanic, the same bytes"
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Measure hub and bare Sanic alternately."""
     with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home:
         wait_until_ready(home.port)
         devices = ask(home.port, "GET", "/devices").decode()

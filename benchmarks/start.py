@@ -1,5 +1,5 @@
-"""The time from the start of the process to its first answer with a key, compared with `import sanic` and
-Node-RED."""
+"""The time from the start of the process to its first response to an authenticated request, compared with `import
+sanic` and Node-RED."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FIRST = Row(
 
 
 def measure(rounds: int) -> Iterator[Sample | Skipped]:
-    """In each round, measure every way to start, one after another. Include the single file if it exists."""
+    """In each round, measure all ways to start, one after another. Include the single file if it exists."""
     ways = {"as module": MODULE, "as single file": AS_FILE} if FILE.exists() else {"as module": MODULE}
     if not FILE.exists():
         yield Skipped("the single file is not there; make it with `python3 build.py`")
@@ -62,13 +62,13 @@ def measure(rounds: int) -> Iterator[Sample | Skipped]:
 
 
 def _start(command: Sequence[str], folder: Path, config: str = "") -> tuple[float, float]:
-    """Return the milliseconds until the first answer, and the memory in megabytes at that time."""
+    """Return the milliseconds until the first response, and the memory in megabytes at that time."""
     with hub(config, folder=folder, command=command) as running:
         return 1000 * running.started_after, running.resident_mb()
 
 
 def _start_node_red() -> float | None:
-    """Return the milliseconds until the first answer of a flow with one route."""
+    """Return the milliseconds until the first response of a flow with one route."""
     with node_red() as running:
         return 1000 * running.started_after if running else None
 

@@ -1,5 +1,5 @@
-"""The time from a change until the last reader has it, and the frames per second, compared with a bare broadcast and
-Node-RED."""
+"""The time from a change until the last reader has received it, and the frames per second, compared with a bare
+broadcast and Node-RED."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ READERS = (1, 50, 200)
 CHANGES, TURN = 500, 25
 BATCHES, BATCH = 40, 20
 MAX_RATIOS = {1: 1.3, 50: 1.5, 200: 1.5}
-"""Limits by the number of readers."""
+"""Maximum ratios by the number of readers."""
 
 FLOOR = "bare asyncio broadcast of the same bytes at the same push"
 FRAMES = Row(label=f"frames to {READERS[-1]} readers", unit="frames/s", floor=FLOOR, at_least=0.9)
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Measure hub and bare broadcast alternately, each with its own strip."""
+    """Measure the hub and a bare broadcast alternately, each with its own strip."""
     with (
         peer("strip") as [strip, push, _],
         peer("strip") as [other_strip, other_push, _],
@@ -54,7 +54,6 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 def strip_section(strip: int) -> str:
-    """Return the section of the configuration for the strip at this port."""
     return f'[adapters.strip]\ntype = "wled"\nbase_url = "http://127.0.0.1:{strip}"\npoll_interval_secs = 3600\n'
 
 
@@ -79,9 +78,10 @@ def until_pushed(port: int, push: int) -> bytes:
 
 
 async def latencies_by_turns(sides: Sequence[tuple[int, int]], count: int) -> list[list[float]]:
-    """Return, for each side, the milliseconds from the request for a push until its last reader has the frame.
+    """For each side, return the milliseconds from the request for a push until the last reader has received the
+    frame.
 
-    A side consists of the port of a hub or a bare broadcast, and the port that triggers a push of the strip. The
+    A side consists of two ports: that of a hub or a bare broadcast, and that which triggers a push of the strip. The
     sides alternate quickly, because the kernel's assignment of processes to cores lasts for some hundred changes.
     """
     async with AsyncExitStack() as stack:

@@ -1,4 +1,5 @@
-"""Malicious devices of a kind in Lua. Measures the increase of the longest poll of another adapter, the neighbour."""
+"""Malicious devices of a kind in Lua. Measures how much they delay the longest poll of another adapter, the
+neighbour."""
 
 from __future__ import annotations
 
@@ -24,9 +25,8 @@ COST = Row(label=f"the delay by the worst of {len(PATHS)} attacks", unit="ms", a
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Run each attack once, immediately after a measurement of the neighbour without the attack. Print the cost of
-    each attack."""
-    gc.freeze()  # `lares run` does the same
+    """Run each attack once, immediately after a measurement without the attack. Print the cost of each attack."""
+    gc.freeze()  # as in `lares run`
     with peer("lamps", "1", "1") as [port], hostile_vendor(MESSAGES) as url:
         found = [asyncio.run(_attack(url, path, f"http://127.0.0.1:{port}")) for path in PATHS]
     yield IDLE.sample(max(idle for idle, _ in found))
@@ -35,7 +35,7 @@ def measure(_rounds: int) -> Iterator[Sample]:
 
 
 async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
-    """Return the longest poll in ms, before the attack and during it."""
+    """Return the longest poll in ms before the attack, and during it."""
     async with neighbours(url, path, lamp_url) as home:
         idle = await _longest(home)
         async with home.victim:
@@ -45,7 +45,8 @@ async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
 
 
 async def _longest(home: Neighbours) -> float:
-    """Return the longest time in ms from the neighbour's due time until its answer is published."""
+    """Return the longest time in ms from the time at which the neighbour's poll is due until its result is
+    published."""
     longest, until = 0.0, time.perf_counter() + SECS
     assert isinstance(home.lamp.adapter, PollingAdapter)
     while (began := time.perf_counter()) < until:

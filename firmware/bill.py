@@ -22,7 +22,7 @@ STATED = {
     "PSFL": "PSF-2.0",
     **{name: name for name in ("Apache-2.0", "BSD-3-Clause", "MIT", "PSF-2.0", "Unlicense")},
 }
-"""SPDX identifiers by licence name in older metadata. Every other licence has a separate identifier."""
+"""SPDX identifiers, by the licence names in older metadata. Any other licence gets its own identifier."""
 
 METADATA = re.compile(r"[^/]*\.dist-info/METADATA")
 BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sboms/[^/]*\.cyclonedx\.json")
@@ -30,7 +30,7 @@ BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sbo
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Package:
-    """A package, or a part of the compiled `parent`. `licence` is an SPDX expression."""
+    """A package, or a part of the compiled package `parent`. `licence` is an SPDX expression."""
 
     name: str
     version: str
@@ -41,11 +41,11 @@ class Package:
 
 
 LUA = Package(name="lua", version="5.4.8", licence="MIT", purl="pkg:generic/lua@5.4.8", parent="lupa")
-"""The Lua interpreter inside lupa, which lupa's metadata do not list. `pack` checks the version."""
+"""The Lua interpreter inside lupa. lupa's metadata do not list it. `pack` checks its version."""
 
 
 def read_metadata(data: bytes) -> Package:
-    """Return the package for a wheel's METADATA."""
+    """Parse a wheel's METADATA."""
     fields = email.message_from_bytes(data)
     name, version = str(fields["Name"]), str(fields["Version"])
     licence, own_text = _licence(name, fields)
@@ -54,7 +54,7 @@ def read_metadata(data: bytes) -> Package:
 
 
 def _licence(name: str, fields: Message) -> tuple[str, str]:
-    """Return the SPDX expression and no text, or a separate identifier and the metadata's text."""
+    """Return the SPDX expression and an empty text, or a new identifier and the licence text in the metadata."""
     stated = (fields["License-Expression"] or "").strip()
     words = (fields["License"] or "").strip()
     if stated or words in STATED:
@@ -64,7 +64,7 @@ def _licence(name: str, fields: Message) -> tuple[str, str]:
 
 
 def read_bill(data: bytes, parent: str) -> Iterator[Package]:
-    """Yield the compiled parts of a package from its own list. Some packages also list themselves."""
+    """Yield the compiled parts that a package lists. Skip the package itself, which some packages also list."""
     for part in json.loads(data).get("components", ()):
         if part["name"] == parent:
             continue
@@ -82,7 +82,7 @@ def _expression(choice: Mapping[str, Any]) -> str:
 
 
 def headline(packages: Iterable[Package]) -> bytes:
-    """Return the first text of `lares --licenses`: a line per package."""
+    """Return the first text of `lares --licenses`, with one line per package."""
     lines = ["Lares is under the Apache License 2.0. This file also holds:", ""]
     for each in sorted(packages, key=lambda each: (each.name.lower(), each)):
         within = f", in {each.parent}" if each.parent else ""

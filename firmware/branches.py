@@ -12,7 +12,7 @@ from firmware.environment import Environment
 from firmware.pip import advice, readable
 
 PACKAGE = "coverage==7.17.3"
-"""The locks do not contain this package, because only measuring needs it."""
+"""The locks do not contain this package, because only this measurement needs it."""
 
 SETTINGS = """\
 [run]

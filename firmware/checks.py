@@ -16,10 +16,10 @@ from firmware.environment import Environment
 
 
 def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
-    """Run all checks, with further arguments for pytest. Raise `BuildFailed` with the exit code.
+    """Run all checks, with additional arguments for pytest. Raise `BuildFailed` with the exit code.
 
-    A skipped proof fails unless `skips` lists its reason. Print the number of passed tests, and of skipped tests
-    without a program.
+    Fail if a test was skipped for a reason that `skips` does not list. Print the number of passed tests, and of tests
+    that were skipped because a program is missing.
     """
     environment.ensure(environment.runtime_lock, environment.test_lock)
     started = time.monotonic()
@@ -46,14 +46,14 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def processes() -> int:
-    """Return the number of processes for the quick tests. Each process imports all modules, and rarely waits."""
+    """Return the number of processes for the quick tests, which compute most of the time."""
     return max(2, len(os.sched_getaffinity(0)))
 
 
 def _check(
     environment: Environment, name: str, command: Sequence[str], variables: dict[str, str] | None = None
 ) -> None:
-    """Run a check under a heading, in an environment without settings for the hub."""
+    """Run a check under a heading, without the environment variables of a hub."""
     say(f"== {name}: {shlex.join(command)}")
     started = time.monotonic()
     code = run_visible(
@@ -62,21 +62,21 @@ def _check(
     took = f"{time.monotonic() - started:.1f} s"
     if code:
         raise BuildFailed(f"{name} failed with exit code {code} after {took}", code)
-    if variables is None:  # pytest itself prints the time, in a line that should be last
+    if variables is None:  # pytest itself prints the time, in a line that should be the last one
         say(f"   {name} passed in {took}")
 
 
 def _outside() -> dict[str, str]:
-    """Return the environment without variables that configure the hub or make pytest compile its plugins again."""
+    """Return the environment without variables that configure the hub or make pytest recompile its plugins."""
     ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
-# --- hooks that pytest calls, because `run_checks` registers this module as a plugin ----------------
+# --- hooks of pytest, because `run_checks` registers this module as a plugin ----------------
 
 
 SKIPPED = 6
-"""Exit code for unexpected skips. pytest does not use this code. A second try does not help."""
+"""Exit code for unexpected skips. pytest does not use this code. Running the tests again would not help."""
 
 
 def pytest_sessionfinish(session: Any) -> None:
@@ -89,7 +89,7 @@ def pytest_sessionfinish(session: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Report unexpected skips. Store the passed tests and missing programs for `run_checks`."""
+    """Report unexpected skips. Store the passed tests and the missing programs for `run_checks`."""
     skipped = _skipped(terminalreporter)
     if wrong := skips.unlisted(skipped):
         terminalreporter.section("skipped for a reason that firmware/skips.py does not list")
@@ -101,5 +101,4 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _skipped(reporter: Any) -> list[tuple[str, str]]:
-    """Return each skipped test with the reason."""
     return [(each.nodeid, str(each.longrepr[2])) for each in reporter.stats.get("skipped", ())]

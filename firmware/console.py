@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-USAGE_ERROR, UNAVAILABLE, IO_ERROR = 64, 69, 74  # as in sysexits.h
+USAGE_ERROR, UNAVAILABLE, IO_ERROR = 64, 69, 74  # exit codes of sysexits.h
 
 
 class BuildFailed(Exception):
-    """Ends build.py with a sentence, an exit code, and a tool's last output lines."""
+    """Ends build.py with an error message, an exit code, and the last lines of a tool's output."""
 
     def __init__(self, sentence: str, code: int, *, lines: Sequence[str] = ()) -> None:
         super().__init__(sentence)
@@ -31,7 +31,7 @@ def say(text: str, *, is_transient: bool = False) -> None:
 
 
 def report_failure(sentence: str, *, lines: Sequence[str] = ()) -> None:
-    """Print the lines of a tool and the sentence on standard error."""
+    """Print a tool's lines and the error message on standard error."""
     if sys.stdout.isatty():
         say("", is_transient=True)
     print(*lines, f"build.py: {sentence}", sep="\n", file=sys.stderr, flush=True)
@@ -40,8 +40,10 @@ def report_failure(sentence: str, *, lines: Sequence[str] = ()) -> None:
 def run_captured(
     command: Sequence[str], *, on_line: Callable[[str], None] = lambda line: None, **options: Any
 ) -> tuple[int, list[str]]:
-    """Run a command without output. Call `on_line` with each line at once, and return the exit code and all lines.
-    The command has a separate process group, so that an interruption ends all of its processes.
+    """Run a command without output, and return its exit code and all lines. Call `on_line` with each line when it
+    arrives.
+
+    The command has its own process group, so that an interruption ends all of its processes.
     """
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     lines = []
@@ -59,13 +61,13 @@ def run_captured(
 
 
 def run_visible(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
-    """Run a command in this terminal and return its exit code. The command itself handles Ctrl-C."""
+    """Run a command in this terminal, and return its exit code. Only the command handles Ctrl-C."""
     with subprocess.Popen(command, cwd=folder, env=environment) as child:
         while child.poll() is None:
             try:
                 child.wait()
             except KeyboardInterrupt:
-                if not sys.stdin.isatty():  # the terminal has already signalled the child
+                if not sys.stdin.isatty():  # a terminal has already sent the signal to the child
                     child.send_signal(signal.SIGINT)
             except SystemExit:
                 child.terminate()

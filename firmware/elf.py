@@ -9,7 +9,7 @@ SEGMENT = struct.Struct("<IIQQQQQQ")
 
 
 def cut(data: bytes) -> bytes:
-    """Return the file up to the end of its last segment, without sections. The code does not change.
+    """Return the file without sections, up to the end of its last segment. The code does not change.
 
     Raise `ValueError` unless it is a complete 64-bit little-endian ELF file.
     """
@@ -25,7 +25,7 @@ def cut(data: bytes) -> bytes:
         end = max(end, offset + size)
     if end > len(data):
         raise ValueError("the ELF file ends within a segment")
-    head[6] = head[12] = head[13] = 0  # clear the position, number, and names of the sections
+    head[6] = head[12] = head[13] = 0  # set the position, number, and names of the sections to 0
     return HEADER.pack(*head) + data[HEADER.size : end]
 
 

@@ -24,11 +24,12 @@ from firmware.pip import ENTRY, advice, pip_command, python_version, readable
 REACHED = re.compile(
     r"(?:Collecting |Processing \S*/)(?P<name>\w[\w.-]*?)(?:==|-)(?P<version>\d[^\s-]*)|Requirement already|Ignoring "
 )
-"""Matches pip's progress lines, which contain the next package."""
+"""Matches pip's progress lines, which contain the name of the next package."""
 
 
 class Environment:
-    """The .venv of a checkout. The stamp file names Python, locks, and packages of the last complete installation."""
+    """The .venv of a checkout. Its stamp file lists the Python, the locks, and the packages of the last complete
+    installation."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -39,7 +40,7 @@ class Environment:
         self.test_lock = root / "firmware" / "test.lock"
 
     def ensure(self, *locks: Path) -> None:
-        """Make .venv match the last lock, which includes the earlier locks. Return quickly if .venv already matches.
+        """Make .venv match the last lock, which includes the earlier locks. Return quickly if it already matches.
 
         Raises `BuildFailed`. Concurrent processes wait for each other.
         """
@@ -58,7 +59,7 @@ class Environment:
                 say(f".venv is ready after {time.monotonic() - started:.0f} s")
 
     def find_fault(self, locks: Sequence[Path]) -> str:
-        """Return the reason if .venv must be made again for these locks, otherwise an empty text."""
+        """Return why .venv must be created again for these locks. Return an empty text if it can be used."""
         if not self.folder.is_dir():
             return "there is none"
         stamp = self.read_stamp()
@@ -76,7 +77,7 @@ class Environment:
         return lock.name not in self.read_stamp().get("locks", {})
 
     def read_stamp(self) -> dict[str, Any]:
-        """Return the locks of the last complete installation. Return an empty result without a readable stamp."""
+        """Return the locks of the last complete installation. Without a readable stamp, the result is empty."""
         try:
             stamp = json.loads(self.stamp.read_text())
         except (OSError, ValueError):
@@ -84,13 +85,13 @@ class Environment:
         return stamp if isinstance(stamp, dict) and {"python", "locks", "packages"} <= stamp.keys() else {}
 
     def write_stamp(self, locks: dict[str, str]) -> None:
-        """Record locks and packages in .venv, as the last step of an installation."""
+        """Record locks and packages in .venv. This is the last step of an installation."""
         found = self.folder.glob("lib/*/*/*.dist-info/RECORD")
         packages = sorted(str(record.parent.relative_to(self.folder)) for record in found)
         self.stamp.write_text(json.dumps({"python": python_tag(), "locks": locks, "packages": packages}))
 
     def install(self, lock: Path, held: int) -> None:
-        """Install the lock's packages into .venv, and show the progress. pip inherits the descriptor `held`."""
+        """Install the lock's packages into .venv, and print the progress. pip inherits the descriptor `held`."""
         total = len(ENTRY.findall(lock.read_text()))
         say(f"installing the {total} packages of {lock.relative_to(self.root)}")
         count = 0
@@ -114,8 +115,8 @@ class Environment:
 
     @contextmanager
     def _lock_shared(self) -> Iterator[int]:
-        """Lock .venv, and wait for another build.py if necessary. A process with the inherited descriptor keeps the
-        lock."""
+        """Lock .venv. Wait while another build.py holds the lock. A process that inherits the descriptor also holds
+        the lock."""
         with (self.root / "build.py").open("r+b") as file:  # NFS locks only files that are open for writing
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -138,8 +139,8 @@ class Environment:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
     def _is_same_python(self) -> bool:
-        """Return whether .venv's Python starts with the same version and ABI as this Python. Version or ABI differ if
-        the distribution has upgraded the Python at the same path."""
+        """Return whether .venv's Python has the same version and ABI as this Python. They differ after the
+        distribution has upgraded Python."""
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
             said = subprocess.run([self.python, "-I", "-S", "-c", tell], capture_output=True, text=True, check=False)
@@ -175,7 +176,7 @@ def digests(locks: Sequence[Path]) -> dict[str, str]:
 
 
 def is_whole(path: str, size: str) -> bool:
-    """Return whether the installed file exists with content, if its list states a size above 0."""
+    """Return whether the installed file exists, and is not empty unless its listed size is 0."""
     try:
         return os.stat(path).st_size > 0 or size in ("", "0")  # noqa: PTH116
     except OSError:
@@ -183,7 +184,7 @@ def is_whole(path: str, size: str) -> bool:
 
 
 def venv_command(folder: Path) -> list[str]:
-    """Return the command that makes a virtual environment. The command also works if build.py runs in the replaced
+    """Return the command that creates a virtual environment. It works even if build.py itself runs in the replaced
     environment."""
     return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 

@@ -14,10 +14,10 @@ from firmware.environment import Environment, venv_command
 from firmware.pip import ENTRY, advice, readable
 
 LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
-"""The tools whose versions affect the format of a lock."""
+"""Tools whose versions affect the format of a lock."""
 
 EDITABLE = ("editables",)
-"""Packages that `pip install --no-build-isolation -e .` needs in addition to pyproject's [build-system]."""
+"""Packages that `pip install --no-build-isolation -e .` needs in addition to [build-system] in pyproject.toml."""
 
 LEFT_OUT = {
     "setuptools": "sanic requires it and never imports it; 4 MB and a .pth file that runs at each start",
@@ -60,7 +60,8 @@ def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: Sequence[str]) -> str:
-    """Compile the requirements with pip-compile, with the versions of the existing lock."""
+    """Compile the requirements with pip-compile. Versions in the existing lock are kept, except those in
+    `upgrade`."""
     (folder / "wanted").write_text("\n".join(requirements) + "\n")
     if path.exists():
         shutil.copy(path, folder / path.name)
@@ -73,13 +74,13 @@ def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: 
 
 
 def _clean(text: str) -> str:
-    """Remove comments and names of temporary files from the text."""
+    """Remove comments, and the names of temporary files."""
     lines = [line for line in text.splitlines() if line[:1] not in ("", "#") and not line.endswith("-c pins")]
     return "\n".join(lines).replace("-r wanted", "pyproject.toml") + "\n"
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Run a tool. If the tool fails, raise `BuildFailed` with the last lines of the output."""
+    """Run a tool. If it fails, raise `BuildFailed` with the last lines of its output."""
     code, lines = run_captured(command, cwd=folder)
     if code:
         raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))

@@ -1,6 +1,6 @@
 """Runs README's two commands as a newcomer would, on a copy of the checkout.
 
-`python3` from PATH runs both commands. For a release, `build.py test` runs with each other Python, too. Only Python
+`python3` from PATH runs both commands. For a release, `build.py test` also runs with each other Python. Only Python
 and git are on PATH, and only HOME and PATH are set.
 """
 
@@ -23,11 +23,11 @@ TESTS_FAILED = 1
 """pytest's exit code for failed tests."""
 
 AGAIN = ("--last-failed", "--last-failed-no-failures", "none", "-n", "0")
-"""Options of pytest for the second run of failed tests, one after the other."""
+"""Options of pytest that run the failed tests again, one after another."""
 
 
 def commands() -> list[list[str]]:
-    """Return the words of README's two commands."""
+    """Return README's two commands, split into words."""
     [block] = re.findall(r"two commands:\n\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     return [line.partition("#")[0].split() for line in block.splitlines()]
 
@@ -47,7 +47,7 @@ class Newcomer:
             shutil.copytree(ROOT, self.checkout, symlinks=True, ignore=shutil.ignore_patterns(*ours))
 
     def try_demo(self, command: list[str]) -> bool:
-        """Start the demo, wait for its answer, and stop it with Ctrl-C. Return whether all of this succeeded."""
+        """Start the demo, wait for its answer, and stop it with Ctrl-C. Return whether all steps succeeded."""
         pipe = subprocess.PIPE
         with subprocess.Popen(command, cwd=self.checkout, env=self.environment, stdout=pipe, text=True) as demo:
             assert demo.stdout is not None
@@ -66,7 +66,7 @@ class Newcomer:
         return has_answered and demo.returncode == 0
 
     def try_tests(self, command: list[str]) -> int:
-        """Run the tests, and run failed tests again alone. Return the exit code."""
+        """Run the tests. Then run the failed tests again, alone. Return the exit code."""
         code = run_visible(command, self.checkout, self.environment)
         if code == TESTS_FAILED:
             say("newcomer: failed tests run again, alone; a test that passes then is flaky: fix it")
@@ -75,7 +75,7 @@ class Newcomer:
 
 
 def main() -> int:
-    """Run both commands up to the first failure, and return the exit code."""
+    """Run both commands, up to the first failure. Return the exit code."""
     demo, test = commands()
     with tempfile.TemporaryDirectory(prefix="lares-newcomer-") as folder:
         version, python = next(pythons())
@@ -88,13 +88,13 @@ def main() -> int:
         if code := newcomer.try_tests(test):
             say(f"newcomer: {' '.join(test)} failed with Python {version}: exit code {code}")
             return code
-        # A later run on the checkout itself need not check all types again.
+        # A later run on the checkout itself can then use the results of the type check.
         shutil.copytree(newcomer.checkout / ".mypy_cache", ROOT / ".mypy_cache", dirs_exist_ok=True)
     return 0
 
 
 def on_sigterm(*_: object) -> None:
-    """End cleanly on SIGTERM, together with the running command."""
+    """End cleanly on SIGTERM, and also end the running command."""
     raise SystemExit(128 + signal.SIGTERM)
 
 

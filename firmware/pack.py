@@ -26,11 +26,11 @@ from firmware.wheels import Store, cache_dir
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 MEMORY = 16 << 20
-"""The maximum memory for unpacking on a box, in bytes. With less memory, the file would be larger, because similar
-objects of different targets are compressed together."""
+"""Maximum memory for unpacking on a box, in bytes. A lower limit would make the file larger, because similar objects
+of different targets are compressed together."""
 
 FIRST = ("__main__.py", "lares_launcher.py", "lares_folder.py", "lares_unpack.py")
-"""Start code that runs from within the packed file."""
+"""Start code that runs from inside the packed file."""
 
 HUB = (
     "appliance.cli.main",
@@ -39,10 +39,11 @@ HUB = (
     "appliance.cli.process.api_server",
     "argon2",
 )
-"""Modules that hub and Lua worker import before the hub answers requests. The file contains their bytecode."""
+"""Modules that the hub and the Lua worker import before the hub answers requests. The file contains their bytecode.
+"""
 
 BUNDLED = "appliance/bundled/"
-"""Files that `install.sh` also extracts."""
+"""Files that `install.sh` extracts too."""
 
 CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/lares.service")
 """Files that only the installation extracts."""
@@ -50,18 +51,17 @@ CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/l
 WHEN_CUT = b"""# coding: latin-1
 "lares: this file is cut off or damaged; copy it to this box again
 """
-"""The text after the first line. Python reads this text only in a truncated file, and then prints the invalid
-line."""
+"""Text after the first line. In a truncated file, Python reads it as an invalid line and prints it."""
 
 Run = Callable[[Sequence[str], Mapping[str, str]], None]
 Row = tuple[int, int, dict[str, list[str]]]
-"""The content of one or more equal files in a stream: size, CRC-32, and the files' paths by key."""
+"""One or more equal files in a stream: size, CRC-32, and the paths by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """The builder of a checkout. `run` runs a command with an environment, or raises an exception. `venv` is the
-    command that makes a virtual environment in a folder.
+    """Builds the single file from a checkout. `run` runs a command with an environment, or raises an exception.
+    `venv` returns the command that creates a virtual environment in a folder.
 
     `pythons` are version and path of each Python that compiles bytecode.
     """
@@ -73,7 +73,7 @@ class Builder:
     pythons: Sequence[tuple[str, str]]
 
     def build(self, tags: Sequence[str]) -> list[Path]:
-        """Make `dist/lares.pyz`, or one file per tag. Raise `KeyError` with an unknown tag."""
+        """Create `dist/lares.pyz`, or one file per tag. Raise `KeyError` with an unknown tag."""
         made_of = release.commit_of(self.root)
         table = read_targets(self.root / "firmware" / "targets.toml")
         folder = cache_dir(self.root / "build")
@@ -129,7 +129,7 @@ class Builder:
         self._add_lua(parts)
 
     def _add_lua(self, parts: Parts) -> None:
-        """Add Lua and its licence, which the wheel of lupa does not list."""
+        """Add Lua and its licence, which lupa's wheel does not list."""
         sign = f"Lua {bill.LUA.version} ".encode()
         if not all(any(sign in data for data in files.values()) for files in parts.native.values()):
             raise UnsupportedWheel(
@@ -160,7 +160,7 @@ def _write(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def _replace(done: Path, file: Path) -> None:
-    """Replace the file in one step, even from another file system."""
+    """Replace the file atomically, even from another file system."""
     part = file.with_suffix(f".part{os.getpid()}")
     shutil.copyfile(done, part)
     part.chmod(0o755)
@@ -168,7 +168,8 @@ def _replace(done: Path, file: Path) -> None:
 
 
 def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, file: Path) -> None:
-    """Rewrite shiv's archive: sorted, without dates, with other start code, and with the files in xz streams."""
+    """Rewrite shiv's archive: sorted, without dates, with the start code of `boot/`, and with the files in xz
+    streams."""
     streams = {name: _join(files) for name, files in _streams(parts).items()}
     listed = json.dumps({name: rows for name, (rows, _) in streams.items()}, separators=(",", ":")).encode()
     entries = {name: (boot / name).read_bytes() for name in FIRST}
@@ -205,7 +206,7 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> 
 
 
 def _streams(parts: Parts) -> dict[str, Iterable[tuple[str, str, bytes]]]:
-    """Return key, path, and content of the files in each stream. Files with the empty key are for all Pythons."""
+    """Return key, path, and content of the files in each stream. The empty key selects all Pythons."""
     machines = sorted({target.machine for target in parts.native})
     return {
         "pure": [("", name, data) for name, data in sorted(parts.pure.items())],
@@ -223,7 +224,7 @@ def _streams(parts: Parts) -> dict[str, Iterable[tuple[str, str, bytes]]]:
 
 
 def _join(files: Iterable[tuple[str, str, bytes]]) -> tuple[list[Row], bytes]:
-    """Return the rows of `parts.json` for a stream, and the stream's data. Store equal contents once."""
+    """Return the rows of `parts.json` for a stream, and the stream's data. Equal contents are stored once."""
     found: dict[bytes, dict[str, list[str]]] = {}
     for key, name, data in files:
         found.setdefault(data, {}).setdefault(key, []).append(name)

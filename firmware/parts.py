@@ -16,13 +16,13 @@ from firmware import bill, elf
 from firmware.targets import Target
 
 MACHINES = {"x86_64": 62, "aarch64": 183}
-"""Maps machines to ELF machine numbers."""
+"""ELF machine numbers by machine."""
 
 _LICENCE = re.compile(r"[^/]*\.dist-info/(licenses/.*|(LICEN[CS]E|COPYING|NOTICE|AUTHORS)[^/]*)")
 
 
 class UnsupportedWheel(Exception):
-    """A wheel has content that is impossible in a file for several targets."""
+    """A wheel has content that a file for several targets cannot contain."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,8 @@ class Parts:
                     self._share(name, data, wheel.name)
 
     def join_zones(self) -> None:
-        """Join the 600 files of tzdata into one, because cards are slow. `find_zone` of `home_locale` reads it."""
+        """Join the 600 files of tzdata into one, because cards are slow. `find_zone` in `home_locale` reads the
+        result."""
         places, joined = dict[bytes, int](), b""
         index = dict[str, tuple[int, int]]()
         folder = "tzdata/zoneinfo/"
@@ -70,7 +71,7 @@ class Parts:
         self.pure["tzdata/zones.joined"] = json.dumps(index, separators=(",", ":")).encode() + b"\n" + joined
 
     def _note(self, name: str, data: bytes) -> None:
-        """Add the packages that the file describes, if it is metadata."""
+        """If the file is package metadata, add the packages that it lists."""
         if bill.METADATA.fullmatch(name):
             self.packages.add(bill.read_metadata(data))
         elif bill.BILL.fullmatch(name):
@@ -119,9 +120,8 @@ def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> by
 
 
 def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
-    """Return the files of the roots and of all modules that they import. Skip imports inside functions and for type
-    checkers.
-    """
+    """Return the files of the roots, and of all modules that they import. Skip imports inside functions, and imports
+    for type checkers."""
     files = {name.removesuffix(".py").replace("/", "."): name for name in pure if name.endswith(".py")}
     files = {module.removesuffix(".__init__"): name for module, name in files.items()}
     found: dict[str, None] = {}
@@ -139,7 +139,8 @@ def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
 
 
 def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
-    """Yield the module's imports at import time: modules, and names in packages, which may be modules."""
+    """Yield the modules that a module imports at import time. Names that are imported from packages are included,
+    because they may be modules."""
     for each in body:
         if isinstance(each, ast.Import):
             yield from (alias.name for alias in each.names)

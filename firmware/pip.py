@@ -27,11 +27,11 @@ ADVICE = (
     ),
     ("", "pip failed, see above; run this again"),
 )
-"""Advice by pattern of a pip message."""
+"""Advice by the pattern of a pip message."""
 
 
 def pip_command(python: Path | str, command: str, lock: Path) -> list[str]:
-    """Return the pip command for exactly the files of a lock, without builds of packages."""
+    """Return the pip command that installs exactly the files of a lock, without building packages."""
     flags = "--no-deps --require-hashes --only-binary=:all: --no-input --progress-bar=off --disable-pip-version-check"
     return [str(python), "-I", "-m", "pip", command, *flags.split(), "-r", str(lock)]
 
@@ -41,13 +41,12 @@ def python_version() -> str:
 
 
 def advice(lines: Sequence[str]) -> str:
-    """Return the advice for a failure of pip."""
     text = "\n".join(lines)
     return next(sentence for pattern, sentence in ADVICE if re.search(pattern, text)).format(version=python_version())
 
 
 def readable(lines: Sequence[str]) -> list[str]:
-    """Return the last useful lines, without hosts and folders from pip's options."""
+    """Return the last useful lines of pip's output, without the hosts and folders of its options."""
     progress = r"(Collecting|Processing|Requirement already|  Downloading|  Using) "
     noise = re.compile(rf"\s*$|Looking in |WARNING: (Location|Url) |\[notice|{progress}")
     secret = re.compile(r"\w+://\S+|(?<=host=)'[^']*'|(?<=Retrying) \(Retry\([^)]*\)\)")

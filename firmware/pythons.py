@@ -1,4 +1,4 @@
-"""Finds the Pythons of this machine, for tests and bytecode."""
+"""Finds the Python installations of this machine, for tests and bytecode."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 from firmware.console import say
 
 MINORS = range(11, 15)
-"""The supported versions 3.x."""
+"""Minor versions of the supported Pythons."""
 
 DATE: int = runpy.run_path(str(Path(__file__).with_name("boot") / "lares_file.py"))["DATE"]
-"""The modification date of every unpacked file. A different date shows that a file was changed. Bytecode contains the
+"""Modification date of every unpacked file. Any other date means that a file was changed. Bytecode contains the
 date of its source."""
 
 TELL = (
@@ -27,8 +27,10 @@ TELL = (
 
 
 def pythons() -> Iterator[tuple[str, str]]:
-    """Yield the version and path of one Python per version 3.x, beginning with `python3` on PATH. Report and skip a
-    Python without venv, ensurepip, or ssl, because such a Python cannot create .venv."""
+    """Yield the version and path of one Python per minor version, beginning with `python3` on PATH.
+
+    Report and skip a Python without venv, ensurepip, or ssl, because it cannot create .venv.
+    """
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
     names = [
         "python3",
@@ -54,9 +56,8 @@ def pythons() -> Iterator[tuple[str, str]]:
 def compile_with(
     python: str, site: Path, names: Sequence[str], run: Callable[[Sequence[str], Mapping[str, str]], None]
 ) -> tuple[str, dict[str, bytes]]:
-    """Return the hexadecimal magic number of this Python, and its bytecode of these files in `site`. The same Python
-    on a box would write the same bytecode.
-    """
+    """Return the magic number (hexadecimal) of this Python, and its bytecode of these files in `site`. The same
+    Python on a box would write the same bytecode."""
     listed = site.with_name("compiled.txt")
     listed.write_text("".join(f"{site / name}\n" for name in names))
     for name in names:

@@ -1,4 +1,4 @@
-"""Writes the files next to the single file: checksum, content (SPDX), and the data for an identical build."""
+"""Writes the files next to the single file: its checksum, its content (SPDX), and the data for an identical build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from firmware import bill
 from firmware.parts import Parts
 
 LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml", "shiv.toml")
-"""Locks, which determine the bytes together with the sources."""
+"""Locks that determine the bytes of the file, together with the sources."""
 
 
 def accompany(
@@ -27,9 +27,9 @@ def accompany(
     compilers: Sequence[str],
     options: Iterable[str],
 ) -> None:
-    """Write `.sha256`, `.spdx.json` and `.build.json` next to the single file.
+    """Write `.sha256`, `.spdx.json`, and `.build.json` next to the single file.
 
-    `made_of` is the result of `commit_of` from before the build. `compilers` are the Python versions of the bytecode.
+    `made_of` is the result of `commit_of` before the build. `compilers` are the Python versions of the bytecode.
     `options` are the build options.
     """
     digest, version, created = _digest(file), *_version(root)
@@ -53,13 +53,13 @@ def accompany(
 
 
 def _version(root: Path) -> tuple[str, str]:
-    """Return version and build time from the file that defines both."""
+    """Return version and build time from the file that defines them."""
     said: Mapping[str, Any] = runpy.run_path(str(root / "appliance" / "version.py"))
     return said["VERSION"], f"{said['MADE_AT']:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def commit_of(root: Path) -> dict[str, Any]:
-    """Return the commit, and whether the tree is clean. Outside a clone, both results are None."""
+    """Return the commit, and whether the tree is clean. Both are None outside a clone."""
     commit = _git(root, "rev-parse", "HEAD") if (root / ".git").exists() else None
     return {"commit": commit, "is_clean": None if commit is None else _git(root, "status", "--porcelain") == ""}
 

@@ -1,4 +1,4 @@
-"""The accepted reasons for skipped tests. Any other skip fails `build.py test`."""
+"""Accepted reasons for skipped tests. Any other reason fails `build.py test`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALLOWED = {
     "compiles a CPython for musl": "minutes of compiling; `build.py test -m musl` asks for it",
     "needs libseccomp": "keeps the filters of the unit file without systemd, on machines that have it",
 }
-"""Prefixes of accepted skip reasons, each with an explanation."""
+"""Prefixes of accepted reasons, each with an explanation."""
 
 PROGRAMS = {
     "apt-get",
@@ -70,7 +70,7 @@ FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
 
 
 def find_program(name: str) -> str | None:
-    """Return the path of a program, or None if this machine lacks it."""
+    """Return the path of a program, or None if it is not installed."""
     paths = os.pathsep.join([os.environ.get("PATH", os.defpath), *FOLDERS])
     return next(
         (path for each in (name, *OTHER_NAMES.get(name, ())) if (path := shutil.which(each, path=paths))), None
@@ -78,21 +78,19 @@ def find_program(name: str) -> str | None:
 
 
 def needs(name: str) -> str:
-    """Return the skip reason for a missing program."""
     return f"needs {name}, which is not installed"
 
 
 def missing_program(reason: str) -> str | None:
-    """Return the missing program of a skipped test. Return None for another reason, or if this machine has the
-    program.
-    """
+    """Return the missing program from a skip reason. Return None for any other reason, or if the program is
+    installed."""
     found = re.fullmatch(r"(?:Skipped: )?needs (\S+), which is not installed", reason)
     name = found[1] if found else ""
     return name if name in PROGRAMS and find_program(name) is None else None
 
 
 def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
-    """Return tests with an unexpected skip reason, and their reasons."""
+    """Return the tests with an unexpected skip reason, and these reasons."""
     wrong = []
     for test, reason in skipped:
         said = reason.removeprefix("Skipped: ")
@@ -102,7 +100,7 @@ def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def summary(skipped: Iterable[tuple[str, str]]) -> str:
-    """Return the numbers of skipped tests by program (`3 proofs need chromium, 1 mosquitto`), or an empty text."""
+    """Return the number of skipped tests by program (`3 proofs need chromium, 1 mosquitto`), or an empty text."""
     count = Counter(filter(None, (missing_program(reason) for _, reason in skipped)))
     [first, *rest] = [f"{number} {name}" for name, number in count.most_common()] or [""]
     if not first:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One kind of box. `wheels` are the platform tags of suitable wheels, the best one first."""
+    """One kind of box. `wheels` are the platform tags of suitable wheels, best first."""
 
     python: str
     machine: str
@@ -19,13 +19,13 @@ class Target:
 
     @property
     def tag(self) -> str:
-        """Return the tag of this Python, such as `cpython-311-aarch64-linux-gnu`."""
+        """The tag of this Python, such as `cpython-311-aarch64-linux-gnu`."""
         return f"cpython-{self.python.replace('.', '')}-{self.machine}-linux-{self.libc}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """All targets in the order of their tags, and the oldest supported glibc."""
+    """All targets, sorted by tag, and the oldest supported glibc."""
 
     targets: tuple[Target, ...]
     oldest_glibc: str

@@ -1,4 +1,4 @@
-"""Downloads wheels and tools, keeps them between builds, and uses only files with a hash in the lock."""
+"""Downloads wheels and tools, and caches them. Uses only files with a hash in the lock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from firmware.targets import Target
 Run = Callable[[Sequence[str]], None]
 
 AT_ONCE = 3
-"""Maximum number of targets that download at the same time."""
+"""Maximum number of targets that are downloaded at the same time."""
 
 
 class ChecksumMismatch(Exception):
@@ -26,23 +26,22 @@ class ChecksumMismatch(Exception):
 
 
 def cache_dir(default: Path) -> Path:
-    """Return the folder for downloads that builds and tests share."""
+    """Return the download folder that builds and tests share."""
     named, cache = os.environ.get("BUILD_PY_CACHE"), os.environ.get("XDG_CACHE_HOME")
     return Path(named or f"{cache}/lares-build") if named or cache else default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """Downloads in a folder. `run` runs a command, or raises an exception."""
+    """Downloads into a folder. `run` runs a command, or raises an exception."""
 
     folder: Path
     run: Run
     say: Callable[[str], None]
 
     def tools(self, lock: Path, venv: Sequence[str]) -> str:
-        """Return the Python of an environment with the lock's packages. `venv` is the command that makes an
-        environment.
-        """
+        """Return the Python of an environment with the lock's packages. `venv` returns the command that creates an
+        environment."""
         release = f"{sys.implementation.cache_tag}-{os.uname().machine}"
         folder = self.folder / f"tools-{_digest(lock.read_bytes())[:16]}-{release}"
         if not folder.is_dir():
@@ -54,7 +53,7 @@ class Store:
         return f"{folder}/bin/python"
 
     def wheels(self, python: str, lock: Path, targets: Sequence[Target]) -> dict[Target, list[Path]]:
-        """Return the lock's checked wheels by target."""
+        """Return the lock's wheels by target. Their hashes have been checked."""
         hashes = frozenset(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock.read_text()))
         names = len(re.findall(r"^[A-Za-z0-9][\w.-]*==", lock.read_text(), re.MULTILINE))
         folder = self.folder / f"wheels-{_digest(lock.read_bytes())[:16]}"
@@ -74,7 +73,7 @@ class Store:
 
 
 def _finish(part: Path, folder: Path) -> None:
-    """Rename the folder to its final name. Remove the folder if another build was faster."""
+    """Rename the folder to its final name. Remove it if another build was faster."""
     try:
         part.rename(folder)
     except OSError:

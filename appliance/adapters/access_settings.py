@@ -15,20 +15,20 @@ EXCLUSIVE = (("token", "token_file"), ("password", "password_file"), ("ca_file",
 """Pairs of keys that a section cannot combine."""
 
 file_path = matching(r"[^\0]+", "the path of a file")
-"""Checks a path. The file may be missing."""
+"""Check of a file path. The file may be missing."""
 
 fingerprint = matching(r"(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}", "the SHA-256 of a certificate in hexadecimal")
 
 
 def secret(value: Any) -> str:
-    """Check a line of text. The error message never contains the value."""
+    """Check that a secret is one line of text. The error message never contains the secret."""
     if not isinstance(value, str) or re.fullmatch(r"[^\0-\x1f\x7f]+", value) is None:
         raise Invalid("must be a non-empty string of one line")
     return value
 
 
 def headers(value: Any) -> Mapping[str, str]:
-    """Check a table of headers. Each value must be one line of text."""
+    """Check a table of HTTP headers."""
     if not isinstance(value, Mapping):
         raise Invalid('must be a table like { Priority = "high" }')
     for name, text in value.items():

@@ -1,4 +1,4 @@
-"""Runs one adapter: restarts the adapter after a failure, sends it commands, and contains its exceptions."""
+"""Runs one adapter: restarts it after a failure, sends it commands, and catches its exceptions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ T = TypeVar("T")
 class AdapterRunner:
     """Runs one adapter while entered. After each failure, `build` makes a new adapter.
 
-    If `begin` is given, the first adapter is made when that event is set. Commands before that wait up to five
+    If `begin` is given, the first adapter is made when this event is set. Until then, commands wait up to five
     seconds. Methods may be called concurrently.
     """
 
@@ -76,13 +76,13 @@ class AdapterRunner:
 
     @property
     def takes_many(self) -> bool:
-        """Whether one call of the adapter handles the commands to several devices."""
+        """Whether the adapter accepts commands to several devices in one call."""
         return self.adapter is not None and self.adapter.takes_many
 
     async def command_when_free(
         self, device_ids: Sequence[str], command: Command, sender: Sender | None = None
     ) -> list[LaresError | None]:
-        """Send the command once the address is free, publish the readings, and return the error of each device.
+        """Send the command once the address is free, publish the readings, and return each device's error.
 
         Raises `LaresError` if the command failed for all devices: `Busy`, `Unreachable`, `Unsupported`, or another
         `AdapterFailed`.
@@ -93,14 +93,13 @@ class AdapterRunner:
             return await self._contained(self._command_and_publish(adapter, device_ids, command))
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
-        """Return the result of an operation of the adapter. Raises `LaresError`, or `Unsupported` for an unknown
-        operation."""
+        """Run an operation of the adapter. Raises `LaresError`, such as `Unsupported` for an unknown operation."""
         await self._wait_until_made()
         adapter = self._require_adapter()
         return await self._contained(_invoke(adapter, operation, payload))
 
     async def picture(self, device_id: str, attribute: str | None) -> Picture | None:
-        """Return the newest picture of a device. Return None if the picture is missing or no adapter runs. Raises
+        """Return the newest picture of a device. Return None without a picture or a running adapter. Raises
         `LaresError`."""
         if self.adapter is None:
             return None
@@ -113,7 +112,7 @@ class AdapterRunner:
         return self._hooks if self.adapter is None else self.adapter.hooks
 
     async def hook(self, request: HookRequest) -> None:
-        """Pass a hook's request to the adapter. Raises `LaresError`."""
+        """Pass a request to the adapter. Raises `LaresError`."""
         adapter = self._require_adapter()
         try:
             await self._contained(adapter.within_limit(adapter.hook(request)))
@@ -144,7 +143,7 @@ class AdapterRunner:
         return [self._publish_result(result, is_answered=is_answered) for result in results]
 
     async def _contained(self, work: Awaitable[T]) -> T:
-        """Return the result of the adapter's work. Raise `AdapterFailed` for any exception except `LaresError`."""
+        """Await the adapter's work. Raise `AdapterFailed` for any exception except `LaresError`."""
         try:
             return await work
         except LaresError:
@@ -167,7 +166,7 @@ class AdapterRunner:
         return self.adapter
 
     def _publish_result(self, result: CommandResult, *, is_answered: bool) -> LaresError | None:
-        """Publish the reading of a command, and report that the vendor answered. Return the error of the result."""
+        """Publish the reading of a command and its error, and that the vendor answered. Return the error."""
         publish = self._context.publish
         if result.report is not None:
             publish.report(result.report)
@@ -198,7 +197,7 @@ class AdapterRunner:
             await clock.sleep(back_off(self._failures))
 
     async def _run_once(self) -> None:
-        """Make the adapter, and run the adapter until it ends. Exceptions are published and logged, not raised."""
+        """Make the adapter, and run it until it ends. Publish and log exceptions instead of raising them."""
         try:
             adapter = self._build(self._context)
             await adapter.__aenter__()
@@ -208,7 +207,7 @@ class AdapterRunner:
                 await adapter.run()
             finally:
                 self._hooks = adapter.hooks
-                if self.adapter is adapter:  # if the adapter did not end in time, the next adapter can already run
+                if self.adapter is adapter:  # if it ended late, the next adapter may already run
                     self.adapter = None
                 await self._leave(adapter)
             raise AdapterFailed("it stopped unexpectedly")
@@ -225,13 +224,13 @@ class AdapterRunner:
         self._context.publish.started()
 
     async def _leave(self, adapter: Adapter) -> None:
-        """Let the adapter close its resources. Publish its exceptions. An exception of `run` takes precedence."""
+        """Exit the adapter, within a time limit. Ignore a failure of the exit."""
         leaving = end_within(adapter.__aexit__(None, None, None), EXIT_TIMEOUT_SECS)
         with suppress(TimeoutError, AdapterFailed):
             await self._contained(leaving)
 
     async def _watch_start(self) -> None:
-        """Report the adapter as started and failing if it does not start in time."""
+        """Publish a failure if the adapter neither starts nor makes progress within the time limit."""
         if self._begin is not None:
             await self._begin.wait()
         publish, progress = self._context.publish, -1

@@ -1,4 +1,4 @@
-"""Starts the adapters of a configuration."""
+"""Starts and stops the adapters of a configuration."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from appliance.imports import import_ahead
 class AdapterStart:
     """Makes a runner for each enabled section, in the order of the configuration, and starts and stops the adapters.
 
-    Adapters start once the API answers, because their modules take long to import. While entered, `start` and `stop`
-    change which sections run.
+    Adapters start once the API answers, because importing their modules takes long. While the context is entered,
+    `start` and `stop` change the running sections.
     """
 
     def __init__(self, sections: Mapping[str, Any], context_of: Callable[[str], AdapterContext]) -> None:
@@ -39,11 +39,10 @@ class AdapterStart:
         await asyncio.gather(*map(self._close, tuple(self._stacks)))
 
     async def enter(self, name: str, part: AbstractAsyncContextManager[Any]) -> None:
-        """Enter a context manager of the section. The context manager is exited when the section stops."""
+        """Enter a context manager, and exit it when the section stops."""
         await self._stacks.setdefault(name, AsyncExitStack()).enter_async_context(part)
 
     async def start(self, name: str, settings: Any) -> AdapterRunner:
-        """Start the adapter of a section while the hub runs."""
         await import_ahead([kind_of(settings).adapter_module])
         begin = self._begins[name] = asyncio.Event()
         runner = self._make_runner(name, settings)
@@ -53,7 +52,7 @@ class AdapterStart:
         return runner
 
     async def stop(self, name: str) -> None:
-        """Stop the adapter of a section, and exit all context managers of the section."""
+        """Stop the adapter of a section, and exit all its context managers."""
         self._begins.pop(name, None)
         await self._close(name)
 
@@ -66,8 +65,7 @@ class AdapterStart:
         return AdapterRunner(build, self._context_of(name), self._begins[name])
 
     async def begin(self) -> None:
-        """Import the modules of the adapters on a thread. Then start each adapter in a separate iteration of the
-        loop.
+        """Import the modules of the adapters on a thread. Then start one adapter per iteration of the event loop.
 
         A hundred adapters that start in one iteration would block the loop for tens of milliseconds, and would block
         it again at each poll.

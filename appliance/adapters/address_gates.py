@@ -24,9 +24,9 @@ class Sender:
 class AddressGate:
     """Allows `concurrency` commands at a time to one address, and one command at a time to each device.
 
-    Commands run in the order of the calls of `lock`. The commands of one sender wait for each other without a time
-    limit, so that a large room is not `Busy` because of its own commands. `LOCK_TIMEOUT_SECS` limits the wait for
-    other senders' commands.
+    Commands run in the order of the calls of `lock`. Commands of one sender wait for each other without a time limit,
+    so that a command to a large room never fails with `Busy`. For the commands of other senders, they wait at most
+    `LOCK_TIMEOUT_SECS`.
     """
 
     def __init__(self, address: str, concurrency: int) -> None:
@@ -41,10 +41,10 @@ class AddressGate:
 
     @asynccontextmanager
     async def lock(self, device_ids: Collection[str] = (), sender: Sender | None = None) -> AsyncIterator[None]:
-        """Wait until a command to these devices may run, and hold the lock until the block ends.
+        """Wait until a command to these devices may run. Hold the lock until the block ends.
 
-        Raises `Busy` after `LOCK_TIMEOUT_SECS`, and `Unreachable` after a call of `fail_waiting`. In both cases,
-        nothing was sent.
+        Raises `Busy` after `LOCK_TIMEOUT_SECS`, and `Unreachable` after a call of `fail_waiting`. In both cases, the
+        caller has sent nothing.
         """
         waiting = _WaitingCommand(device_ids)
         self._waiting.append(waiting)
@@ -68,7 +68,7 @@ class AddressGate:
                 self.commands_ended += 1
 
     async def _enter(self, held: AsyncExitStack, device_ids: Collection[str]) -> None:
-        """Wait for the devices, then for the address. The exit of `held` releases the locks."""
+        """Acquire the locks of the devices, then the lock of the address. The exit of `held` releases all locks."""
         ids = sorted(set(device_ids)) if self.concurrency > 1 else ()
         devices = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
         locks: list[asyncio.Lock | asyncio.Semaphore] = [*devices, self._free]
@@ -77,14 +77,16 @@ class AddressGate:
                 await held.enter_async_context(each)
 
     def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None) -> None:
-        """Raise this outage in the waiting commands to these devices, or in all waiting commands."""
+        """Raise `outage` in the waiting commands to these devices. None selects all waiting commands."""
         for waiting in self._waiting:
             if device_ids is None or not set(device_ids).isdisjoint(waiting.device_ids):
                 waiting.outage = outage
 
     def is_stale(self, ended_before: int) -> bool:
-        """Return whether a command is running, or has ended since `commands_ended` was `ended_before`. If so, a
-        reading can be older than the effect of that command."""
+        """Return whether a reading may be older than the effect of a command.
+
+        This is the case if a command is running, or has ended since `commands_ended` was `ended_before`.
+        """
         return self.commands_under_way > 0 or self.commands_ended != ended_before
 
 
@@ -95,18 +97,18 @@ class _WaitingCommand:
 
 
 class AddressGates:
-    """Holds one gate for each address. The first request for an address sets the concurrency."""
+    """Holds one gate for each address. The first request for an address defines its concurrency."""
 
     def __init__(self) -> None:
         self._gates: dict[str, AddressGate] = {}
 
     def at(self, address: str, concurrency: int = 1) -> AddressGate:
-        """Return the gate of the address. All spellings of an address share one gate."""
+        """Return the gate of the address. Different spellings of an address share one gate."""
         return self._gates.setdefault(canonical(address), AddressGate(address, concurrency))
 
 
 def canonical(address: str) -> str:
-    """Return host and port of a URL in one spelling. Return any other text unchanged."""
+    """Return a URL's host and port in one spelling. Return any other text unchanged."""
     parts = urlsplit(address)
     if not parts.hostname:
         return address

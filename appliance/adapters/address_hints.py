@@ -7,20 +7,20 @@ from typing import Any
 from urllib.parse import urlsplit
 
 ADDRESS_KEYS = ("base_url", "host", "ip_address", "url")
-"""Keys that contain an address, in sections of any kind. `base_url` is `http://host:port`. `host` and `ip_address`
-have no scheme or port."""
+"""Names of address keys in sections of any kind. `base_url` is `http://host:port`. `host` and `ip_address` have no
+scheme or port."""
 
 _SYNONYMS = frozenset({*ADDRESS_KEYS, "address", "addr", "ip", "hostname", "server", "broker", "uri", "baseurl"})
 
 _DEFAULT_URL: Mapping[str, str] = {"matter": "ws://{}:5580/ws"}
-"""Template for the value of the key `url`, by kind. The default is `http://host`."""
+"""Template for the value of `url`, by kind. The default is `http://host`."""
 
 Hint = Callable[[str, list[str]], str]
 
 
 def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hint:
-    """Return a function that gives the hint for an unknown key. If the key is an address, the hint is the correct
-    line."""
+    """Return a function that explains an unknown key. For an address key, it returns the correct line. For any other
+    key, it calls `otherwise`."""
 
     def hint(key: str, known: list[str]) -> str:
         right = next((each for each in ADDRESS_KEYS if each in known), None)
@@ -32,7 +32,7 @@ def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hin
 
 
 def _lines(right: str, kind: str, raw: Mapping[str, Any], known: list[str]) -> Iterator[str]:
-    """Yield the correct lines for the stated address and its port, or for an example if the address is missing."""
+    """Yield the lines for the address and its port in `raw`. Without an address, yield lines with an example."""
     stated = next((raw[each] for each in raw if each.lower() in _SYNONYMS and isinstance(raw[each], str)), "")
     try:
         parts = urlsplit(stated if "//" in stated else f"//{stated}")

@@ -25,11 +25,11 @@ COMMAND_TIMEOUT_SECS = 5.0
 T = TypeVar("T")
 
 Operation = Callable[[Mapping[str, Value]], Awaitable[Value]]
-"""An operation takes a payload and returns JSON. Raises `LaresError`."""
+"""Takes a payload, and returns JSON. Raises `LaresError`."""
 
 
 class HookRequest(Struct, frozen=True, kw_only=True):
-    """A request to `/hooks/<id>` whose key has been checked. `hook` is the id, `method` is `GET` or `POST`.
+    """A request to `/hooks/<id>` with a valid key. `hook` is the id. `method` is `GET` or `POST`.
 
     `data` is the body if it is JSON or a form, otherwise None. `body` has the raw bytes. `query` does not contain the
     key. The names of `headers` are in lower case. Headers with secrets are omitted.
@@ -44,13 +44,13 @@ class HookRequest(Struct, frozen=True, kw_only=True):
 
 
 class Secrets(Protocol):
-    """Stores short texts of an adapter, such as a token, across restarts."""
+    """Stores short texts of an adapter across restarts, such as a token."""
 
     def get(self, key: str) -> str | None:
-        """Return the text of the key. Return None if the key is missing."""
+        """Return the text of the key, or None."""
 
     async def put(self, key: str, value: str) -> None:
-        """Store the text. Return once the text is durable. Raises `StoreFailed`."""
+        """Store the text durably. Raises `StoreFailed`."""
 
 
 class AdapterContext(Struct, frozen=True, kw_only=True):
@@ -75,11 +75,11 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
 
 
 class AdapterReplaced(Exception):
-    """Raised by `run` if the definition of the adapter has changed. A new adapter is made at once."""
+    """Raised by `run` if the definition of the adapter has changed. The runner makes a new adapter at once."""
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """The result of a command: the reading after the command, if any, and the error if the command failed."""
+    """The reading after the command, if any, and the error if the command failed."""
 
     report: Report | None = None
     error: LaresError | None = None
@@ -97,7 +97,7 @@ class Adapter(ABC):
     """Connects one section of the configuration: publishes the states of its devices and sends them commands.
 
     The runner enters the adapter, awaits `run`, and calls `command` while `run` works. When `run` raises or returns,
-    the runner leaves the adapter, pauses, and builds a new one. The devices keep their state.
+    the runner exits the adapter, pauses, and builds a new one. The devices keep their state.
 
     Commands to one `address` wait for each other, even across adapters. At most `concurrency` commands run at a time.
     With `takes_many`, one call gets the commands for several devices. With `shares_outages`, an unanswered command
@@ -142,10 +142,10 @@ class Adapter(ABC):
         raise Unsupported(f"{device_id} accepts no commands")
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """Send the command to several devices if the adapter `takes_many`, otherwise to one device. Return each
-        result.
+        """Send the command to the devices, and return one result per device.
 
-        An adapter implements `command` or, if it `takes_many`, this method.
+        An adapter implements `command` or, with `takes_many`, this method. Without `takes_many`, `device_ids` has one
+        device.
         """
         return [await self.command(device_id, command) for device_id in device_ids]
 
@@ -158,8 +158,8 @@ class Adapter(ABC):
 
     @property
     def answers(self) -> int | None:
-        """The number of answers from the device or service. None if the adapter does not count answers. In that case,
-        each completed command is treated as one answer."""
+        """The number of answers from the device or service. If it is None, each completed command is treated as one
+        answer."""
         return None
 
     @property
@@ -169,31 +169,31 @@ class Adapter(ABC):
 
     @property
     def hooks(self) -> Collection[str]:
-        """Ids of the adapter's hooks. The usual id is the name of the section."""
+        """Ids of the adapter's hooks. The usual id is the section's name."""
         return ()
 
     async def hook(self, request: HookRequest) -> None:
         """Handle a request to one of `hooks`, within `command_secs`. Calls can be concurrent.
 
-        Publish the result in the same way as after a poll. Raises `Invalid` for an unusable request, and
-        `AdapterFailed`. The caller gets the error message.
+        Publish the result like that of a poll. Raises `Invalid` for an unusable request, and `AdapterFailed`. The
+        caller gets the error message.
         """
         raise NotFound("hook", request.hook)
 
     def on_hook_failed(self, error: AdapterFailed) -> None:
-        """Handle the failure of a valid request to a hook. The caller gets the error too."""
+        """Handle the failure of a valid request to a hook. The caller also gets the error."""
         self.publish.record_error(error)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of a command or operation. Raises `Unanswered` after `command_secs`."""
+        """Await the work. Raises `Unanswered` after `command_secs`."""
         return await self.within(self.command_secs, work)
 
     async def within(self, secs: float, work: Awaitable[T]) -> T:
-        """Return the result of the work. Raises `Unanswered` after `secs`."""
+        """Await the work. Raises `Unanswered` after `secs`."""
         try:
             return await end_within(work, secs)
         except TimeoutError:
             raise Unanswered(f"{self.name} took longer than {secs:g} s") from None
 
     def on_unreachable(self, error: Unreachable) -> None:  # noqa: B027 - for a bridge it concerns one device only
-        """Handle an unanswered command. If all devices of the adapter are lost, publish the outage."""
+        """Handle an unanswered command. If all devices of the adapter are unreachable, publish the outage."""

@@ -18,7 +18,8 @@ _LONE_SURROGATE = re.compile(rf"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
 
 _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 
-# Whole texts are matched, so that only numbers outside of texts are replaced. The end of a text may be missing.
+# Match complete JSON strings, so that only numbers outside of strings are replaced. A string may lack its closing
+# quote.
 _NOT_A_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"?|[-+]?\b(?:nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
 
 _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
@@ -27,7 +28,7 @@ _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
 def load_json(
     body: bytes | str, parse: Callable[[bytes], Any] = orjson.loads, *, max_repaired_bytes: int = MAX_REPAIRED_BYTES
 ) -> Any:
-    """Return the result of `parse` for a device's JSON. JSON that `parse` rejects is repaired, up to a size limit.
+    """Parse a device's JSON. If `parse` rejects the JSON, repair it and parse it again, up to a size limit.
 
     A byte order mark and zero bytes around the JSON are ignored. Raises the exception of `parse`, which is a
     `ValueError` or `Invalid`.
@@ -43,7 +44,8 @@ def load_json(
 
 
 def _repair(body: bytes) -> bytes:
-    """Replace broken UTF-8, lone surrogates, control characters, unknown escapes, and NaN, which JSON forbids."""
+    """Replace everything that JSON forbids: broken UTF-8, lone surrogates, control characters, unknown escapes, and
+    NaN."""
     text = _LONE_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", body.decode(errors="replace")))
     text = _ESCAPE.sub(lambda found: found[0] if found[1] else r"\\", text)
     return _NOT_A_NUMBER.sub(lambda found: found[0] if found[0][0] == '"' else "null", text).encode()

@@ -1,4 +1,5 @@
-"""Threads for slow computations of kinds in Lua. Scenes use other threads, and never wait for these computations."""
+"""Threads for slow computations of kinds in Lua. Scenes use other threads, so that they never wait for these
+computations."""
 
 from __future__ import annotations
 
@@ -12,13 +13,12 @@ T = TypeVar("T")
 
 
 async def compute_apart(function: Callable[..., T], *arguments: Any) -> T:
-    """Run a function on a thread, and return its result. The function may take milliseconds."""
+    """Run a function that takes milliseconds on a thread, and return its result."""
     return await asyncio.get_running_loop().run_in_executor(_threads("kinds"), function, *arguments)
 
 
 async def compute_slowly(function: Callable[..., T], *arguments: Any) -> T:
-    """Run a slow function on a separate thread, and return its result. The function may take a second. Such functions
-    run one at a time."""
+    """Run a function that may take a second on a thread, and return its result. Such functions run one at a time."""
     return await asyncio.get_running_loop().run_in_executor(_threads("kinds-slow", 1), function, *arguments)
 
 

@@ -22,13 +22,14 @@ from appliance.tasks import time_limit
 CONNECT_TIMEOUT_SECS = 2.0
 
 MAX_WAITING_RESPONSES = 8
-"""Limit of unread responses on a connection, including interim responses (1xx)."""
+"""Maximum number of unread responses on a connection, including interim responses (1xx)."""
 
 PARSED_BYTES = 4096
-"""Limit of bytes that one turn of the loop reads and parses: 100 of the shortest responses, or 2,000 frames."""
+"""Maximum number of bytes that one iteration of the event loop reads and parses: 100 of the shortest responses, or
+2,000 frames."""
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
-"""The kernel's receive buffer of a connection. The buffer limits the data that one turn parses."""
+"""The kernel's receive buffer of a connection. Its size limits the data that one iteration parses."""
 
 MAX_HEAD_BYTES = 16 * 1024
 """Size limit of an incomplete response head. A longer head is parsed without repair."""
@@ -39,7 +40,7 @@ _LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254")))
-"""Addresses at which a rented virtual machine can read its credentials."""
+"""Addresses at which a virtual machine in a cloud can read its credentials."""
 
 _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
 """Ranges of IPv6 addresses whose last four bytes are an IPv4 address: IPv4-compatible, IPv4-mapped, and NAT64
@@ -49,16 +50,15 @@ addresses."""
 class DeviceResolver(ThreadedResolver):
     """Resolves a host name for one connection. The connection uses only the addresses of this result.
 
-    Only `localhost` may resolve to this machine. No name may resolve to a metadata service. The name is checked for
-    each connection, because a name server could change the address and make the hub call itself. Numeric addresses
-    are not resolved.
+    Only `localhost` may resolve to this machine. No name may resolve to a metadata service. Each connection checks
+    the name again, because a name server could change the address and make the hub call itself. Numeric addresses are
+    not resolved.
     """
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Return the addresses of the name. Raises `OSError` if the name has no address, or if an address is
-        forbidden."""
+        """Return the addresses of the host. Raises `OSError` if it has no address, or if an address is forbidden."""
         found = await super().resolve(host, port, family)
         for each in found:
             if not is_allowed_address(host, each["host"]):
@@ -67,14 +67,14 @@ class DeviceResolver(ThreadedResolver):
 
 
 def is_allowed_address(name: str, address: str) -> bool:
-    """Return whether the name is allowed to have this address."""
+    """Return whether a host name may resolve to this address."""
     is_local = name.lower().rstrip(".").rpartition(".")[2] == "localhost"
     meant = _without_carrier(ipaddress.ip_address(address.partition("%")[0]))
     return is_local == meant.is_loopback and not _is_forbidden(meant)
 
 
 def _without_carrier(address: _Address) -> _Address:
-    """Return the embedded IPv4 address, otherwise the address unchanged."""
+    """Return the embedded IPv4 address. Return an address without one unchanged."""
     # the unspecified and loopback addresses do not embed an IPv4 address
     if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
         return address
@@ -101,7 +101,7 @@ class _Protocol(ResponseHandler):
     """Incomplete head of the next response. None while a body is received."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Limit the bytes that are read in each turn of the loop."""
+        """Limit the bytes per iteration of the event loop."""
         cast("Any", transport).max_size = PARSED_BYTES
         super().connection_made(transport)
 
@@ -151,7 +151,7 @@ def repair_head(head: bytes) -> bytes:
 
 
 class DeviceConnector(aiohttp.TCPConnector):
-    """Keeps idle connections for `keep_secs`. Without `keep_secs`, each request opens a connection."""
+    """Keeps idle connections for `keep_secs`. With None, each request opens a connection."""
 
     def __init__(self, keep_secs: float | None = None) -> None:
         kept: dict[str, Any] = {"force_close": True} if keep_secs is None else {"keepalive_timeout": keep_secs}
@@ -162,6 +162,6 @@ class DeviceConnector(aiohttp.TCPConnector):
     async def connect(
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.connector.Connection:
-        """Return a connection for the request. Raises `ClientError`, and `TimeoutError` after two seconds."""
+        """Return a connection for the request. Raises `ClientError`, or `TimeoutError` after two seconds."""
         async with time_limit(CONNECT_TIMEOUT_SECS):
             return await super().connect(req, traces, timeout)

@@ -32,8 +32,8 @@ RETRY_AFTER_SECS = 0.25
 """Pause before an unanswered request is repeated."""
 
 BUSY, BUSY_PAUSE_SECS, MAX_BUSY_PAUSE_SECS = frozenset({429, 503}), 0.5, 2.0
-"""Statuses of a busy device, the pause before the only repetition, and the limit of a pause that the device requests.
-"""
+"""Statuses of a busy device, the pause before the request is repeated once, and the longest pause that a device can
+request."""
 
 MAX_RESPONSE_BYTES = 256 * 1024
 """Size limit of a response. All known devices send less."""
@@ -43,9 +43,9 @@ _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 
 
 class DeviceSession:
-    """The session of all adapters. `fresh` opens a connection for each request, `lasting` reuses idle connections.
+    """The sessions of all adapters. `fresh` opens a connection for each request, `lasting` reuses idle connections.
 
-    An address that gets at least one request per minute keeps one connection if the device allows it.
+    An address with at least one request per minute keeps one connection if the device allows it.
     """
 
     def __init__(self) -> None:
@@ -54,11 +54,11 @@ class DeviceSession:
         self.lasting = _open(DeviceConnector(LASTING_SECS))
 
     def for_sockets(self, middlewares: Sequence[ClientMiddlewareType]) -> aiohttp.ClientSession:
-        """Return the fresh session with these middlewares, because aiohttp cannot set them for a single handshake."""
+        """Return a session with these middlewares, because aiohttp cannot set them for a single handshake."""
         return _open(self.fresh.connector, middlewares, is_owner=False)
 
     async def resolve(self, host: str, port: int) -> str:
-        """Return an address of the name, preferably IPv4. Raises `OSError`."""
+        """Return an address of the host, preferably IPv4. Raises `OSError`."""
         async with time_limit(CONNECT_TIMEOUT_SECS):
             found = await self._resolver.resolve(host, port, socket.AF_UNSPEC)
         return min(found, key=lambda each: each["family"] != socket.AF_INET)["host"]
@@ -80,7 +80,7 @@ def _open(
     *,
     is_owner: bool = True,
 ) -> aiohttp.ClientSession:
-    """Open a session without cookies, proxies, and compression."""
+    """Return a session without cookies, proxies, and compression."""
     return aiohttp.ClientSession(
         connector=connector,
         connector_owner=is_owner,
@@ -95,7 +95,7 @@ def _open(
 
 
 async def send_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Disable aiohttp's repetition of an interrupted request, and redirects of a WebSocket handshake."""
+    """Prevent aiohttp from repeating an interrupted request, and from redirecting a WebSocket handshake."""
     try:
         response = await handler(request)
         if response.status // 100 == 3 and "Upgrade" in request.headers:
@@ -111,7 +111,7 @@ class _CutOff(aiohttp.ClientError):
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
-    """A response of any status. The names of `headers` are not case-sensitive."""
+    """A response of any status. The names of `headers` are case-insensitive."""
 
     status: int
     headers: Mapping[str, str]
@@ -147,10 +147,10 @@ class HttpClient:
         self._sends_address = sends_address and not is_numeric(urlsplit(address).hostname or "")
 
     async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
-        """Return the body of a 2xx answer.
+        """Return the body of a 2xx response.
 
         Raises `Unreachable` if the device does not answer, and `BadAnswer` if the device refuses or its answer is not
-        HTTP. A repeatable request is sent twice before `Unreachable`.
+        HTTP. With `repeat`, `Unreachable` is raised only after a second attempt.
         """
         response = await self.exchange(method, path, repeat=repeat, json=json)
         if not 200 <= response.status < 300:
@@ -158,7 +158,8 @@ class HttpClient:
         return response.body
 
     async def request_json(self, method: str, path: str, **sent: Any) -> Any:
-        """Send a request like `request`, and return the parsed JSON. Raises `Unreadable` if the body is not JSON."""
+        """Return the parsed JSON of a 2xx response. Raises `Unreadable` for invalid JSON, and the exceptions of
+        `request`."""
         return parse_json(await self.request(method, path, **sent), self.address)
 
     async def exchange(
@@ -196,7 +197,7 @@ class HttpClient:
 
     @contextmanager
     def _failing(self, path: str) -> Iterator[None]:
-        """Turn errors of aiohttp into `Unreachable`, or into `BadAnswer` if the device answered."""
+        """Convert aiohttp's errors to `BadAnswer` if the device answered, otherwise to `Unreachable`."""
         try:
             yield
         except aiohttp.WSServerHandshakeError as error:
@@ -206,7 +207,7 @@ class HttpClient:
             self.answers += 1
             raise Unreadable(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
-            if type(error) is aiohttp.ClientError:  # Digest raises this error for a malformed answer
+            if type(error) is aiohttp.ClientError:  # Digest authentication raises this error for a malformed answer
                 self.answers += 1
                 raise BadAnswer(f"{self.address} uses an unsupported authentication scheme") from None
             raise Unreachable(f"{self.address} does not answer ({reason_of(error)})") from None
@@ -255,7 +256,7 @@ class HttpClient:
                 yield read_events(response, self._clock, max_bytes)
 
     async def _numeric_address(self) -> str:
-        """Return the base URL with the device's numeric address instead of its name."""
+        """Return the base URL with a numeric address instead of the host name."""
         parts = urlsplit(self.address)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         host = await self._session.resolve(parts.hostname or "", port)
@@ -305,8 +306,7 @@ class HttpClient:
         return self._decompress(bytes(body), response.headers.get("Content-Encoding", ""))
 
     def _decompress(self, body: bytes, coding: str) -> bytes:
-        """Undo compression that the hub did not request. Return the body unchanged if the body is not really
-        compressed."""
+        """Decompress a body that the device compressed without being asked. Return other bodies unchanged."""
         bits = _WINDOW_BITS.get(coding.strip().lower())
         if bits is None or not body:
             return body
@@ -326,13 +326,13 @@ class HttpClient:
 
 
 def _busy_pause(response: HttpResponse) -> float:
-    """Return the pause that a busy device requests, within the limits."""
+    """Return the seconds to wait before the request is repeated: the device's `Retry-After`, within the limits."""
     stated = response.headers.get("Retry-After", "")
     return min(max(float(stated) if stated.isdecimal() else 0.0, BUSY_PAUSE_SECS), MAX_BUSY_PAUSE_SECS)
 
 
 def parse_json(body: bytes | str, address: str) -> Any:
-    """Parse JSON from the address. Raises `Unreadable`."""
+    """Parse a device's JSON. Raises `Unreadable`."""
     try:
         return load_json(body)
     except ValueError:

@@ -19,7 +19,7 @@ _AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
 
 def parse_xml(text: bytes) -> Element:
     """Return the root element. Raises `Invalid` for malformed XML, and for a document type declaration. The time is
-    proportional to the length of the text."""
+    proportional to the length."""
     for repair in (bytes, _repaired):
         try:
             root: Element = fromstring(repair(text), forbid_dtd=True)
@@ -32,8 +32,7 @@ def parse_xml(text: bytes) -> Element:
 
 
 def _repaired(text: bytes) -> bytes:
-    """Remove characters that XML 1.0 forbids, escape bare ampersands, and replace broken UTF-8. References to
-    forbidden characters are removed too.
+    """Remove forbidden characters and references to them, escape bare ampersands, and replace broken UTF-8.
 
     The text must have one byte per ASCII character, or be UTF-16 with a byte order mark.
     """

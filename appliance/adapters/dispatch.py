@@ -1,4 +1,4 @@
-"""Sends every command of the API, rooms, groups, and scripts to the adapters of the devices."""
+"""Sends the commands of the API, rooms, groups, and scripts to the devices' adapters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ log = logging.getLogger("adapters")
 
 
 class Status(StrEnum):
-    """Result of a command to one device."""
+    """The result of a command to one device."""
 
     OK = "ok"
     UNSUPPORTED = "unsupported"
@@ -43,7 +43,7 @@ class Status(StrEnum):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The result of a command to one device, with its error if it failed."""
+    """The result of a command to one device, with the error if the command failed."""
 
     device_id: str
     error: LaresError | None = None
@@ -57,12 +57,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str | None:
-        """The text of the error."""
         return None if self.error is None else str(self.error)
 
 
 class _Batch(NamedTuple):
-    """The devices of one call, with a command that all of them accept or with the reason for a refusal."""
+    """The devices of one call, with a command that they all accept or the reason for a refusal."""
 
     devices: list[Device]
     command: Command | LaresError
@@ -87,18 +86,18 @@ class Dispatcher:
         await self._tasks.__aexit__()
 
     def add(self, runner: AdapterRunner) -> None:
-        """Send commands for the section to this runner from now on."""
+        """Send all further commands for the section to this runner."""
         self._runners[runner.name] = runner
 
     def remove(self, name: str) -> None:
-        """Refuse commands to the section from now on."""
+        """Refuse all further commands to the section."""
         self._runners.pop(name, None)
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
-        """Command the devices, in parallel if their addresses differ. Return the outcomes in the given order.
+        """Command the devices, in parallel if their addresses differ. Return the outcomes in the order of `devices`.
 
-        `source` is for the audit: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raises `Invalid` if no
-        device accepts a number without a unit. No other exception is raised.
+        `source` is for the audit log: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raises `Invalid` if
+        the command has a number without a unit and no device accepts it. No other exception is raised.
         """
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
@@ -116,8 +115,7 @@ class Dispatcher:
         ]
 
     def _batches(self, devices: Sequence[Device], command: Command) -> list[_Batch]:
-        """Group the devices by call. A batch has several devices only if their adapter accepts several devices in one
-        call."""
+        """Group the devices by call. Devices share a batch only if their adapter accepts several devices per call."""
         together: dict[str, _Batch] = {}
         batches: list[_Batch] = []
         for device in devices:
@@ -131,12 +129,12 @@ class Dispatcher:
         return batches
 
     def abort_all(self) -> None:
-        """Cancel the running commands. Their outcomes report an unknown result."""
+        """Cancel the running commands. Their results are reported as unknown."""
         self._tasks.cancel()
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """Return the result of `<adapter>:<operation>`. Raises `LaresError`, such as `Unsupported` for an unknown
-        target."""
+        """Run an operation. `target` is `<adapter>:<operation>`. Raises `LaresError`, such as `Unsupported` for an
+        unknown target."""
         name, _, operation = target.partition(":")
         runner = self._runners.get(name)
         if runner is None or not operation:
@@ -155,11 +153,11 @@ class Dispatcher:
         return found
 
     async def has_hook(self, hook: str) -> bool:
-        """Return whether an adapter listens to the hook. At the start, wait until the adapters exist."""
+        """Return whether an adapter handles the hook. At the start, wait until the adapters exist."""
         return bool(await self._listeners_to(hook))
 
     async def hook(self, request: HookRequest) -> bool:
-        """Pass the request to each adapter that listens to the hook, in order. Return whether any adapter listens.
+        """Pass the request to each adapter that handles the hook, in order. Return whether there is such an adapter.
 
         Raises the `LaresError` of the first adapter that refuses the request.
         """
@@ -179,7 +177,7 @@ class Dispatcher:
         return () if runner is None or runner.adapter is None else tuple(sorted(runner.adapter.operations))
 
     def refuse(self, device_id: str, command: Command, source: str, because: LaresError) -> Outcome:
-        """Return the outcome of a command to an unknown device, and publish the outcome for the audit."""
+        """Return the outcome of a command to an unknown device, and publish it for the audit log."""
         log.info("%s: %s failed: %s", device_id, command, because)
         outcome = Outcome(device_id=device_id, error=because)
         self._publish(outcome, None, command, source)
@@ -188,7 +186,7 @@ class Dispatcher:
     async def _send_and_audit(
         self, batch: _Batch, command: Command, source: str, sender: Sender
     ) -> dict[str, Outcome]:
-        """Command the devices of one batch. Publish every outcome for the audit."""
+        """Command the devices of one batch. Publish each outcome for the audit log."""
         devices, checked = batch
         if isinstance(checked, Command):
             command = checked
@@ -204,7 +202,7 @@ class Dispatcher:
         return outcomes
 
     async def _send_batch(self, batch: _Batch, sender: Sender) -> Mapping[str, Exception | None]:
-        """Return the error of each device. A fault in an adapter fails only the adapter's devices."""
+        """Return the error of each device. A fault in an adapter affects only its own devices."""
         ids = [device.id for device in batch.devices]
         try:
             if not isinstance(batch.command, Command):
@@ -243,7 +241,8 @@ def _check(device: Device, command: Command, runners: Mapping[str, AdapterRunner
 
 
 def _outcome(device: Device, command: Command, error: Exception | None) -> Outcome:
-    """Return the outcome of a command. Errors are logged, except outages: the publisher logs an outage once."""
+    """Convert an error to an outcome, and log it. Outages are not logged here, because the publisher logs each outage
+    once."""
     if error is None or isinstance(error, Unsupported | Unreachable):
         return Outcome(device_id=device.id, error=error)
     if isinstance(error, AdapterFailed | Invalid | StoreFailed):

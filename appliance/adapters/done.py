@@ -1,4 +1,4 @@
-"""Checks whether a device has done a command: the expected state, the wait for this state, and the error message."""
+"""Checks whether a device has carried out a command: the expected state, the wait for it, and the error message."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from appliance.home.values import Value, kelvin_in
 from appliance.tables.checks import format_value, is_number
 
 MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": ("closed", "closing")}
-"""States of a door that confirm each action."""
+"""States of a cover that confirm each action."""
 
 _TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
-"""Largest accepted difference for each part of a colour."""
+"""Accepted difference for each component of a colour."""
 
 COVER_CAPABILITIES = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")
@@ -30,8 +30,8 @@ class ExpectedState:
     """The expected state after a command to a device whose attributes were `before`.
 
     If the command has a step, a number must be within half a step. Without a step, the tolerance is that of
-    `is_shown`, or 0.5 for numbers without a unit. A cover must move or reach its position. `press`, `stop`, and every
-    action without a visible effect are done at once.
+    `is_shown`, or 0.5 for numbers without a unit. A cover must move or reach its position. `press`, `stop`, and all
+    other actions without a visible effect are confirmed immediately.
     """
 
     def __init__(self, command: Command, specs: Iterable[CommandSpec], before: Mapping[str, Value]) -> None:
@@ -40,7 +40,7 @@ class ExpectedState:
         self._step = next((each.step for each in specs if each.capability == command.capability), None)
 
     def is_shown(self, attributes: Mapping[str, Value]) -> bool:
-        """Return whether these attributes show that the command is done."""
+        """Return whether these attributes confirm the command."""
         capability, action = self.command.capability, self.command.action
         seen = attributes.get(capability)
         if attributes.get("state") in AWAY:
@@ -108,8 +108,8 @@ async def read_until(
     within: float,
     pauses: tuple[float, ...],
 ) -> tuple[T, bool]:
-    """Read until `is_done` returns true, for at most `within` seconds. Return the last reading, and whether the
-    reading shows the result.
+    """Call `read` until `is_done` accepts the reading, for at most `within` seconds. Return the last reading, and
+    whether it was accepted.
 
     `pauses` are the seconds from the start of one reading to the start of the next. The last pause repeats. Raises
     the exceptions of `read`.
@@ -128,20 +128,20 @@ async def read_until(
 
 
 def failure(device_id: str, command: Command, attributes: Mapping[str, Value]) -> AdapterFailed:
-    """Return the error of a command that was sent but whose result the device does not show."""
+    """Return the error of a command whose effect the device does not report."""
     if (state := attributes.get("state")) in AWAY:
         return Unanswered(f"{device_id} is {state}; the result of {command} is unknown")
     return BadAnswer(describe_miss(device_id, command, attributes.get(command.capability)))
 
 
 def describe_miss(device_id: str, command: Command, seen: Value) -> str:
-    """Return the message for a command that the device accepted but whose effect it does not show."""
+    """Return the error message of a command that the device accepted but whose effect it does not report."""
     stated = command.action if command.value is None else describe_value(command.value)
     return f"{device_id} was sent {command.capability} {stated} but shows {describe_value(seen)}"
 
 
 def describe_value(value: Value) -> str:
-    """Return a value as text for an error message."""
+    """Format a value for an error message."""
     if isinstance(value, Mapping) and "unit" in value:
         return f"{value.get('value')} {value['unit']}"
     if isinstance(value, Mapping):

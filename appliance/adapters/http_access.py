@@ -1,4 +1,4 @@
-"""Credentials for vendors' addresses, checks of certificates, and reasons of failed requests."""
+"""Credentials for vendors' addresses, certificate checks, and reasons of failed requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from appliance.tables.fields import Redacted
 
 
 class HttpAccess(Redacted, frozen=True, kw_only=True):
-    """Credentials for one address, and the check of its certificate.
+    """The credentials for one address, and its certificate check.
 
     `token` is sent as a bearer token. `username` and `password` are sent by Basic, or by Digest if `is_digest`. With
     https, the certificate must be signed by a trusted authority or by the authority in `ca_file`, or must have the
@@ -50,15 +50,14 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
         return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""),)
 
     def tls(self) -> ssl.SSLContext | aiohttp.Fingerprint | bool:
-        """Return aiohttp's `ssl` argument for the certificate check. Raises `AdapterFailed` for an unusable
-        `ca_file`."""
+        """Return aiohttp's argument `ssl` for the certificate check. Raises `AdapterFailed` for a bad `ca_file`."""
         if self.fingerprint is not None:
             return aiohttp.Fingerprint(bytes.fromhex(self.fingerprint.replace(":", "")))
         return True if self.ca_file is None else open_tls(self.ca_file)
 
 
 class HttpRefused(BadAnswer):
-    """The device answered with an HTTP status that is not success."""
+    """The device answered with an HTTP status other than 2xx."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -66,7 +65,7 @@ class HttpRefused(BadAnswer):
 
 
 def named_status(status: int) -> str:
-    """Return the status with its standard phrase. The device's phrase is not repeated, because it may be anything."""
+    """Return the status with its standard phrase. The device's phrase is ignored, because it may contain anything."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -74,7 +73,7 @@ def named_status(status: int) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the reason of a missing response, in a few words on one line."""
+    """Return in a few words why there was no response."""
     if isinstance(error, aiohttp.ServerFingerprintMismatch):
         return f"its certificate has a different fingerprint, {error.got.hex()}"
     if isinstance(error, aiohttp.ClientConnectorError):

@@ -12,7 +12,7 @@ from appliance.imports import import_ahead
 from appliance.tables.addresses import server_of
 
 MAX_ANSWER_BYTES = 800
-"""Limit of bytes that are read from a server's explanation of a refusal."""
+"""Maximum number of bytes that are read from a server's error message."""
 
 
 class LinePost:
@@ -32,7 +32,7 @@ class LinePost:
         self._http: Any = None
 
     async def __call__(self, body: bytes) -> tuple[int, str]:
-        """Return status and text of the answer, without the token. Raises `AdapterFailed` if there is no answer."""
+        """Return status and text of the answer, with the token removed. Raises `AdapterFailed` without an answer."""
         if self._http is None:
             await import_ahead(["appliance.adapters.device_http"])
             from appliance.adapters.device_http import HttpClient

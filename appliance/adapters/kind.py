@@ -1,4 +1,4 @@
-"""The interface of an adapter kind for other packages, and settings that several kinds share."""
+"""The catalog entry of an adapter kind, and settings that several kinds share."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from appliance.tables.checks import whole
 from appliance.tables.fields import Settings, key
 
 SectionKeys = Mapping[str, str | int]
-"""Keys of a section, except `type`, with their values."""
+"""The keys of a section except `type`, with their values."""
 
 
 def http_url(host: str, port: int, scheme: str = "http") -> SectionKeys:
-    """Return the key `base_url`. The default port of the scheme is omitted."""
+    """Return the section key `base_url`. The default port of the scheme is omitted."""
     default = {"http": 80, "https": 443}[scheme]
     return {"base_url": f"{scheme}://{host}" if port == default else f"{scheme}://{host}:{port}"}
 
 
 def https_url(host: str, port: int) -> SectionKeys:
-    """Return the key `base_url` with https."""
     return http_url(host, port, "https")
 
 
@@ -48,7 +47,7 @@ class DiscoveryMethod(Struct, frozen=True, kw_only=True):
 
 
 class Vendor(Protocol):
-    """A simulated device that listens while entered. See `adapters/simulated.py`."""
+    """A simulated device, which serves while entered. See `adapters/simulated.py`."""
 
     host: str
     port: int
@@ -73,9 +72,9 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
     `operations` are the names of operations, or None if sections differ. `discovery` lists the ways to find devices.
 
     The folder's `adapter.py` has `build(settings, context)`. The folder's `simulator.py` has `simulate()`. Both files
-    are imported late. The adapter of an enabled section is imported on a thread, once the hub answers requests. With
-    `has_probe`, `probe.py` has `probe(settings)` for `lares doctor`. `warn` returns the key of a risky setting, and a
-    warning.
+    are imported on first use. The adapter of an enabled section is imported on a thread, once the hub answers
+    requests. With `has_probe`, `probe.py` has `probe(settings)` for `lares doctor`. `warn` returns the key of a risky
+    setting, and a warning.
     """
 
     name: str
@@ -94,7 +93,6 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         return f"appliance.adapters.{self.name}.adapter"
 
     def build(self, settings: Any, context: AdapterContext) -> Adapter:
-        """Return the adapter of a section."""
         adapter: Adapter = import_module(self.adapter_module).build(settings, context)
         return adapter
 
@@ -104,18 +102,18 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         return found
 
     def simulate(self) -> Vendor:
-        """Return a simulated device that the caller enters. Requires `simulated`."""
+        """Return a simulated device, not yet entered. Requires `simulated`."""
         device: Vendor = import_module(f"appliance.adapters.{self.name}.simulator").simulate()
         return device
 
 
 def poll_interval() -> Any:
-    """Return the key `poll_interval_secs` of a polling kind."""
+    """Return the setting `poll_interval_secs` of a polling kind."""
     return key(whole(1, 86_400), 5)
 
 
 def max_silence() -> Any:
-    """Return the key `max_silence_secs` of a polling kind."""
+    """Return the setting `max_silence_secs` of a polling kind."""
     return key(whole(1, 30 * 86_400), required=False)
 
 

@@ -16,17 +16,17 @@ from appliance.tables.fields import Settings
 
 
 def _load_kinds() -> dict[str, AdapterKind]:
-    """Return the `AdapterKind` of each folder with a `kind.py`."""
+    """Import the `kind.py` of each folder, and return its `AdapterKind`."""
     names = sorted(f"{adapters.__name__}.{each.name}.kind" for each in iter_modules(adapters.__path__) if each.ispkg)
     modules = [vars(import_module(name)).values() for name in names if find_spec(name) is not None]
     return {value.name: value for values in modules for value in values if isinstance(value, AdapterKind)}
 
 
 KINDS: Mapping[str, AdapterKind] = _load_kinds()
-"""Kinds by name. The name of a kind is the `type` of its sections."""
+"""Kinds by name. A section selects its kind with `type`."""
 
 LUA_KIND = AdapterKind(name="lua_kinds", settings=Settings, device_kinds=frozenset(DeviceKind), operations=None)
-"""Shared entry for all kinds in Lua. Each Lua file defines the settings of its sections (`LuaSection`)."""
+"""Catalog entry of all kinds in Lua. Each Lua file defines the settings of its sections (`LuaSection`)."""
 
 _BY_SETTINGS: Mapping[type, AdapterKind] = {
     **{kind.settings: kind for kind in KINDS.values()},
@@ -35,7 +35,6 @@ _BY_SETTINGS: Mapping[type, AdapterKind] = {
 
 
 def kind_of(settings: Any) -> AdapterKind:
-    """Return the kind of a section's settings."""
     return _BY_SETTINGS[type(settings)]
 
 

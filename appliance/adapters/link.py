@@ -1,4 +1,4 @@
-"""Lasting connections: reconnects with back-off, and matches replies to requests."""
+"""Persistent connections: reconnects with back-off, and matches replies to requests."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ async def keep_open(
 ) -> NoReturn:
     """Run one session after another until cancelled. Pauses grow from `first_secs` to `most_secs`.
 
-    `session` connects and works until the connection ends. `session` may raise `AdapterFailed`. After each session,
-    `on_end` gets the error and the number of consecutive unstable sessions, and may return another pause. A stable
-    session resets the number of unstable sessions. If `is_stable` is given, it decides whether a session was stable.
-    Otherwise, a session is stable after `most_secs`.
+    `session` connects and works until the connection ends. It may raise `AdapterFailed`. After each session, `on_end`
+    gets the error and the number of consecutive unstable sessions, and may return another pause. A stable session
+    resets that number. If `is_stable` is given, it decides whether a session was stable. Otherwise, a session is
+    stable after `most_secs`.
     """
     failures = 0
     while True:
@@ -37,13 +37,13 @@ async def keep_open(
         is_long = clock.monotonic() - began >= most_secs
         failures = 1 if (is_long if is_stable is None else is_stable()) else failures + 1
         pause = on_end(error, failures)
-        # Release the attempt's frames, and any socket that a library left open, for the duration of the pause.
+        # Before the pause, release the frames of the attempt, and any socket that a library left open.
         error = None
         await clock.sleep(back_off(failures, first_secs, most_secs) if pause is None else pause)
 
 
 class _Waiting:
-    """A request without a reply."""
+    """A request that waits for its reply."""
 
     def __init__(self) -> None:
         self.is_over = asyncio.Event()
@@ -83,7 +83,7 @@ class Replies:
         return waiting.reply
 
     def take(self, number: int, reply: Any) -> bool:
-        """Hand over a reply. Return False if no request waits for the reply, because the reply is late or
+        """Pass a reply to its request. Return False if no request waits for it, because the reply is late or
         unrequested."""
         waiting = self._waiting.get(number)
         if waiting is None or waiting.is_over.is_set():
@@ -93,7 +93,7 @@ class Replies:
         return True
 
     def fail(self, error: AdapterFailed) -> None:
-        """Fail every waiting request, because the connection has ended."""
+        """Fail all waiting requests, because the connection has ended."""
         for waiting in self._waiting.values():
             if not waiting.is_over.is_set():
                 waiting.error = error

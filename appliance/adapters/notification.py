@@ -13,24 +13,24 @@ from appliance.home.values import Value
 from appliance.tables.checks import format_value, string
 
 MAX_MESSAGE_CHARS = 4096
-"""Length limit of a message, and of its title."""
+"""Maximum length of a message, and of its title."""
 
 MAX_ACTIONS, MAX_LABEL_CHARS = 3, 40
-"""Limits of buttons per message, and of their labels. ntfy shows up to three buttons."""
+"""Maximum number of buttons per message, and maximum length of a label. ntfy supports up to three buttons."""
 
 
 EXAMPLE = '{ label = "Feed", hook = "feed" }'
 
 
 class Action(Struct, frozen=True):
-    """A button of a message. The button calls a hook."""
+    """A button of a message. It calls a hook."""
 
     label: str
     hook: str
 
 
 class Notification(Struct, frozen=True):
-    """A message that is never empty, an optional title, and buttons."""
+    """A message that is not empty, an optional title, and buttons."""
 
     message: str
     title: str | None
@@ -57,7 +57,7 @@ class Notification(Struct, frozen=True):
 
 
 def parse_actions(value: Any) -> tuple[Action, ...]:
-    """Parse the buttons of a message, a list of `{label, hook}`. Raises `Invalid`."""
+    """Parse a list of `{label, hook}`. Raises `Invalid`."""
     if value is None or value == {}:
         return ()
     if not isinstance(value, list) or len(value) > MAX_ACTIONS:

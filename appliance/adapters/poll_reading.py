@@ -1,4 +1,4 @@
-"""Prevents a poll from undoing newer data."""
+"""Prevents a poll from overwriting newer data."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from appliance.home.registry import UNAVAILABLE, Registry
 
 
 class PollReading:
-    """One poll from request to answer, and the data that its adapter published meanwhile."""
+    """One poll from its request to its answer, and the data that its adapter published meanwhile."""
 
     def __init__(self) -> None:
         self._devices: set[str] = set()
         self._attributes: dict[str, set[str]] = {}
 
     def record_attributes(self, device_id: str, attributes: Iterable[str]) -> None:
-        """Record that these attributes of the device were published during the poll."""
+        """Record that these attributes were published during the poll."""
         self._attributes.setdefault(device_id, set()).update(attributes)
 
     def record_device(self, device_id: str) -> None:
@@ -26,14 +26,14 @@ class PollReading:
         self._devices.add(device_id)
 
     def record_report(self, report: Report, registry: Registry) -> None:
-        """Record devices that were published in full, or removed, during the poll. Call this method before the report
-        is applied."""
+        """Record the devices that a report publishes in full or removes. Call this method before the report is
+        applied."""
         self._devices |= {each.device_id for each in report.observations}
         if report.present is not None:
             self._devices |= {each for each in registry.ids_of(report.adapter) if each not in report.present}
 
     def without_older(self, report: Report, registry: Registry) -> Report:
-        """Return the poll's report. Data that was published during the poll replaces the poll's readings."""
+        """Return the poll's report. Data that was published during the poll replaces its readings."""
         if not self._devices and not self._attributes:
             return report
         known = registry.ids_of(report.adapter)

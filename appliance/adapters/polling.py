@@ -24,25 +24,25 @@ POLLS_TO_LOSE = 2
 """Consecutive unanswered polls after which devices are offline. One unanswered command has the same effect."""
 
 CONFIRM_SECS = 3.5
-"""Time limit for the device to show the result of a command."""
+"""Time limit for the device to report the result of a command."""
 
 CONFIRM_MARGIN_SECS = 0.5
-"""Time between the last reading and the command's time limit, so that the error of the reading comes first."""
+"""Seconds between the last reading and the command's time limit, so that the error of the reading comes first."""
 
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Pauses between two readings. The last pause repeats."""
 
 SECOND_POLL_SECS = 2.0
-"""Longest pause after one unanswered poll."""
+"""Maximum pause after one unanswered poll."""
 
 POLLED_ONLY_AFTER = 5
-"""Number of consecutive failed push connections after which a log line is written, if the address answers polls."""
+"""Number of consecutive failed push connections after which a log line is written if the address answers polls."""
 
 T = TypeVar("T")
 
 
 class StateReading(NamedTuple):
-    """One reading: its report, the attributes by device, and the error of a wrong answer."""
+    """One reading: its report, the attributes by device, and the error of an invalid answer."""
 
     report: Report | None
     attributes: Mapping[str, Mapping[str, Value]]
@@ -55,8 +55,8 @@ log = logging.getLogger("adapters")
 class PollingAdapter(Adapter):
     """Polls one address every `poll_interval` seconds, with back-off while the address does not answer.
 
-    `misses` counts unanswered polls. An unanswered command sets `misses` to `POLLS_TO_LOSE`. `max_silence_secs` is
-    for sleeping devices: shorter silence is not an outage, even across restarts. `open_push` opens a connection for
+    `misses` counts unanswered polls. An unanswered command sets it to `POLLS_TO_LOSE`. `max_silence_secs` is for
+    sleeping devices: shorter silence is not an outage, even across restarts. `open_push` opens a connection for
     pushed messages.
     """
 
@@ -77,35 +77,35 @@ class PollingAdapter(Adapter):
 
     @classmethod
     def of(cls, settings: Any, context: AdapterContext) -> Self:
-        """Return the adapter of a section with `base_url`, `poll_interval_secs` and `max_silence_secs`."""
+        """Return the adapter of a section with `base_url`, `poll_interval_secs`, and `max_silence_secs`."""
         http = HttpClient(context.open_session(), settings.base_url, context.clock)
         return cls(context, http, settings.poll_interval_secs, settings.max_silence_secs)
 
     @property
     def answers(self) -> int:
-        """The number of answers from the address, of any status."""
         return self.http.answers
 
     @abstractmethod
     async def poll(self) -> Report:
-        """Read the state of every device of this adapter. Raises `AdapterFailed`."""
+        """Read the state of all devices of this adapter. Raises `AdapterFailed`."""
 
     async def poll_state(self) -> Report:
-        """Read the state to confirm a command. Override this method if a smaller request than `poll` is enough."""
+        """Read the state to confirm a command. Override this method if a smaller request than `poll` is
+        sufficient."""
         return await self.poll()
 
     async def confirm(self, device_id: str, expected: ExpectedState, began: float) -> CommandResult:
-        """Read until the device shows the result of a command that started at `began`. Raises `Unreachable`."""
+        """Read until the device reports the result of a command that started at `began`. Raises `Unreachable`."""
         [result] = (await self.confirm_all({device_id: expected}, began)).values()
         return result
 
     async def confirm_all(
         self, expected: Mapping[str, ExpectedState], began: float, within: float = CONFIRM_SECS
     ) -> dict[str, CommandResult]:
-        """Read until every device shows its result. Return the results by device. Raises `Unreachable`.
+        """Read until each device reports its result. Return the results by device. Raises `Unreachable`.
 
-        A result has an error if the device does not show the result within `within` seconds from now, or until
-        `CONFIRM_MARGIN_SECS` before the command's time limit.
+        A result has an error if the device does not report it within `within` seconds, or until `CONFIRM_MARGIN_SECS`
+        before the command's time limit.
         """
 
         def is_done(seen: StateReading, device_id: str) -> bool:
@@ -125,7 +125,6 @@ class PollingAdapter(Adapter):
         return {each: CommandResult(report=seen.report, error=error) for each, error in errors.items()}
 
     async def read_attributes(self, device_ids: Iterable[str]) -> StateReading:
-        """Read the attributes of these devices. Raises `Unreachable`."""
         try:
             report = await self.poll_state()
         except Unreachable:
@@ -135,15 +134,15 @@ class PollingAdapter(Adapter):
         return StateReading(report, {each: attributes_in(report, each) for each in device_ids}, None)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """Return a new push connection, an iterator of messages. Return None if the address does not support push."""
+        """Open a push connection, which iterates over messages. Return None if the address does not support push."""
         return None
 
     def receive(self, message: Any) -> None:
         """Publish a pushed message. Raises `AdapterFailed` for an unusable message, which is ignored."""
 
     def describe_answer(self) -> str:
-        """Describe the content of the last good answer, for a log line if the answer contains no device. Return an
-        empty text if the content is unknown."""
+        """Describe the last good answer, for a log line if it contains no device. Return an empty text if its content
+        is unknown."""
         return ""
 
     def record_contact(self) -> None:
@@ -151,7 +150,7 @@ class PollingAdapter(Adapter):
         self._contact_at = self.clock.monotonic()
 
     def poll_now(self) -> None:
-        """Poll at once. If a poll is in progress, poll once more after that poll."""
+        """Poll at once. If a poll is running, poll again after it."""
         self._is_poll_due = True
         self._wake.set()
 
@@ -176,7 +175,7 @@ class PollingAdapter(Adapter):
             await self.poll_once()
 
     async def _keep_receiving(self) -> None:
-        """Receive pushed messages. While the connection cannot be opened, polling continues alone."""
+        """Receive pushed messages. Polling continues if the connection cannot be opened."""
         if self.open_push() is not None:
             await keep_open(self.clock, self._receive_until_lost, self._on_push_ended, first_secs=2.0)
 
@@ -245,8 +244,7 @@ class PollingAdapter(Adapter):
         self._is_empty = is_empty
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result of the work, within `command_secs`. Raises `Unreachable` only if the address gave no
-        answer at all."""
+        """Await the work, within `command_secs`. Raises `Unreachable` only if the address gave no answer at all."""
         answers_before = self.answers
         try:
             result = await end_within(work, self.command_secs)
@@ -278,8 +276,8 @@ class PollingAdapter(Adapter):
             self.publish.lost(error)
 
     def _may_be_silent(self) -> bool:
-        """Return whether the last sign of life is younger than `max_silence_secs`. Before the first sign of life, use
-        the stored times of the devices."""
+        """Return whether the last sign of life is younger than `max_silence_secs`. After a restart, the stored times
+        of the devices are used."""
         if self.max_silence_secs is None:
             return False
         if self._contact_at is not None:
@@ -291,7 +289,7 @@ class PollingAdapter(Adapter):
 def delay_after(misses: int, interval: float) -> float:
     """Return the seconds between the starts of two polls: `interval`, or longer while the device is unreachable.
 
-    After one unanswered poll, the next poll comes soon, because that poll decides whether the device is offline.
+    After one unanswered poll, the next one comes soon, because it decides whether the device is offline.
     """
     if misses < POLLS_TO_LOSE:
         return min(interval, SECOND_POLL_SECS) if misses else interval

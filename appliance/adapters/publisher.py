@@ -19,7 +19,7 @@ from appliance.home.registry import OFFLINE, ONLINE, Registry
 from appliance.home.values import Value
 
 MAX_FAULTS = 100
-"""Limit of different command faults that are logged for an adapter."""
+"""Maximum number of different command faults that are logged for an adapter."""
 
 MAX_OBSERVATIONS_AT_ONCE = 5
 
@@ -35,7 +35,7 @@ class Publisher:
     - `ready`: no answer is needed. This ends a failure.
     - `reached`: there is an answer, good or bad. This ends an outage.
     - `started`: the first attempt has ended, with any result. `progressed`: the first attempt continues.
-    - `record_error`: one request failed. The health shows the error, and nothing is logged.
+    - `record_error`: one request failed. The health contains the error, and nothing is logged.
     - `failed`: the answer is wrong. This begins a failure, which is logged once.
     - `lost`: there is no answer. This begins an outage, which sets the devices offline and is logged once.
     - `crashed`, `faulted`: `run`, or a command, raised an unexpected exception. Only the runner calls these methods.
@@ -59,10 +59,10 @@ class Publisher:
 
     @contextmanager
     def reading(self) -> Iterator[PollReading]:
-        """Yield a `PollReading` for the time from the poll's request to its answer. Pass the `PollReading` to
-        `report`, together with the poll's report.
+        """Yield a `PollReading` for the time from a poll's request to its answer. Pass it to `report` with the poll's
+        report.
 
-        Data that is published meanwhile is newer than the poll, so the poll does not undo it.
+        Data that is published meanwhile is newer than the poll, so the poll does not overwrite it.
         """
         reading = PollReading()
         self._readings.append(reading)
@@ -72,14 +72,14 @@ class Publisher:
             self._readings.remove(reading)
 
     def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
-        """Publish the list of all devices: these observations, and the unreadable devices in `present`. Any other
-        device is removed."""
+        """Publish the complete list of devices: these observations, and the unreadable devices in `present`. All
+        other devices are removed."""
         seen = tuple(observations)
         ids = frozenset({*present, *(each.device_id for each in seen)})
         self.report(Report(adapter=self.name, present=ids, observations=seen))
 
     def device(self, observation: Observation) -> None:
-        """Publish one complete device, known or new."""
+        """Publish a complete device, known or new."""
         self.report(Report(adapter=self.name, observations=(observation,)))
 
     def removed(self, device_id: str) -> None:
@@ -112,18 +112,17 @@ class Publisher:
         self._registry.update_attributes(self.name, device_id, attributes)
 
     def availability(self, device_id: str, *, is_available: bool) -> None:
-        """Publish whether the bridge or broker reaches this device. If not, the state becomes `unavailable`."""
+        """Publish whether the bridge or broker reaches this device. If not, its state becomes `unavailable`."""
         for each in self._readings:
             each.record_attributes(device_id, ["state"])
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
     def devices(self) -> dict[str, Device]:
-        """Return the adapter's devices by id, with their present state in the home. After a start, the state is the
-        stored one."""
+        """Return the adapter's devices by id, with their current state. After a restart, this is the stored state."""
         return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
 
     def find(self, device_id: str) -> Device | None:
-        """Return the adapter's device with this id and its present state in the home."""
+        """Return the adapter's device with its current state, or None."""
         found = self._registry.find_devices([device_id])
         return found[0] if found and found[0].metadata.source == self.name else None
 
@@ -147,8 +146,8 @@ class Publisher:
             self._bus.publish(events.AdapterStarted(adapter=self.name))
 
     def progressed(self, message: str) -> None:
-        """Publish the progress of a long start. The adapter's health shows the message until the adapter answers or
-        fails."""
+        """Publish the progress of a long start. The adapter's health contains the message until the adapter answers
+        or fails."""
         self.progress += 1
         self._bus.publish(events.AdapterProgressed(adapter=self.name, message=message))
 
@@ -164,7 +163,7 @@ class Publisher:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the device or service does not answer, so that its devices are offline."""
+        """Whether there is an outage, so that the devices are offline."""
         return self._is_lost
 
     def reached(self) -> None:
@@ -200,7 +199,7 @@ class Publisher:
             self._report(failure, lambda words, message: log.error(words, message, exc_info=traceback))
 
     def faulted(self, error: BaseException) -> AdapterFailed:
-        """Return the error of an unexpected exception in a command. Each fault is logged once, with its traceback.
+        """Convert an unexpected exception in a command to an error. Each fault is logged once, with its traceback.
 
         The adapter is not restarted, because its polling may still work.
         """
@@ -221,7 +220,7 @@ class Publisher:
 
 
 def _fault_key(error: BaseException) -> str:
-    """Return the key of a fault: its class and its line."""
+    """Return the file and line that raised the error, with the error's class, as a key."""
     at, line = error.__traceback__, ""
     while at is not None:
         line = f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"

@@ -1,6 +1,6 @@
 """Removes the secrets of a section from logs, errors, recordings, and devices.
 
-The time depends on the length of the text, not on the number of secrets, because a file chooses both.
+The time depends on the length of the text, not on the number of secrets, because a Lua file controls both.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from appliance.tables.checks import is_number
 HIDDEN = "***"
 
 MIN_SECRET_CHARS = 3
-"""Minimum length of a secret that is replaced in texts. Shorter secrets occur everywhere."""
+"""Minimum length of a secret that is replaced in texts. Shorter texts occur everywhere."""
 
 MIN_SHOWN_CHARS, MIN_SHOWN_KEPT_CHARS = 8, 16
-"""Minimum lengths of a secret and of a kept text that are replaced in the values of devices. Shorter texts can be
+"""Minimum length of a secret, and of a kept text, that is replaced in the values of devices. Shorter texts can be
 ordinary values: `50`, `fan_only`."""
 
 MAX_SECRETS = 300
-"""Limit of secrets that are replaced in a section. The longest secrets are preferred."""
+"""Maximum number of a section's secrets that are replaced. The longest secrets take precedence."""
 
 MAX_SHARING = 2
-"""Limit of secrets with the same beginning that are compared. Beyond the limit, the whole word is replaced."""
+"""Maximum number of secrets with the same beginning that are compared. Beyond the limit, the whole word is replaced.
+"""
 
 _BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
-"""Lengths of the beginnings by which a secret is found, in descending order."""
+"""Lengths of the beginnings by which a secret is found, longest first."""
 
 MIN_WORD_CHARS, _SCHEMES = 6, frozenset({"bearer", "digest"})
 
@@ -65,26 +66,25 @@ class Redaction:
         self._texts = self._devices = _Search(())
 
     async def prepare(self) -> None:
-        """Build the search off the loop if the secrets have changed. Without this call, the next use builds the
-        search."""
+        """If the secrets have changed, update the search on a thread. Otherwise, the next use would update it on the
+        event loop."""
         if self._known is not self._kept.secrets:
             self._use(*await compute_apart(self._build, self._kept.secrets))
 
     def __call__(self, text: str) -> str:
-        """Return the text without secrets."""
+        """Replace the secrets in a text."""
         return self._search().hide(text)
 
     def has_secrets(self) -> bool:
-        """Return whether anything can be replaced."""
         return bool(self._search().forms)
 
     def in_value(self, value: Any) -> Any:
-        """Return a JSON value without secrets."""
+        """Replace the secrets in a JSON value."""
         return _without(self._search(), value)
 
     def in_device(self, value: Any) -> Any:
-        """Return a device's values without secrets. Short secrets, which can be a word or a reading, are not
-        replaced."""
+        """Replace the secrets in a device's values. Short secrets are not replaced, because they can be an ordinary
+        word or reading."""
         self._search()
         return _without(self._devices, value)
 
@@ -103,7 +103,8 @@ class Redaction:
 
 
 def secret_words(texts: Iterable[str]) -> list[str]:
-    """Return the words of headers that can be secrets: neither short nor the name of a scheme."""
+    """Return the words of headers that can be secrets. They are not short, and not the name of an authentication
+    scheme."""
     words = [word for text in texts for word in text.split()]
     return [word for word in words if len(word) >= MIN_WORD_CHARS and word.lower() not in _SCHEMES]
 
@@ -122,7 +123,7 @@ def count_characters(value: Any, most: int) -> int:
 
 
 class _Search:
-    """Finds all forms of some secrets by their beginnings."""
+    """Finds all forms of the secrets by their beginnings."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self.forms = {form for each in secrets for form in _forms(each) if len(form) >= MIN_SECRET_CHARS}
@@ -145,7 +146,7 @@ class _Search:
         return "".join([*parts, text[end:]]) if parts else text
 
     def _length_at(self, text: str, start: int) -> int:
-        """Return the length of the secret at this index. Return 0 if there is no secret."""
+        """Return the length of the secret at this index, or 0."""
         for length in self._lengths:
             sharing = self._by_beginning.get(text[start : start + length])
             if sharing is None:
@@ -181,7 +182,7 @@ def _without(search: _Search, value: Any) -> Any:
 
 
 def _forms(secret: str) -> set[str]:
-    """Return the forms of a secret: the unchanged secret, and its forms in URLs, JSON, XML, base64, and hex.
+    """Return the unchanged secret, and its forms in URLs, JSON, XML, base64, and hex.
 
     For base64, include forms that do not depend on the text around the secret. In `Authorization: Basic`, for
     example, a user name precedes the secret.
@@ -201,7 +202,7 @@ def _forms(secret: str) -> set[str]:
 
 
 def _url_forms(quoted: str) -> tuple[str, ...]:
-    """Return the forms that a percent-encoded text has in a path, in a query, and in a form."""
+    """Return the forms of a percent-encoded text in a path, in a query, and in an HTML form."""
     with_slash = quoted.replace("%2F", "/").replace("%2f", "/")
     return quoted, with_slash, quoted.replace("%20", "+"), with_slash.replace("%20", "+")
 

@@ -9,8 +9,7 @@ from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 
 
 def read_secret(key: str, path: Path) -> str:
-    """Read the first line of the file that a section names by `key`. Raise `AdapterFailed` if the file cannot be
-    read."""
+    """Read the first line of the file in the setting `key`. Raise `AdapterFailed` if the file cannot be read."""
     try:
         text = read_plain(path, MAX_SECRET_BYTES).decode().partition("\n")[0].strip()
     except (OSError, UnicodeError) as error:
@@ -22,6 +21,6 @@ def read_secret(key: str, path: Path) -> str:
 
 
 def secret_of(key: str, stated: str | None, root: Path, file: str | None) -> str | None:
-    """Return the secret of a section: as stated, or from the file that `<key>_file` names. Raise `AdapterFailed` if
-    the file cannot be read."""
+    """Return the secret of a section: `stated`, or the content of `file`, which is the setting `<key>_file`. Raise
+    `AdapterFailed` if the file cannot be read."""
     return stated if file is None else read_secret(f"{key}_file", root / file)

@@ -1,4 +1,4 @@
-"""Decodes server-sent events, as the HTML standard defines them."""
+"""Decodes server-sent events by the HTML standard."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from appliance.errors import BadAnswer
 EVENT_STREAM = "text/event-stream"
 
 SLICE_BYTES = 2048
-"""Bytes of a stream that are parsed before other tasks can run."""
+"""Number of bytes of a stream that are parsed before other tasks can run."""
 
 LARGE_EVENT_CHARS = 1 << 20
-"""Before an event longer than this is yielded, other tasks can run."""
+"""Length of an event above which other tasks can run before it is yielded."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class ServerEvent(Struct, frozen=True, kw_only=True):
-    """One event: its type (`message` by default), its data as text, and the last stated id."""
+    """One event: its type (`message` by default), its data as text, and the last id of the stream."""
 
     event: str = "message"
     data: str
@@ -46,7 +46,7 @@ class EventDecoder:
     def feed(self, piece: bytes) -> Iterator[ServerEvent]:
         """Yield the events that end in this piece. Raises `BadAnswer` if an event is too large."""
         piece = self._held + piece
-        whole = len(piece) - piece.endswith(b"\r")  # the last character may be half of a line end
+        whole = len(piece) - piece.endswith(b"\r")  # the last character may be the first half of a line end
         self._held = piece[whole:]
         for number, part in enumerate(_LINE_END.split(piece[:whole])):
             if number > 0 and (event := self._end_line()) is not None:
@@ -90,7 +90,7 @@ async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes:
     while True:
         try:
             piece = await response.content.readany()
-        except (aiohttp.ClientError, OSError):  # also raised if the stream is silent for too long
+        except (aiohttp.ClientError, OSError):  # also raised if no data arrives for too long
             return
         if not piece:
             return

@@ -19,7 +19,7 @@ from appliance.clock import Clock
 
 
 class Faults(Struct, kw_only=True):
-    """Faults of a device. By default, no fault is active. All fields can be changed at any time and affect the next
+    """Faults of a device. By default, no fault is active. Each field can be changed at any time, and affects the next
     request."""
 
     delay: float = 0.0
@@ -29,23 +29,22 @@ class Faults(Struct, kw_only=True):
     status: int | None = None
     """Every response has this status and the bytes of `body`, if any. Requests have no effect."""
     body: bytes | None = None
-    """Every response is 200 with these bytes under the vendor's content type. Requests have no effect."""
+    """Every response has status 200 and these bytes under the vendor's content type. Requests have no effect."""
     stubborn: bool = False
-    """Writes and key presses are answered with success, but change nothing."""
+    """Writes and key presses are answered with success, but have no effect."""
     lag: float = 0.0
     """Seconds until a write or a key press takes effect."""
     drop: int = 0
-    """Number of further requests that are cut off without a response. These requests have no effect."""
+    """Number of further requests that are cut off without a response. They have no effect."""
     torn: int = 0
-    """Number of further responses that break off in the middle. The requests for these responses have taken
-    effect."""
+    """Number of further responses that break off in the middle. Their requests take effect."""
 
 
 class SimulatedDevice(ABC):
     """Simulates a vendor's device on this machine. The device listens while entered and plugged in.
 
     `host` is an address. `port` 0 selects a free port, which is known once entered and does not change later. With
-    `tls`, the device speaks HTTPS. `requests` holds method and path of every received request, in order, including
+    `tls`, the device uses HTTPS. `requests` holds method and path of every received request, in order, including
     requests that a fault left unanswered.
     """
 
@@ -87,7 +86,7 @@ class SimulatedDevice(ABC):
         self._release()
 
     async def plug_in(self) -> None:
-        """Listen again, with the same state as before. Raises OSError if the port is taken."""
+        """Listen again, with the same state as before. Raises OSError if the port is in use."""
         if self._runner is not None:
             return
         listener = self._reserve()
@@ -97,7 +96,7 @@ class SimulatedDevice(ABC):
         self._runner = runner
 
     async def unplug(self) -> None:
-        """Stop listening, and reset every connection. New connections are refused."""
+        """Stop listening, and reset all connections. New connections are refused."""
         runner, self._runner = self._runner, None
         if runner is None:
             return
@@ -110,7 +109,7 @@ class SimulatedDevice(ABC):
         await runner.cleanup()
 
     def _reserve(self) -> socket.socket:
-        # A socket that is bound but does not listen refuses connections and keeps the port from other processes.
+        # A socket that is bound but does not listen refuses connections, and reserves the port.
         if self._reserved is None:
             self._reserved = _bound(self.host, self.port)
             self.port = int(self._reserved.getsockname()[1])
@@ -130,7 +129,7 @@ class SimulatedDevice(ABC):
         """Record a received request."""
 
     def _json(self, payload: Any, status: int = 200) -> web.Response:
-        """Return an answer of this JSON under the vendor's content type."""
+        """Return a JSON response with the vendor's content type."""
         return web.Response(status=status, body=json.dumps(payload).encode(), content_type=self.content_type)
 
     def _application(self) -> web.Application:
@@ -147,7 +146,7 @@ class SimulatedDevice(ABC):
         if self.faults.drop > 0:
             self.faults.drop -= 1
             _abort(request.transport)
-            await asyncio.Event().wait()  # wait until the server cancels the handler because the connection is gone
+            await asyncio.Event().wait()  # wait until the server cancels the handler because the connection is closed
         if self.faults.silent:
             await asyncio.Event().wait()
         if self.faults.status is not None or self.faults.body is not None:
@@ -160,7 +159,7 @@ class SimulatedDevice(ABC):
         return response
 
     async def _tear(self, request: web.Request, whole: web.Response) -> None:
-        """Send the head of a response and half of its body, and reset the connection."""
+        """Send the head of a response and half of its body. Then reset the connection."""
         body = whole.body if isinstance(whole.body, bytes) else b""
         part = web.StreamResponse(status=whole.status, headers={"Content-Length": str(len(body) + 1)})
         part.content_type = self.content_type
@@ -184,7 +183,7 @@ class SimulatedDevice(ABC):
             change()
 
     def _apply_due_writes(self) -> None:
-        """Apply delayed writes whose time has come. Each reading of the state calls this method first."""
+        """Apply delayed writes that are due. Each reading of the state calls this method first."""
         now = self._clock.monotonic()
         due = sorted((write for write in self._pending if write[0] <= now), key=lambda write: write[0])
         self._pending = [write for write in self._pending if write[0] > now]
@@ -204,6 +203,6 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _abort(transport: asyncio.BaseTransport | None) -> None:
-    # close() would wait for a client that does not read.
+    # close() would wait for a client that does not read
     if isinstance(transport, asyncio.WriteTransport):
         transport.abort()

@@ -12,10 +12,10 @@ MAX_CERTIFICATE_BYTES = 1 << 20
 
 
 def open_tls(ca_file: Path | None) -> ssl.SSLContext:
-    """Return a TLS context that trusts the authorities of the system, or those in `ca_file`. Raise `AdapterFailed` if
+    """Return a TLS context that trusts the system's authorities, or those in `ca_file`. Raise `AdapterFailed` if
     the file cannot be read."""
     try:
-        # Not `cafile`: OpenSSL would wait for the other end of a named pipe.
+        # Do not use `cafile`, because OpenSSL would wait for the other end of a named pipe.
         found = None if ca_file is None else read_plain(ca_file, MAX_CERTIFICATE_BYTES).decode("ascii", "replace")
         context = ssl.create_default_context(cadata=found)
         if found is not None and not context.cert_store_stats()["x509"]:

@@ -1,4 +1,4 @@
-"""An empty home in which one adapter is tried."""
+"""An empty home for the trial of one adapter."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from appliance.home.registry import Registry
 
 
 class TrialHome:
-    """The home of the section `name`. The home collects devices, the latest error, and a message for each dropped
-    value.
+    """The home of the section `name`. It collects devices, the latest error, and a message for each dropped value.
 
     The adapter reads the `stored` secrets of the section. Nothing is stored.
     """
@@ -66,7 +65,7 @@ class TrialHome:
 
 
 class _BorrowedSecrets:
-    """Reads stored secrets, and holds new secrets until the trial ends.
+    """Reads stored secrets, and keeps new secrets until the trial ends.
 
     The client id is not shared, because a broker would close the connection of the running section.
     """

@@ -14,17 +14,17 @@ from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unreachable
 
 CLOSE_TIMEOUT_SECS = 1.0
-"""Time limit for sending the Close frame. After the limit, the connection is closed without the frame."""
+"""Time limit for sending the Close frame. After it, the connection is closed without the frame."""
 
 MESSAGES_AT_ONCE = 8
-"""Messages of one connection that are processed before other tasks can run. One state of a WLED strip takes a third
-of a millisecond to process."""
+"""Number of messages of one connection that are processed before other tasks can run. The state of a WLED strip takes
+a third of a millisecond to process."""
 
 LARGE_MESSAGE = 1 << 20
-"""Size in bytes or characters from which other tasks can run before the message is parsed."""
+"""Size, in bytes or characters, of a message above which other tasks can run before it is parsed."""
 
 DecodeMessage = Callable[[bytes | str, str], Any]
-"""Decodes the body of a frame. The address is for the message of a `BadAnswer`."""
+"""Decodes the body of a frame. The address is used in the message of a `BadAnswer`."""
 
 _TEXT, _BINARY = aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY
 _PING, _ERROR = aiohttp.WSMsgType.PING, aiohttp.WSMsgType.ERROR
@@ -50,7 +50,7 @@ class Messages(AsyncIterator[Any]):
         self._count = 0
 
     async def __anext__(self) -> Any:
-        """Return the next message of text or bytes. Raises `BadAnswer` for a too large or malformed message."""
+        """Return the next message of text or bytes. Raises `BadAnswer` for a malformed or too large message."""
         while (kind := (message := await self._next_frame()).type) is not _TEXT and kind is not _BINARY:
             if kind is _PING:
                 await self._answer_ping(message.data)
@@ -75,7 +75,7 @@ class Messages(AsyncIterator[Any]):
             raise Unreachable(f"{self._address} has closed the connection ({reason_of(error)})") from None
 
     async def send(self, message: Any) -> None:
-        """Send a text unchanged, any other value as JSON. Raises `Unreachable` if the socket is closed.
+        """Send text unchanged, and any other value as JSON. Raises `Unreachable` if the socket is closed.
 
         The call blocks while the other side does not read, so the caller must limit the time.
         """
@@ -86,8 +86,7 @@ class Messages(AsyncIterator[Any]):
 
 
 class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
-    """Sends a Close frame and closes at once. The socket does not wait for the other side's Close frame, which may
-    never come."""
+    """Sends a Close frame and closes immediately, because the other side's Close frame may never come."""
 
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
         """Send the Close frame, for at most `CLOSE_TIMEOUT_SECS`, and close. Return False if the frame or the

@@ -14,21 +14,20 @@ TAG = EXTENSION_SUFFIXES[0][1:-3]
 """This Python's tag of compiled modules."""
 
 NAME = f"{BUILD}-{TAG}"
-"""The name of the unpacked folder."""
+"""Name of the unpacked folder."""
 
 SITE = "site-packages"
 FILES = "files.json"
-"""The file that lists the size and CRC-32 of every unpacked file."""
+"""A file that lists the size and CRC-32 of every unpacked file."""
 
 BOOTED = "booted"
-"""The file with the id of the boot at which bytecode was last removed."""
+"""A file with the id of the boot at which bytecode was last removed."""
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def hold(folder: str) -> bool:
-    """Lock the folder against removal until this process ends. Return False if it is missing or another process
-    removes it."""
+    """Lock the folder against removal until this process ends. Return False if it is missing or is being removed."""
     try:
         fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
@@ -53,7 +52,7 @@ def is_whole(folder: str, *, deep: bool = False) -> bool:
 
 
 def read_text(path: str) -> str:
-    """Return the text of a small file. Return an empty text if it cannot be read."""
+    """Return the text of a small file, or an empty text if it cannot be read."""
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             return file.read()

@@ -16,7 +16,7 @@ from lares_folder import BOOT_ID, BOOTED, FILES, NAME, SITE, hold, is_whole, rea
 
 FOLDERS = ("LARES_DATA_DIR", "STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"
-"""The folder of an installation, for commands of root. Root must not run files of the hub's user."""
+"""The folder of an installation, which root also uses for commands. Root must not run files of the hub's user."""
 
 SHARED = ("/var/tmp", "/tmp", "/run")
 EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
@@ -27,7 +27,7 @@ class Unusable(Exception):
 
 
 def launch() -> int:
-    gc.disable()  # imports create hardly any garbage
+    gc.disable()  # imports create almost no garbage
     archive = os.path.abspath(os.path.dirname(__file__))
     try:
         folder = find_folder(archive, candidate_folders(os.environ))
@@ -41,8 +41,7 @@ def launch() -> int:
 
 
 def run(folder: str) -> int:
-    """Run the command from the folder. If the command fails and a file in the folder is damaged, start again, so that
-    the file is unpacked again."""
+    """Run the command from the folder. If it fails because of a damaged file, unpack the files again and restart."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python does not write bytecode by default
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
@@ -55,14 +54,15 @@ def run(folder: str) -> int:
     else:
         code = main()
     if code == EX_SOFTWARE and os.geteuid() == user and not is_whole(folder, deep=True):
-        with contextlib.suppress(OSError):  # such as on a read-only card
-            os.unlink(f"{folder}/{FILES}")  # the next start unpacks again
+        with contextlib.suppress(OSError):  # for example, on a read-only card
+            os.unlink(f"{folder}/{FILES}")  # the next start then unpacks the files again
             os.execv(sys.executable, sys.orig_argv)
     return code
 
 
 def is_not_foreign(path: str) -> bool:
-    """Return whether the folder belongs to Python itself. Lares does not use other packages of the box."""
+    """Return whether the folder belongs to Python itself. Lares does not use packages that are installed on the
+    box."""
     return not path.rstrip("/").endswith(("site-packages", "dist-packages"))
 
 
@@ -79,7 +79,7 @@ def candidate_folders(environment: Mapping[str, str]) -> list[str]:
 
 
 def is_ours(folder: str) -> bool:
-    """Return whether this user owns the folder. In a folder of another user, root would leave files that its owner
+    """Return whether this user owns the folder. In another user's folder, root would leave files that the owner
     cannot change."""
     try:
         return os.stat(f"{folder}/").st_uid == os.geteuid()
@@ -88,8 +88,9 @@ def is_ours(folder: str) -> bool:
 
 
 def find_folder(archive: str, bases: Sequence[str]) -> str:
-    """Return a folder with all files of this build, and lock it against removal. Unpack the files if necessary. Raise
-    `Unusable` if no folder can be used, `ValueError` if the archive is damaged.
+    """Return a folder with all files of this build, and lock it against removal. Unpack the files if necessary.
+
+    Raise `Unusable` if no folder can be used, and `ValueError` if the archive is damaged.
     """
     refusals = []
     for base in bases:
@@ -117,9 +118,8 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
 
 
 def make_base(base: str) -> None:
-    """Create the folder with mode 0700. Raise `OSError` if it does not allow execution, or if other users can replace
-    it."""
-    folder, trusted = base, (os.stat("/").st_uid, os.geteuid())  # root has another number in a user namespace
+    """Create the folder with mode 0700. Raise `OSError` if it forbids execution, or if other users can replace it."""
+    folder, trusted = base, (os.stat("/").st_uid, os.geteuid())  # in a user namespace, root can have another number
     while folder != "/":
         folder = os.path.dirname(folder)
         if not os.path.lexists(folder):

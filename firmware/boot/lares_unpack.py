@@ -19,12 +19,14 @@ from lares_file import DATE
 from lares_folder import BOOT_ID, BOOTED, FILES, SITE, TAG, is_whole, read_text
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
-"""The magic number of this Python's bytecode."""
+"""Magic number of this Python's bytecode."""
 
 
 def unpack(archive: str, folder: str) -> None:
-    """Create the complete folder for this Python and sync it to the card, or leave no folder. Concurrent starts wait.
-    Raise `OSError` if the folder cannot be written, `ValueError` if the archive is damaged.
+    """Create the complete folder for this Python, and sync it to the card. Concurrent starts wait for each other.
+
+    If an error occurs, no folder is left. Raise `OSError` if the folder cannot be written, and `ValueError` if the
+    archive is damaged.
     """
     base, part, files = os.path.dirname(folder), f"{folder}.part", {}
     with locked(base, fcntl.LOCK_EX) as descriptor:
@@ -74,7 +76,6 @@ def read_stream(stream: IO[bytes], listed: Sequence[Any], key: str) -> Iterator[
 
 
 def write(path: str, data: bytes) -> None:
-    """Create a file with this content."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with open(path, "xb") as file:
         file.write(data)
@@ -82,7 +83,8 @@ def write(path: str, data: bytes) -> None:
 
 
 def remove_bytecode(folder: str) -> None:
-    """Remove bytecode that Python wrote after the unpacking. A power cut can leave half of such a file."""
+    """Remove bytecode that Python wrote after the files were unpacked. After a power cut, such a file can be
+    incomplete."""
     with open(f"{folder}/{FILES}", "rb") as listed, contextlib.suppress(OSError):  # fails on a read-only card
         files = json.load(listed)
         for place, _, names in os.walk(f"{folder}/{SITE}"):
@@ -94,7 +96,7 @@ def remove_bytecode(folder: str) -> None:
 
 
 def remove_unused(base: str) -> None:
-    """Remove other versions, unless a process runs from them, and leftovers of killed starts."""
+    """Remove the leftovers of killed starts, and all other versions from which no process runs."""
     for name in os.listdir(base):
         if "-cpython-" in name:
             with contextlib.suppress(OSError), locked(f"{base}/{name}", fcntl.LOCK_EX | fcntl.LOCK_NB):
@@ -103,8 +105,8 @@ def remove_unused(base: str) -> None:
 
 @contextlib.contextmanager
 def locked(folder: str, how: int) -> Iterator[int]:
-    """Lock the folder within the context, and provide its descriptor. Raise `OSError` for a link, or if another
-    process locks it."""
+    """Lock the folder while entered, and yield its descriptor. Raise `OSError` for a link, or if another process has
+    locked it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, how)

@@ -22,14 +22,14 @@ async def session() -> AsyncIterator[DeviceSession]:
 
 @pytest.fixture
 def answers() -> Iterator[aioresponses]:
-    """Provide answers of the device; a request without a prepared answer fails."""
+    """Provide answers of the device. A request without a prepared answer fails."""
     with mocked_answers() as answers:
         yield answers
 
 
 @pytest.fixture
 async def light(clock: VirtualClock) -> AsyncIterator[LightSimulator]:
-    """Provide one lamp of 213 mired, off, at half brightness."""
+    """Provide one lamp: 213 mired, off, half brightness."""
     async with LightSimulator(clock=clock) as light:
         yield light
 

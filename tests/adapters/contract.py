@@ -29,24 +29,24 @@ from tests.fakes.patience import until
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A command, and the attribute that shows its result."""
+class ExpectedCommand:
+    """A command, and the value that confirms it."""
 
     command: Command
     shown: Any
 
 
-POWER: Mapping[str, Wish] = {
-    action: Wish(Command(capability="power", action=action), shown)
+POWER: Mapping[str, ExpectedCommand] = {
+    action: ExpectedCommand(Command(capability="power", action=action), shown)
     for action, shown in (("on", "on"), ("off", "off"), ("toggle", "off"))
 }
-"""The commands of most devices."""
+"""The power commands of most devices."""
 
 GARBAGE = (b"", b"{", b"[]", b"7", b"<html/>", b'{"state":{},"lights":7}', b"\xff" * 999)
 
 
 class FastClock(Clock):
-    """Real time, accelerated: sleeps and waits take a fraction of their seconds."""
+    """Accelerated real time. Sleeps and waits take a fraction of their seconds."""
 
     def __init__(self, speed: float) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class FastClock(Clock):
 
 
 class HeldClock(Clock):
-    """A simulator's clock that holds each late answer until it is `released`."""
+    """A simulator's clock, which holds each delayed response until it is `released`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,22 +75,28 @@ class HeldClock(Clock):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One kind, and a device of it. `simulate` and `settings` replace the kind's own simulation. `wishes` are the
-    commands of the device: `on`, `off`, and `toggle` if it is supported; empty without commands. `open_kinds` runs
-    kinds in Lua for one section. `fewer` removes a device at the vendor, and `more` returns it, if the kind has
-    more than one. A kind that is not `is_polled` keeps a connection: while it is lost, commands fail, and garbage
-    is reported only to callers. `change` changes the device's state at the vendor. The new value is then the
-    attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether the adapter
-    listens now. `happen` lets the vendor send the `event`. `lose` disconnects the device from its bridge, and `find`
-    reconnects it. `is_online_later` is set if devices announce their presence in a separate message, which can
-    arrive after the adapter's start."""
+    """One kind, and one of its devices.
+
+    `simulate` and `settings` replace the kind's own simulation. `commands` are the commands of the device: `on`,
+    `off`, and `toggle` if it is supported. They are empty for a read-only device. `open_kinds` runs kinds in Lua for
+    one section.
+
+    A kind that is not `is_polled` keeps a connection. While it is lost, commands fail, and garbage is reported only
+    to callers. `is_online_later` is set if devices announce their presence in a separate message, which can arrive
+    after the adapter's start.
+
+    `fewer` removes a device at the vendor, and `more` adds it again. `change` changes the device's state at the
+    vendor to the attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether the
+    adapter is connected. `happen` makes the vendor send the `event`. `lose` disconnects the device from its bridge,
+    and `find` reconnects it.
+    """
 
     name: str
     kind: AdapterKind
     device: str
     simulate: Callable[[], Any] | None = None
     settings: Callable[[Any], Any] | None = None
-    wishes: Mapping[str, Wish] = field(default_factory=lambda: POWER)
+    commands: Mapping[str, ExpectedCommand] = field(default_factory=lambda: POWER)
     is_polled: bool = True
     is_online_later: bool = False
     open_kinds: Callable[[Any], AbstractAsyncContextManager[Any]] = lambda settings: nullcontext()
@@ -132,11 +138,10 @@ class Trial:
         return self.health.get_adapter(self.subject.name).status
 
     def states(self) -> set[Any]:
-        """Return the availability of the devices."""
         return {device.attributes["state"] for device in self.registry.list_devices()}
 
     def shows_change(self) -> bool:
-        """Return whether the device shows the result of the subject's `change`."""
+        """Return whether the device reports the result of the subject's `change`."""
         name, value = self.subject.changed
         return bool(self.device.attributes.get(name) == value)
 
@@ -150,27 +155,27 @@ class Trial:
     def errors(self) -> list[events.SystemErrorReported]:
         return [event for event in self.happened if isinstance(event, events.SystemErrorReported)]
 
-    def told_events(self) -> list[tuple[str, str]]:
-        """Return the events of devices with their names."""
+    def device_events(self) -> list[tuple[str, str]]:
+        """Return device id and name of each device event."""
         return [(each.device_id, each.event) for each in self.happened if isinstance(each, events.DeviceEvent)]
 
     async def at_vendor(self, act: Callable[[Any], object]) -> None:
-        """Make this change at the vendor. Wait if the change takes time."""
+        """Make this change at the vendor. Wait if it takes time."""
         if inspect.isawaitable(done := act(self.vendor)):
             await done
 
     async def command(self, action: str) -> Outcome:
-        """Switch the device."""
-        [outcome] = await self.dispatcher.send([self.device], self.subject.wishes[action].command, "device")
+        """Send the command, and return its outcome."""
+        [outcome] = await self.dispatcher.send([self.device], self.subject.commands[action].command, "device")
         return outcome
 
-    def is_as_told(self, action: str) -> bool:
-        """Return whether the device shows the result."""
-        wish = self.subject.wishes[action]
-        return bool(self.device.attributes.get(wish.command.capability) == wish.shown)
+    def has_result(self, action: str) -> bool:
+        """Return whether the device reports the result of the command."""
+        expected = self.subject.commands[action]
+        return bool(self.device.attributes.get(expected.command.capability) == expected.shown)
 
-    async def obeys(self, action: str) -> bool:
-        """Whether the device is switched. A kind with a connection gets enough time to reconnect."""
+    async def succeeds(self, action: str) -> bool:
+        """Return whether the command succeeds. A kind with a connection gets time to reconnect."""
         if not self.subject.is_polled:
             async with asyncio.timeout(10):
                 while (await self.command(action)).status is not Status.OK:  # noqa: ASYNC110 - nobody tells
@@ -181,7 +186,7 @@ class Trial:
 
 @asynccontextmanager
 async def trial(subject: Subject) -> AsyncIterator[Trial]:
-    """Run an adapter of the kind after a first poll."""
+    """Run an adapter of the kind. Yield after its first poll."""
     simulate = subject.simulate or subject.kind.simulate
     settings_for = subject.settings or subject.kind.simulated
     assert settings_for is not None
@@ -200,7 +205,7 @@ async def trial(subject: Subject) -> AsyncIterator[Trial]:
 
 
 class ReadingContract:
-    """The suite for devices that are only read. A test class that inherits from it names its `subject`."""
+    """The suite for read-only devices. A test class inherits it, and sets `subject`."""
 
     subject: Subject
 
@@ -239,7 +244,7 @@ class ReadingContract:
                 await until(lambda: it.states() == {"online"})
                 assert it.errors() == reported and reported[-1].message.startswith(f"{self.subject.name}: ")
             if it.device.commands:
-                assert await it.obeys("on")
+                assert await it.succeeds("on")
 
     async def test_garbage_is_not_an_outage_and_changes_nothing(self) -> None:
         for body in self.subject.garbage:
@@ -254,7 +259,7 @@ class ReadingContract:
                 assert it.device.attributes == before.attributes
                 it.vendor.faults.body = None
                 if before.commands:
-                    assert await it.obeys("on")
+                    assert await it.succeeds("on")
                 await until(lambda it=it: it.status is AdapterStatus.RUNNING)  # type: ignore[misc]
 
     @pytest.mark.slow
@@ -272,7 +277,7 @@ class ReadingContract:
             await until(lambda: it.status is AdapterStatus.RUNNING and it.states() == {"online"}, 30)
             assert it.device.attributes == before
             if it.device.commands:
-                assert await it.obeys("on")
+                assert await it.succeeds("on")
 
     async def test_a_failed_adapter_is_replaced_and_its_devices_kept(self) -> None:
         async with trial(self.subject) as it:
@@ -282,7 +287,7 @@ class ReadingContract:
             await until(lambda: it.runner.adapter not in (adapter, None))
             assert [device.id for device in it.registry.list_devices()] == [device.id for device in before]
             if it.device.commands:
-                assert await it.obeys("on")
+                assert await it.succeeds("on")
 
     async def test_a_device_that_the_vendor_no_longer_lists_is_removed_and_can_return(self) -> None:
         if self.subject.fewer is None or self.subject.more is None:
@@ -327,8 +332,8 @@ class ReadingContract:
         async with trial(self.subject) as it:
             for count in (1, 2):
                 await it.at_vendor(self.subject.happen)
-                await until(lambda count=count: len(it.told_events()) == count)  # type: ignore[misc]
-            assert it.told_events() == [(it.device.id, self.subject.event)] * 2
+                await until(lambda count=count: len(it.device_events()) == count)  # type: ignore[misc]
+            assert it.device_events() == [(it.device.id, self.subject.event)] * 2
 
     async def test_a_device_lost_by_its_bridge_is_unavailable_until_it_returns(self) -> None:
         if self.subject.lose is None or self.subject.find is None:
@@ -348,10 +353,10 @@ class AdapterContract(ReadingContract):
         async with trial(self.subject) as it:
             for action in ("on", "off", "on"):
                 assert (await it.command(action)).status is Status.OK
-                assert it.is_as_told(action)
-            if "toggle" in self.subject.wishes:
+                assert it.has_result(action)
+            if "toggle" in self.subject.commands:
                 assert (await it.command("toggle")).status is Status.OK
-                assert it.is_as_told("toggle")
+                assert it.has_result("toggle")
 
     async def test_an_answer_to_a_request_before_a_command_does_not_undo_it(self) -> None:
         if not self.subject.is_polled:
@@ -368,14 +373,14 @@ class AdapterContract(ReadingContract):
             ended = it.polls_ended
             await until(lambda: it.polls_ended > ended)
             changes = [each for each in it.happened if isinstance(each, events.DeviceStateChanged)]
-            assert it.is_as_told("on") and not changes
+            assert it.has_result("on") and not changes
 
     async def test_a_command_that_succeeds_ends_an_outage(self) -> None:
         async with trial(self.subject) as it:
             await it.vendor.unplug()
             await until(lambda: it.states() == {"offline"})
             await it.vendor.plug_in()
-            assert await it.obeys("on")
+            assert await it.succeeds("on")
             assert it.states() == {"online"}
 
     async def test_a_command_without_effect_is_not_a_success(self) -> None:
@@ -383,7 +388,7 @@ class AdapterContract(ReadingContract):
             await it.command("off")
             it.vendor.faults.stubborn = True
             await it.command("on")
-            assert it.is_as_told("off"), "the state comes from the device"
+            assert it.has_result("off"), "the state comes from the device"
 
     async def test_commands_that_are_cancelled_leave_nothing_behind(self) -> None:
         async with trial(self.subject) as it:

@@ -1,5 +1,4 @@
-"""A read-only meter with a button, behind a radio link. The hub polls the meter, and the meter pushes server-sent
-events."""
+"""A read-only meter with a button, connected by a radio link. The hub polls it, and it pushes server-sent events."""
 
 from __future__ import annotations
 
@@ -22,8 +21,6 @@ from tests.fakes.patience import until
 
 
 class MeterAdapter(PollingAdapter):
-    """One meter."""
-
     async def poll(self) -> Report:
         values = parse_json(await self.http.request("GET", "/meter"), self.http.address)
         seen = self._observation(values)
@@ -33,7 +30,7 @@ class MeterAdapter(PollingAdapter):
         return self.http.events("/stream", silence_secs=60)
 
     def receive(self, message: ServerEvent) -> None:
-        """Return a reading, or a press of the button."""
+        """Publish a reading, or a press of the button."""
         if message.event == "button":
             self.publish.event(f"{self.name}:meter", message.data)
         else:
@@ -54,7 +51,7 @@ class MeterAdapter(PollingAdapter):
 
 
 class MeterSimulator(SimulatedDevice):
-    """A simulated meter; `streams` are the open ones."""
+    """A simulated meter. `streams` are the open event streams."""
 
     content_type = "application/json"
 
@@ -78,8 +75,7 @@ class MeterSimulator(SimulatedDevice):
     def _routes(self) -> Iterable[web.RouteDef]:
         return [web.get("/meter", self._answer), web.get("/stream", self._stream)]
 
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Record nothing."""
+    def _note(self, request: web.Request, body: bytes) -> None: ...
 
     async def _answer(self, request: web.Request) -> web.Response:
         return self._json(self.values)

@@ -1,4 +1,4 @@
-"""The kind of docs/adapters.md, as the files of the page."""
+"""The example kind of docs/adapters.md, as files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def write_relay(appliance_folder: Path) -> None:
-    """Write the page's folder below `appliance_folder`."""
+    """Write the example's folder below `appliance_folder`."""
     text = (ROOT / "docs" / "adapters.md").read_text()
     files = re.findall(r"^`appliance/(\S+\.py)`:\n\n```python\n(.*?)```", text, re.DOTALL | re.MULTILINE)
     assert [Path(name).name for name, _ in files] == ["adapter.py", "kind.py", "simulator.py"]
@@ -23,6 +23,6 @@ def write_relay(appliance_folder: Path) -> None:
 
 
 def make_importable(folder: Path) -> None:
-    """Let `appliance.adapters.relay` be imported from `folder`, like the other kinds."""
+    """Make `appliance.adapters.relay` importable from `folder`, like the other kinds."""
     write_relay(folder)
     appliance.adapters.__path__.append(str(folder / "adapters"))

@@ -1,4 +1,4 @@
-"""The adapters of a configuration: their number, and how they start."""
+"""The start of the adapters of a configuration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ LAMPS = 50
 
 
 class Turns:
-    """Counts the turns of the running loop, and how many requests begin in each; no request is answered."""
+    """Counts the iterations of the running event loop, and the requests that begin in each. No request is
+    answered."""
 
     def __init__(self) -> None:
         self.fresh = self.lasting = self
@@ -68,7 +69,7 @@ async def test_no_two_adapters_start_in_one_turn_of_the_loop() -> None:
 
 
 class Leaving:
-    """A part of a section. Its stop waits until all other parts are stopping."""
+    """A part of a section. It stops only once all other parts are stopping."""
 
     def __init__(self, barrier: asyncio.Barrier) -> None:
         self._barrier = barrier

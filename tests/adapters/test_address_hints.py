@@ -1,4 +1,4 @@
-"""Sections of adapters: an address under the wrong key is answered with the right line."""
+"""An adapter section with an address under the wrong key causes an error that contains the correct line."""
 
 from __future__ import annotations
 

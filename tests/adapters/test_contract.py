@@ -47,8 +47,6 @@ async def _dim(vendor: WledSimulator) -> None:
 
 
 class TestElgatoLights(AdapterContract):
-    """Two lights at one address."""
-
     subject = Subject(
         name="desk",
         kind=ELGATO_LIGHTS,
@@ -79,8 +77,6 @@ class TestMeter(ReadingContract):
 
 
 class TestRokuTv(AdapterContract):
-    """A TV."""
-
     subject = Subject(
         name="den",
         kind=ROKU_TV,
@@ -91,8 +87,6 @@ class TestRokuTv(AdapterContract):
 
 
 class TestWled(AdapterContract):
-    """A strip of two segments."""
-
     subject = Subject(
         name="strip",
         kind=WLED,
@@ -108,8 +102,6 @@ class TestWled(AdapterContract):
 
 
 class TestMatter(AdapterContract):
-    """A lamp and a plug of one server."""
-
     subject = Subject(
         name="matter",
         kind=MATTER,
@@ -164,10 +156,10 @@ IN_LUA: Mapping[str, Mapping[str, Any]] = {
     },
     "fritzbox": {"change": lambda vendor: vendor.active.update({sources.BEN: "1"}), "changed": ("presence", True)},
 }
-"""The bundled kinds that have devices, and what their vendors can do."""
+"""The bundled kinds with devices, and the features of their vendors."""
 
 for row, can in IN_LUA.items():
-    suite = AdapterContract if BUNDLED[row].wishes else ReadingContract
+    suite = AdapterContract if BUNDLED[row].commands else ReadingContract
     name = f"TestInLua_{row}"
     globals()[name] = pytest.mark.slow(type(name, (suite,), {"subject": BUNDLED[row].subject(**can)}))
 
@@ -217,7 +209,7 @@ return {
 
 @pytest.mark.slow
 class TestMeterInLua(ReadingContract):
-    """The meter again, in Lua: it pushes by server-sent events, sends events, and may be out of reach."""
+    """The meter in Lua. It pushes server-sent events, and its bridge can lose contact with it."""
 
     subject = replace(
         TestMeter.subject,
@@ -230,7 +222,7 @@ class TestMeterInLua(ReadingContract):
 
 @pytest.mark.slow
 class TestStripInLua(AdapterContract):
-    """The strip of two segments again, in Lua: it pushes over a WebSocket."""
+    """The strip in Lua. It pushes over a WebSocket."""
 
     subject = replace(
         TestWled.subject,

@@ -1,4 +1,4 @@
-"""The only way to vendors: for any server at the other end, the result is a body, `Unreachable`, or `BadAnswer`."""
+"""The HTTP client for vendors. With any server, the result is a body, `Unreachable`, or `BadAnswer`."""
 
 from __future__ import annotations
 
@@ -410,14 +410,14 @@ async def test_cookies_are_not_kept_and_proxies_not_used(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     async with RawVendor(OK + b"Set-Cookie: a=b\r\nContent-Length: 0\r\n\r\n") as vendor:
-        named = vendor.url.replace("127.0.0.1", "localhost")  # cookies are never kept for a bare address
+        named = vendor.url.replace("127.0.0.1", "localhost")  # cookies are never kept for a numeric address
         for _ in range(2):
             assert (await _ask(session, clock, named))[1] == b""
     assert b"cookie" not in vendor.heads[1].lower()
 
 
 class PeerCounter:
-    """A vendor that notes from where each request comes."""
+    """A vendor that records the connection of each request."""
 
     def __init__(self) -> None:
         self.peers: list[object] = []
@@ -459,7 +459,7 @@ async def test_only_a_repeatable_request_uses_a_kept_connection(session: DeviceS
 
 
 class OnceAConnection(PeerCounter):
-    """Ends a connection at its second request."""
+    """Closes a connection at its second request."""
 
     async def _note(self, request: web.Request) -> web.Response:
         await super()._note(request)
@@ -477,7 +477,7 @@ async def test_a_request_is_repeated_after_a_closed_connection(session: DeviceSe
 
 
 async def _echo(request: web.Request) -> web.WebSocketResponse:
-    """Echo messages; `close` ends the connection, `huge` gets 100 kB, `bytes` gets invalid text."""
+    """Echo messages. `close` closes the connection, `huge` returns 100 kB, and `bytes` returns invalid text."""
     socket = web.WebSocketResponse()
     await socket.prepare(request)
     async for message in socket:
@@ -492,7 +492,7 @@ async def _echo(request: web.Request) -> web.WebSocketResponse:
 
 @asynccontextmanager
 async def serving(socket: Callable[[web.Request], Awaitable[web.WebSocketResponse]]) -> AsyncIterator[str]:
-    """Return the address of a server with this WebSocket at `/ws`."""
+    """Run a server with this WebSocket at `/ws`, and yield its address."""
     app = web.Application()
     app.add_routes([web.get("/ws", socket)])
     runner = web.AppRunner(app, shutdown_timeout=0)

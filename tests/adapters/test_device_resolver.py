@@ -1,4 +1,4 @@
-"""Tests of the allowed addresses of a device's name. The hub connects to the address that it checked."""
+"""The allowed addresses of a device's name. The hub connects to the address that it has checked."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_name_never_resolves_to_this_machine(name: str, address: str, is_right
 
 
 class TwoFaced:
-    """A resolver of the network that answers with one list after another, and then with the last."""
+    """A resolver that returns one list of addresses after another, and then always the last."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)

@@ -1,4 +1,4 @@
-"""Discovery: announcements of devices become sections to paste; other messages cost nothing and raise nothing."""
+"""Discovery: announcements of devices become sections to paste. All other messages are ignored cheaply."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_random_bytes_raise_only_the_expected_error() -> None:
 
 
 def read(*packets: tuple[bytes, str], services: Sequence[str] = ("_elg._tcp",)) -> MdnsAnswers:
-    """Return the answers of these packets, each with its sender."""
+    """Return the answers of these packets, each from its sender."""
     answers = MdnsAnswers(services)
     for packet, sender in packets:
         answers.add(dns.decode_answer(packet), sender)
@@ -183,7 +183,7 @@ def test_an_ssdp_answer_must_name_the_address_of_its_sender(packet: bytes, is_ta
 
 
 def instances(*stated: tuple[str, str, str, int]) -> list[Instance]:
-    """Instances without texts: service, name, host, port."""
+    """Return instances without texts: service, name, host, port."""
     return [Instance(service=each[0], name=each[1], host=each[2], port=each[3], text={}) for each in stated]
 
 
@@ -251,21 +251,21 @@ def test_a_device_found_in_two_ways_is_listed_once() -> None:
 
 
 class Searching(Clock):
-    """A clock on which the search runs until this number of packets was read."""
+    """A clock on which the search runs until this number of packets has been read."""
 
     def __init__(self, packets: int) -> None:
         self.scan: Scan | None = None
         self._packets = packets
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for the packets, except for the first question."""
+        """Wait for the packets, except before the first question."""
         if seconds and self.scan is not None:
             scan = self.scan
             await until(lambda: scan.packets >= self._packets)
 
 
 async def scan(network: SearchNetwork, packets: int, seconds: float = 0.1) -> Scan:
-    """Return the result of a search for lamps and Rokus after this number of packets."""
+    """Search for lamps and Rokus until this number of packets has been read."""
     clock = Searching(packets)
     clock.scan = Scan(network, ["_elg._tcp"], ["roku:ecp"], clock)
     await clock.scan.run(seconds)

@@ -1,5 +1,5 @@
-"""The dispatcher: the outcome of each device, in order, at the same time if the addresses differ, and always
-complete."""
+"""The dispatcher returns the outcome of each device, in order. Commands to different addresses run at the same
+time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ON = Command(capability="power", action="on")
 
 
 class Desk:
-    """A dispatcher over the adapters `a`, `b`, and `c`; the last two share an address."""
+    """A dispatcher of the adapters `a`, `b`, and `c`. `b` and `c` share an address."""
 
     def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         bus = Bus()
@@ -114,7 +114,7 @@ async def test_a_failed_device_has_a_message_and_the_others_are_commanded(
 async def test_a_silent_device_fails_no_command_to_another(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, shares_outages: bool
 ) -> None:
-    """Commands to other devices succeed, from any sender; commands to the silent device fail at once."""
+    """Commands to other devices succeed, from any sender. Commands to the silent device fail at once."""
     adapter = desk.adapters["b"]
     monkeypatch.setattr(StubAdapter, "shares_outages", shares_outages)
     monkeypatch.setattr(adapter, "on_unreachable", lambda error: None)
@@ -209,7 +209,7 @@ async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_repor
     asked: list[HookRequest] = []
 
     class Listening(StubAdapter):
-        """Listens to the hook of its name, refuses queries, and fails at a body."""
+        """Handles the hook of its name, refuses queries, and fails at a body."""
 
         @property
         def hooks(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""Tests of when a command is complete, by the values that the device must report."""
+"""A command is complete when the device reports certain values."""
 
 from __future__ import annotations
 

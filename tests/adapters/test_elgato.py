@@ -1,4 +1,4 @@
-"""Elgato lights as devices, with a simulated light and in virtual time, and the possible states of one light."""
+"""Elgato lights, with a simulated light in virtual time, and the possible states of one light."""
 
 from __future__ import annotations
 
@@ -420,7 +420,7 @@ async def test_an_address_without_a_light_is_reported_once_with_its_answer(
 
 
 def _drop_at(http_client: RecordingClient, light: LightSimulator, method: str) -> None:
-    """Let the light cut off the next request of this method, once."""
+    """Make the light cut off the next request of this method, once."""
 
     def drop(number: int, sent: str) -> None:
         if sent == method:

@@ -37,8 +37,10 @@ LAMPS = 40
 
 
 class Scripted(Adapter):
-    """Performs one step in each run, and then works endlessly. `orders` are its reactions to successive commands,
-    `farewell` its action at its end."""
+    """Performs one step in each run, and then works endlessly.
+
+    `orders` are its reactions to successive commands. `farewell` is called when it exits.
+    """
 
     steps: list[Callable[[Scripted], Any]]
     orders: list[Callable[[Scripted], Any]]
@@ -70,7 +72,7 @@ class Scripted(Adapter):
         orders: list[Callable[[Scripted], Any]] | None = None,
         farewell: Callable[[Scripted], Any] = lambda _: None,
     ) -> None:
-        """Return the class of the next adapter, with these steps."""
+        """Define the steps of the next adapter, and return its class."""
         cls.runs, cls.steps, cls.orders, cls.farewell = 0, steps, orders or [], staticmethod(farewell)
 
 
@@ -331,7 +333,7 @@ async def _play_on(stage: Stage, clock: VirtualClock) -> None:
 
 
 async def _command_all(stage: Stage, dispatcher: Dispatcher, prefix: str) -> set[Status]:
-    """Switch on the devices whose ids have this prefix; return the results."""
+    """Switch on the devices whose ids have this prefix, and return the results."""
     devices = [device for device in stage.registry.list_devices() if device.id.startswith(prefix)]
     return {outcome.status for outcome in await dispatcher.send(devices, ON, "group")}
 
@@ -343,7 +345,7 @@ def _has_failed(stage: Stage) -> bool:
 
 
 async def _send_alone(dispatcher: Dispatcher, devices: Sequence[Device]) -> list[Outcome]:
-    """Command each device separately, like many clients at once."""
+    """Command each device separately, like many clients at the same time."""
     each = await asyncio.gather(*(dispatcher.send([device], ON, "device") for device in devices))
     return [outcome for outcomes in each for outcome in outcomes]
 

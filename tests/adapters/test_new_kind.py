@@ -1,4 +1,4 @@
-"""Adding a kind: its folder is enough, and nothing else in `appliance/` changes."""
+"""A new kind needs only its folder. Nothing else in `appliance/` changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One polling adapter: which devices are online, which values are accepted or dropped, and what is reported, once."""
+"""One polling adapter: online devices, accepted and dropped values, and reports, each only once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WRONG = BadAnswer("it talks nonsense")
 
 
 class Bench:
-    """A test that acts as the vendor, and a registry whose events are recorded."""
+    """The test in the role of the vendor, and a registry whose events are recorded."""
 
     def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
         self.clock = clock
@@ -61,7 +61,7 @@ class Bench:
 
     @property
     def power(self) -> tuple[Any, Any]:
-        """Power and state of the one device."""
+        """Power and state of the only device."""
         return self.device.attributes["power"], self.device.attributes["state"]
 
     async def poll(self, outcome: Report | Exception) -> list[events.Event]:
@@ -110,7 +110,7 @@ def _errored(message: str) -> events.Event:
 
 @pytest.fixture
 async def bench(session: DeviceSession, clock: VirtualClock) -> Bench:
-    """Create a link whose device reported `off` once."""
+    """Create a link whose device has reported `off` once."""
     bench = Bench(session, clock)
     await bench.poll(bench.seen("off"))
     bench.happened.clear()
@@ -313,7 +313,7 @@ class Site:
 
 
 SLACK_SECS = 10.0
-"""Extra seconds for a busy machine; if a limit fails, the vendor's action never ends."""
+"""Extra seconds for a busy machine. If a limit fails, the vendor's action never ends."""
 
 
 async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session: DeviceSession) -> None:
@@ -359,7 +359,7 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
     assert (CONNECT_TIMEOUT_SECS, COMMAND_TIMEOUT_SECS) == (2.0, 5.0)
     for name in ("hole, poll", "hole, command", "hole, toggle"):
         assert 2 * CONNECT_TIMEOUT_SECS + 0.24 < took.pop(name) < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
-    del took["flood, command"]  # the error shows that endless responses are not awaited
+    del took["flood, command"]  # the error proves that endless responses are not awaited
     for name, seconds in took.items():
         assert COMMAND_TIMEOUT_SECS - 0.05 < seconds < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
     assert (hole.misses, quiet.misses) == (1, 1)

@@ -1,4 +1,4 @@
-"""Redaction of secrets: each quoted form, the bounds, and similar texts."""
+"""Redaction of secrets: all their forms, the limits, and similar texts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from appliance.adapters.redaction import (
 
 
 class Texts(Struct):
-    """Kept texts."""
-
     secrets: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""A Roku TV as a device, against a simulated TV and in virtual time."""
+"""A Roku TV, with a simulated TV in virtual time."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _report(power: str, mode: str | None, name: str | None, model: str | None) -
 
 
 def _bare(report: Report | None) -> Report | None:
-    """Return the report without name, info, and commands, which have their own test."""
+    """Remove name, info, and commands from the report, because another test checks them."""
     assert report is not None
     bare = [replace(seen, name=None, info=Info(), commands=()) for seen in report.observations]
     return replace(report, observations=tuple(bare))

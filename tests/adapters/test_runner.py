@@ -1,4 +1,4 @@
-"""The supervisor: when each adapter is polled, and how long it pauses while there is no answer."""
+"""The runner: the times of polls, and the pauses while there is no answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STARTED = events.AdapterStarted(adapter="stub")
 
 
 class Watched(StubAdapter):
-    """Answers each poll with `outcome`, after `takes` virtual seconds, and records its time."""
+    """Answers each poll with `outcome`, after `takes` virtual seconds, and records the time."""
 
     def __init__(self, session: DeviceSession, clock: VirtualClock, *, interval: float = 10.0) -> None:
         self.bus = Bus()
@@ -59,7 +59,7 @@ class Watched(StubAdapter):
 
 
 class Post:
-    """A supervisor over one watched adapter, and the published events."""
+    """A runner of one watched adapter, and the published events."""
 
     def __init__(self, adapter: Watched) -> None:
         self.happened: list[events.Event] = []

@@ -1,4 +1,4 @@
-"""The simulated light and TV: third-party clients accept them as real ones, and each fault has its documented
+"""The simulated light and TV. Third-party clients accept them as real ones, and each fault has its documented
 effect."""
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ async def test_a_client_reads_the_tv_and_presses_its_keys(tv: TvSimulator, roku:
 
 
 async def _put(light: LightSimulator) -> bytes:
-    """Return everything until the connection ends; the request is sent by hand, because aiohttp repeats it when it is
-    cut off."""
+    """Return all bytes until the connection ends. Send the request manually, because aiohttp repeats a request that
+    is cut off."""
     reader, writer = await asyncio.open_connection(light.host, light.port)
     body = json.dumps(WRITE).encode()
     head = f"PUT /elgato/lights HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"

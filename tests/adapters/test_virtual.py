@@ -1,4 +1,4 @@
-"""Virtual devices: faults of a section, the effect of each command on the state, observations, and restarts."""
+"""Virtual devices: faults of a section, the effect of each command, observations, and restarts."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ REFUSED: tuple[tuple[str, str, Any, str], ...] = (
 
 
 class Home:
-    """A registry with the devices of one section, and what happened."""
+    """A registry with the devices of one section, and the published events."""
 
     def __init__(self, clock: Clock) -> None:
         self.events: list[events.DeviceEvent] = []
@@ -125,13 +125,13 @@ class Home:
         self.adapter = VirtualAdapter(context, settings)
 
     def shown(self, attribute: str) -> Any:
-        """Return the attributes of the first device."""
+        """Return an attribute of the first device."""
         return self.registry.get_device(ALL).attributes[attribute]
 
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Home]:
-    """Run the adapter with its devices published."""
+    """Run the adapter. Its devices are published."""
     home = Home(Clock())
     work = asyncio.create_task(home.adapter.run())
     await home.adapter.publish.has_started.wait()
@@ -140,12 +140,11 @@ async def running() -> AsyncIterator[Home]:
 
 
 class SlowClock(Clock):
-    """Time passes at each look, so that long work pauses after each step."""
+    """A clock that advances at each reading, so that long work pauses after each step."""
 
     time = 0.0
 
     def monotonic(self) -> float:
-        """Return a later time."""
         self.time += 1.0
         return self.time
 

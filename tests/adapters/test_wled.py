@@ -1,4 +1,4 @@
-"""WLED: a strip's state becomes devices, and its pushes arrive; a third-party client accepts the simulator as a
+"""WLED: a strip's state becomes devices, and its pushes arrive. A third-party client accepts the simulator as a
 strip."""
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ async def test_a_broken_connection_of_pushes_is_a_reason_to_poll_at_once(monkeyp
 
 
 class Redirected:
-    """A session that sends the requests for every port to the simulator."""
+    """A session that redirects all requests to the simulator."""
 
     def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
         self._session = session
@@ -251,7 +251,6 @@ class Redirected:
         return self._session.request(method, URL(url).with_port(self._port), **more)
 
     def ws_connect(self, url: URL, **more: Any) -> Any:
-        """Redirect to the simulator."""
         return self._session.ws_connect(URL(url).with_port(self._port), **more)
 
 

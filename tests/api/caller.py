@@ -1,4 +1,4 @@
-"""A client over a plain socket. It sends the given bytes unchanged, and returns the received bytes."""
+"""A client with a plain socket. It sends the given bytes unchanged, and returns the received bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answer, byte for byte; the names of `headers` are in lower case."""
+    """A response, byte for byte. The names of `headers` are in lower case."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -55,21 +55,21 @@ class Caller:
         return self._writer.get_extra_info("socket")
 
     async def send(self, data: bytes) -> None:
-        """Send the bytes, and wait until they are on their way."""
+        """Send the bytes, and wait until the system has accepted them."""
         self._writer.write(data)
         await self._writer.drain()
 
     def send_at_once(self, data: bytes) -> None:
-        """Send the bytes, whenever there is room for them."""
+        """Send the bytes as soon as the system accepts them."""
         self._writer.write(data)
 
     async def send_last(self, data: bytes) -> None:
-        """Send the bytes and close the sending side."""
+        """Send the bytes, and close the sending side."""
         await self.send(data)
         self._writer.write_eof()
 
     async def reply(self, within: float = 20.0, *, to: str = "GET") -> Reply:
-        """Return the next answer; one to HEAD has no body."""
+        """Return the next response. A response to HEAD has no body."""
         async with asyncio.timeout(within):
             head = (await self._reader.readuntil(b"\r\n\r\n")).decode("ascii")
             line, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
@@ -82,14 +82,14 @@ class Caller:
         return Reply(status=status, headers=headers, body=body)
 
     async def ask(self, data: bytes, within: float = 20.0) -> Reply:
-        """Send a request and return its answer, which must match the OpenAPI document."""
+        """Send a request, and return its response, which must match the OpenAPI document."""
         await self.send(data)
         reply = await self.reply(within, to=data.partition(b" ")[0].decode("ascii", "replace"))
         contract_recorder.judge_raw(data, reply.status, dict(reply.headers), reply.body)
         return reply
 
     async def rest(self, within: float = 20.0) -> bytes:
-        """Return everything until the server closes or resets the connection."""
+        """Return all bytes until the server closes or resets the connection."""
         came = bytearray()
         async with asyncio.timeout(within):
             try:
@@ -100,7 +100,7 @@ class Caller:
         return bytes(came)
 
     async def is_open(self, during: float = 0.2) -> bool:
-        """Return whether the server sends nothing and does not close for this many seconds."""
+        """Return whether the server neither sends nor closes for this many seconds."""
         try:
             await self.rest(during)
         except TimeoutError:
@@ -118,7 +118,7 @@ class Caller:
         return await self._reader.read(most)
 
     async def frame(self, within: float = 20.0) -> tuple[int, bytes]:
-        """Return the next WebSocket frame of the server: opcode and payload."""
+        """Return opcode and payload of the server's next WebSocket frame."""
         async with asyncio.timeout(within):
             first, length = await self._reader.readexactly(2)
             assert first & 0x80 and not first & 0x70, "in one piece, without extensions"
@@ -130,7 +130,7 @@ class Caller:
             return first & 0x0F, await self._reader.readexactly(length)
 
     async def event(self, within: float = 20.0) -> Any:
-        """Return the next frame, which holds JSON."""
+        """Return the next frame, parsed as JSON."""
         opcode, payload = await self.frame(within)
         assert opcode == TEXT, (opcode, payload)
         return json.loads(payload)
@@ -140,7 +140,8 @@ class Caller:
 
 
 async def turns_while(read: Callable[[], Awaitable[T]], count: int) -> tuple[list[T], int]:
-    """Return the results of reading repeatedly, and the number of turns of the loop, which is the hub's as well."""
+    """Read repeatedly. Return the results, and the number of iterations of the event loop, which hub and test
+    share."""
 
     async def read_all() -> list[T]:
         return [await read() for _ in range(count)]
@@ -154,8 +155,7 @@ async def turns_while(read: Callable[[], Awaitable[T]], count: int) -> tuple[lis
 
 @asynccontextmanager
 async def call(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
-    """Provide a connection to the hub at this URL. With a small buffer, the system accepts few bytes that we do not
-    read."""
+    """Connect to the hub at this URL. With `small`, the system buffers few bytes that the test does not read."""
     host, _, port = url.removeprefix("http://").partition(":")
     mine = socket.socket()
     mine.setblocking(False)
@@ -177,7 +177,7 @@ async def call(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
 
 @asynccontextmanager
 async def read_events(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
-    """Provide a connection that was upgraded to the event stream."""
+    """Open a connection to the event stream."""
     async with call(url, small=small) as caller:
         reply = await caller.ask(request("GET", "/events", KEY, *UPGRADE))
         assert reply.status == 101, reply
@@ -185,7 +185,7 @@ async def read_events(url: str, *, small: bool = False) -> AsyncIterator[Caller]
 
 
 async def shown(app: App, part: str, figure: str, value: int, within: float = 20.0) -> None:
-    """Wait until the hub's own diagnostics show the figure."""
+    """Wait until the hub's diagnostics report this value."""
     async with asyncio.timeout(within):
         while (await app.get("/diagnostics")).json[part][figure] != value:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
@@ -199,7 +199,7 @@ def request(method: str, path: str, *headers: str, body: bytes | None = None) ->
 
 
 def frame(opcode: int, payload: bytes = b"", *, is_last: bool = True) -> bytes:
-    """Return a WebSocket frame as clients send it, masked with zeroes."""
+    """Return a client's WebSocket frame, masked with zeroes."""
     first = bytes([(0x80 if is_last else 0) | opcode])
     if len(payload) < 126:
         return first + bytes([0x80 | len(payload)]) + bytes(4) + payload

@@ -13,7 +13,7 @@ from tests.fakes.app import App, open_app
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared() -> AsyncIterator[App]:
-    """Provide a running hub that all tests of a file share; they run on its loop."""
+    """Provide a running hub for all tests of a file. It runs on their event loop."""
     async with open_app() as app:
         yield app
 

@@ -1,4 +1,4 @@
-"""Tests of the whole application: the routes, the diagnostics, and the kept bytes."""
+"""The whole application: routes, diagnostics, and cached bytes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def make(number: int, **attributes: Value) -> Device:
 
 
 def plain(device: Device) -> dict[str, Any]:
-    """Return the device as JSON with the contract's fields, without the code under test."""
+    """Convert a device to JSON with the contract's fields, without the code under test."""
     return {
         "id": device.id,
         "name": device.name,
@@ -123,7 +123,7 @@ def plain(device: Device) -> dict[str, Any]:
 
 
 def info(device: Device) -> dict[str, str]:
-    """Return the device's info with the contract's fields, without the code under test."""
+    """Convert a device's info to JSON with the contract's fields, without the code under test."""
     words = ("manufacturer", "model", "firmware", "serial", "parent_id", "area")
     received = {word: getattr(device.info, word) for word in words} | {"class": device.info.device_class}
     return {word: text for word, text in received.items() if text is not None}
@@ -254,12 +254,12 @@ async def test_an_assignment_returns_the_present_device(app: App) -> None:
 
 
 def frozen(received: dict[str, Any]) -> dict[str, Any]:
-    """Return the device without the fields that the next poll changes."""
+    """Remove the fields that the next poll changes."""
     return {key: value for key, value in received.items() if key != "last_seen"}
 
 
 def report(numbers: Iterable[int], step: int) -> Report:
-    """Return a value that an adapter can observe."""
+    """Return a report with observations of these devices."""
     seen = tuple(
         Observation(
             device_id=f"desk:light:{number}",

@@ -1,4 +1,4 @@
-"""Authentication: a token costs one hash, and guesses delay no other request."""
+"""Authentication: a token costs one hash, and guesses do not delay other requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def make() -> Iterator[Make]:
 
 @contextmanager
 def busy(keys: Authenticator) -> Iterator[None]:
-    """Keep the threads of the hasher busy until the context ends, so that no check begins before."""
+    """Keep the hasher's threads busy while entered, so that no check begins."""
     is_over = threading.Event()
     keys.hasher._thread.submit(is_over.wait)
     try:
@@ -54,7 +54,7 @@ def busy(keys: Authenticator) -> Iterator[None]:
 
 
 def guess(number: int, key_id: str = "reader") -> str:
-    """Return a wrong token of the right form."""
+    """Return a wrong token in the correct format."""
     return f"lrs_{key_id}_{number:043d}"
 
 
@@ -199,7 +199,7 @@ class KeysByName(dict[str, Key]):
 
 @pytest.fixture
 def stored() -> KeysByName:
-    """Return the reader's key and the box's own master key."""
+    """Return the reader's key, and the generated master key."""
     return KeysByName(KEYS[0], MASTER_OF_BOX)
 
 

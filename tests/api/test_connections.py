@@ -1,4 +1,4 @@
-"""Connections: their maximum number, and which idle one is closed for a new one."""
+"""Connections: their maximum number, and the idle connection that is closed for a new one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Fake:
 
 
 def fill(connections: Connections, **counts: int) -> dict[str, list[Fake]]:
-    """Make connections of each peer, one peer after the other."""
+    """Create connections of each peer, one peer after the other."""
     made: dict[str, list[Fake]] = {}
     for peer, count in counts.items():
         made[peer] = [Fake() for _ in range(count)]
@@ -336,7 +336,7 @@ async def test_unfinished_requests_of_one_client_do_not_block_others_at_the_same
         for number, caller in enumerate(callers):
             hops = f"X-Forwarded-For: 6.6.6.{number}, 203.0.113.7"
             await caller.send(request("POST", "/rooms", KEY, hops, "Content-Length: 9"))
-        for caller in callers[5:]:  # the loop takes them in the order in which they connected
+        for caller in callers[5:]:  # the event loop accepts them in the order in which they connected
             refused = await caller.reply()
             assert (refused.status, refused.json["code"]) == (429, "rate_limited")
             assert "203.0.113.7 has the maximum number of connections for one address" in refused.json["error"]

@@ -1,4 +1,4 @@
-"""CORS: pages of allowed origins may read every answer, other pages may read no answer."""
+"""CORS: pages of allowed origins may read all answers, and other pages may read none."""
 
 from __future__ import annotations
 

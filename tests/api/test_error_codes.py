@@ -1,4 +1,4 @@
-"""Error codes: one for each kind of failure, stable, so that a program can distinguish an outage from a typo."""
+"""Error codes: each kind of failure has a stable code, so that programs can distinguish an outage from a typo."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONTRACT = {
 }
 
 ELSEWHERE = {"path_not_found", "method_not_allowed", "head_too_large", "expectation_failed", "internal"}
-"""The codes of bugs, and of requests that are rejected before a route is called."""
+"""Codes of bugs, and of requests that are rejected before a route is called."""
 
 
 def kinds(kind: type[errors.LaresError] = errors.LaresError) -> list[type[errors.LaresError]]:
@@ -63,7 +63,7 @@ def test_each_error_class_has_its_own_code_unless_the_remedy_is_the_same() -> No
         errors.ConfigFailed,
         errors.StartFailed,
     )
-    shared = (*unanswered, errors.UnfitValue, errors.FileExists)  # the same remedy as for the parent
+    shared = (*unanswered, errors.UnfitValue, errors.FileExists)  # the remedy is the same as for the parent class
     own = [kind for kind in kinds() if kind.__module__ == errors.__name__ and not issubclass(kind, shared)]
     codes = Counter(kind.code for kind in own)
     assert max(codes.values()) == 1, codes

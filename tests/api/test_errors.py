@@ -1,4 +1,4 @@
-"""Refusals: every fault of a request is answered in JSON, and the log has no traceback."""
+"""Refusals: each faulty request is answered in JSON, and the log has no traceback."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "a WebSocket without an upgrade": (SOCKET + b"\r\n", 426),
     "a handshake by HEAD": (request("HEAD", "/events", KEY, *UPGRADE), 426),
 }
-"""Sent bytes and the status of the response; `test_framing` has every form of lengths, codings, and chunks."""
+"""Sent bytes, and the status of the response. `test_framing` covers lengths, codings, and chunks."""
 
 SAID = {
     "a TLS greeting without an end": "this is TLS: begin the address with http://",
@@ -115,14 +115,15 @@ SAID = {
     "a WebSocket without an upgrade": "this path is for WebSocket clients, and the handshake failed: missing",
     "a handshake with a body": "a WebSocket handshake must not have a body",
 }
-"""Sentences that must contain the problem, the place, and the remedy."""
+"""Error messages must contain the problem, the place, and the remedy."""
 
 GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
-"""Faults after which the connection can still be used; after any other, the start of the next request is unknown."""
+"""Faults after which the connection remains usable. After any other fault, the start of the next request is unknown.
+"""
 
 
 def check(reply: Reply, *, to_head: bool = False) -> None:
-    """An error is JSON only, without a header that names the server."""
+    """Check that an error is JSON, without a header that reveals the server's name."""
     assert reply.header("content-type") == "application/json"
     assert all(value.strip() for _, value in reply.headers), reply.headers
     assert not {"server", "x-powered-by", "alt-svc"} & {name for name, _ in reply.headers}
@@ -310,7 +311,7 @@ async def test_the_error_names_the_problem_of_a_body(
 
 
 async def send_large(caller: Caller, method: str, path: str, size: int, is_chunked: bool) -> Reply:
-    """Send a body of blanks, reading only afterwards, as simple clients do."""
+    """Send a body of blanks, and read only afterwards, as simple clients do."""
     if not is_chunked:
         return await caller.ask(request(method, path, KEY, body=b" " * size))
     await caller.send(request(method, path, KEY, "Transfer-Encoding: chunked"))
@@ -335,7 +336,7 @@ async def test_a_client_with_expect_gets_the_refusal_before_it_sends_the_body(sh
 
 @dataclass
 class Asked:
-    """The part of a request that an error's answer uses."""
+    """The part of a request that an error response uses."""
 
     method: str = "GET"
     path: str = "/nothing"
@@ -352,7 +353,7 @@ def below(kind: type[errors.LaresError]) -> set[type[errors.LaresError]]:
 
 
 NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
-"""Errors that end the start, or are never raised themselves."""
+"""Errors that prevent the start, or are never raised themselves."""
 
 
 WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
@@ -363,7 +364,7 @@ WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
     errors.UnfitValue: ("a sentence", {}),
     errors.ScriptFailed: (errors.Fault("config/scenes/x.lua", 12, "boo"),),
 }
-"""Values for arguments that are not a sentence."""
+"""Values for arguments that are not sentences."""
 
 
 async def test_every_error_has_a_status_and_its_own_message() -> None:

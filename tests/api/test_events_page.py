@@ -1,4 +1,4 @@
-"""`GET /asyncapi.json` and `docs/events.md` describe the frames, and every frame matches."""
+"""`GET /asyncapi.json` and `docs/events.md` describe the frames, and all frames match."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ DOCUMENT = json.loads(json.dumps(describe_events(FRAMES)))
 
 
 def schema_of(type_: str) -> Any:
-    """Return the schema of a type of frame, as a client finds it in the document."""
+    """Return the schema of a frame type, as a client finds it in the document."""
     message = DOCUMENT["components"]["messages"][type_]
     return {**message["payload"], "components": DOCUMENT["components"]}
 
 
 def faults_of(frame: Mapping[str, Any]) -> list[str]:
-    """Return the difference between this frame and the document."""
+    """Return the differences between this frame and the document."""
     return [str(each) for each in jsonschema_rs.Draft202012Validator(schema_of(frame["type"])).iter_errors(frame)]
 
 

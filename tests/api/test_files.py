@@ -1,4 +1,4 @@
-"""The files of the home over HTTP: list, read, check, save, versions, delete; and the limits of a save."""
+"""The home's files over HTTP: list, read, check, save, versions, delete, and the limits of a save."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MAIN = "config/test.toml"
 
 @asynccontextmanager
 async def open_home(root: Path, toml: str = "", disk: Disk | None = None) -> AsyncIterator[App]:
-    """Provide a hub with a scene, an automation, a script, and a configuration."""
+    """Run a hub with a scene, an automation, a script, and a configuration."""
     for name, text in {
         "scenes/evening.lua": SCENE % ("evening", ""),
         "automations/hourly.lua": AUTOMATION % "hourly",
@@ -72,7 +72,7 @@ async def home(tmp_path: Path) -> AsyncIterator[App]:
 
 
 def root_of(app: App) -> Path:
-    """Return the folder that holds `config/`."""
+    """Return the folder that contains `config/`."""
     return app.hub._config.root
 
 

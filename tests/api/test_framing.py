@@ -1,4 +1,4 @@
-"""RFC 9112, row by row: requests with two possible meanings are refused."""
+"""RFC 9112, row by row: ambiguous requests are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ ACCEPTED: list[tuple[bytes, bool, int | None, bool]] = [
     (LINE_10 + b"\r\nConnection: Keep-Alive, x", False, 0, True),
     (LINE_10 + b"\r\nConnection: keep-alive, close", False, 0, False),
 ]
-"""A head, whether it announces a body, of what length (None: in chunks), and whether the connection continues."""
+"""Each row: a head, whether it announces a body, the body's length (None for chunks), and whether the connection
+continues."""
 
 NBSP, LATIN_NBSP = "\u00a0".encode(), b"\xa0"
 
@@ -91,7 +92,7 @@ REFUSED: list[bytes] = [
 """Heads that must be refused."""
 
 UNKNOWN = [b"gzip", b"identity", b"xchunked", b"chunkedx", b"gzip, chunked", b"identity,chunked", b"GZIP \t, Chunked"]
-"""Transfer codings that are well-formed and unknown."""
+"""Transfer codings that are well-formed but unknown."""
 
 CHUNKS: dict[bytes, int | None] = {
     b"0": 0, b"1": 1, b"a": 10, b"A": 10, b"ff": 255, b"000017": 23, b"7fffffffffffff": 0x7FFFFFFFFFFFFF,
@@ -103,7 +104,7 @@ CHUNKS: dict[bytes, int | None] = {
     b"1e": 30,
     b"f" * 15: 0xFFFFFFFFFFFFFFF, b"f" * 16: None, "１".encode(): None, "٣".encode(): None, NBSP + b"17": None,
 }  # fmt: skip
-"""The line in front of a chunk, and its size; None if it must be refused."""
+"""The line before a chunk, and the chunk's size. None means that it must be refused."""
 
 
 async def test_unambiguous_heads_are_accepted() -> None:

@@ -1,6 +1,8 @@
-"""Schemathesis, which reads only `/openapi.json`, finds no difference between the document and the hub. The quick
-run has `test_properties.py`. `PROOF_FUZZ_SECS=600 python3 build.py test --slow -k fuzzing` tries examples for ten
-minutes."""
+"""Schemathesis reads only `/openapi.json`, and finds no difference between the document and the hub.
+
+The quick tests have `test_properties.py` instead. `PROOF_FUZZ_SECS=600 python3 build.py test --slow -k fuzzing` tries
+examples for ten minutes.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,7 @@ async def test_a_fuzzer_finds_no_difference(tmp_path: Path, quiet_log: pytest.Lo
                 process.kill()
         assert (await app.get("/health")).status == 200
     assert process.returncode == 0, sentence
-    # Schemathesis omits the route of the document
+    # Schemathesis omits the route of the document itself.
     assert (tested := re.search(r"Tested: +(\d+)", sentence)) is not None and int(tested[1]) == len(ROUTES) - 1, (
         sentence
     )

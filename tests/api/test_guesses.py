@@ -1,4 +1,4 @@
-"""Guesses at a key cost little and delay no one else; a valid key is never called invalid."""
+"""Guessing a key costs the hub little, and delays no other client. A valid key is never rejected as invalid."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ OWNER = KeyToken.make(MASTER)
 
 
 class CountingHasher(Hasher):
-    """Counts the requested checks."""
-
     checks = 0
 
     def check(self, stored_hash: str, text: str) -> asyncio.Future[bool]:
@@ -32,7 +30,7 @@ class CountingHasher(Hasher):
 
 
 class StarvedHasher(Hasher):
-    """Has no memory until it is fed."""
+    """Raises `MemoryError` until it is fed."""
 
     is_starved = True
 

@@ -1,4 +1,4 @@
-"""Hooks: permissions, content of a call, listeners, and warnings at the creation of a key."""
+"""Hooks: permissions, content of a call, listeners, and warnings when a key is created."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MISSING = {"error": "hook 'nobody' not found", "code": "hook_not_found"}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """Provide a home with an automation for the hook `bell`, a disabled one, and a virtual door."""
+    """Run a home with an automation for the hook `bell`, a disabled automation, and a virtual door."""
     files = {
         "automations/bell.lua": automation("bell", "{ type = 'webhook', hook = 'bell', id = 'rung' }"),
         "automations/door.lua": automation("door", f"{{ type = 'webhook', hook = '{DOOR}' }}"),
@@ -58,13 +58,13 @@ async def key_for(app: App, hook: str) -> Any:
 
 
 async def payloads(app: App, automation: str = "bell") -> list[Any]:
-    """Return the events that fired the automation, the newest first."""
+    """Return the events that fired the automation, newest first."""
     entries = (await app.get(f"/automations/{automation}/history")).json["entries"]
     return [entry["trigger_payload"] for entry in entries]
 
 
 async def fired(app: App, count: int) -> Any:
-    """Return the newest payload, once this many executions have ended."""
+    """Wait until this many executions have ended, and return the newest payload."""
     await until(lambda: app.hub.automations.figures()["ended"]["ok"] >= count)
     return (await payloads(app))[0]
 

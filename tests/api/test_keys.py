@@ -1,4 +1,4 @@
-"""Keys: the form of a token, and hashes that match only their token."""
+"""Keys: the format of a token, and hashes that match only their token."""
 
 from __future__ import annotations
 

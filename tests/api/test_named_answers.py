@@ -1,4 +1,4 @@
-"""The table of all answers that specification and contract name, written by hand, against the table of routes."""
+"""All answers in the specification and contract, as a manual table, match the table of routes."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ NAMED: dict[str, set[int]] = {
     "GET /devices/{id}/uses": {200, 401, 404},
     "GET /events": {101, 400, 401, 426},
 }
-"""The answers of each route, in addition to those of malformed requests. For /events, 400 is a failed handshake,
-and 426 a plain request."""
+"""Answers of each route, in addition to those for malformed requests. For /events, 400 is a failed handshake, and 426
+a plain request."""
 
 DURABLE = {
     "POST /devices/{id}/name",
@@ -133,9 +133,9 @@ DURABLE = {
 
 for answers in NAMED.values():
     if 401 in answers:
-        answers.add(403)  # a hook key can call only its hook
+        answers.add(403)  # a hook key can call only its own hook
     if 413 in answers:
-        answers |= {415, 503}  # a compressed body; more unread bodies than the budget
+        answers |= {415, 503}  # a compressed body, or more unread bodies than allowed
 
 for durable in DURABLE:
     NAMED[durable].add(503)

@@ -1,4 +1,4 @@
-"""The OpenAPI document is valid and complete, and describes exactly what requests are checked against."""
+"""The OpenAPI document is valid and complete, and describes exactly the checks of requests."""
 
 from __future__ import annotations
 

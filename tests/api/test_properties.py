@@ -1,4 +1,4 @@
-"""Any bytes are answered in JSON or with a closed connection, without an internal error, and the hub continues."""
+"""Any bytes are answered in JSON or with a closed connection. There is no internal error, and the hub continues."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Log(logging.Handler):
         self.faults: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep errors, and tracebacks of any level that is shown."""
+        """Store errors, and all records with a traceback."""
         if record.levelno >= logging.ERROR or (record.exc_info and record.exc_info[0]):
             self.faults.append(record.getMessage())
 
 
 @dataclass(slots=True, kw_only=True)
 class Home:
-    """A hub that runs next to the test."""
+    """A hub that runs in parallel to the test."""
 
     port: int
     log: Log
@@ -59,8 +59,10 @@ class Home:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def check(self) -> None:
-        """Check that the hub answers and its log has no error. The hub rejects an address for up to a second after
-        many connections without a request."""
+        """Check that the hub answers, and that its log has no error.
+
+        After many connections without a request, the hub rejects an address for up to a second.
+        """
         ends = time.monotonic() + PATIENCE
         while not self._answers():
             assert time.monotonic() < ends, "it turns everybody away"
@@ -72,7 +74,7 @@ class Home:
             try:
                 line.sendall(request("GET", "/health"))
                 return receive(line).status == 200
-            except ConnectionError:  # also http.client.RemoteDisconnected
+            except ConnectionError:  # includes http.client.RemoteDisconnected
                 return False
 
 
@@ -109,9 +111,9 @@ class RawAnswer:
 
 
 def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> RawAnswer:
-    """Return the next answer, which must fit the request.
+    """Return the next response, which must be valid for the request.
 
-    Raises `http.client.HTTPException` or `OSError` if no answer arrives.
+    Raises `http.client.HTTPException` or `OSError` if no response arrives.
     """
     answer = http.client.HTTPResponse(line, method=method)
     answer.begin()
@@ -123,17 +125,17 @@ def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> Raw
 
 
 def judge(answer: http.client.HTTPResponse, body: bytes, method: str) -> None:
-    """Fail for an internal error, or a refusal without a reason in JSON."""
+    """Fail for an internal error, or for a refusal without a reason in JSON."""
     assert answer.status < 500 or answer.status in DECLARED, (answer.status, body)
     assert answer.getheader("server") is None and b"Traceback" not in body
     assert all(value for _, value in answer.getheaders())
     if answer.status == 204:
         assert body == b"" and answer.getheader("content-type") is None
         return
-    if answer.status in range(300, 400):  # the way to the page
+    if answer.status in range(300, 400):  # a redirect to the page
         assert body == b"" and answer.getheader("location")
         return
-    if answer.getheader("content-type") in (CONTENT_TYPE, TAR):  # the metrics, and a backup
+    if answer.getheader("content-type") in (CONTENT_TYPE, TAR):  # metrics, or a backup
         return
     assert answer.getheader("content-type") == "application/json"
     if method != "HEAD":
@@ -148,7 +150,7 @@ def send(line: socket.socket, data: bytes) -> None:
 
 
 def say_and_check(home: Home, method: str, data: bytes) -> int | None:
-    """Send one whole request. The hub answers; then the connection works, or closes as announced."""
+    """Send one complete request. After the response, the connection must work, or close as announced."""
     with home.dial() as line:
         send(line, data)
         collected = receive(line, method, data)
@@ -176,7 +178,7 @@ SEGMENTS = st.one_of(
     st.text(alphabet="%0123456789abcdefABCDEFgG:;,=&+~!*'()@$-._", max_size=40),
     st.sampled_from([LIGHT, TV, quote(LIGHT, safe=""), "x" * 7000, "%41" * 2000, "%25" * 20]),
 )
-"""Segments of a path, as they are written; some make its head too large."""
+"""Segments of a path, as they are sent. Some of them make the head too large."""
 
 LEAVES = st.one_of(
     st.none(),
@@ -202,7 +204,7 @@ COMMANDS = st.fixed_dictionaries(
 
 
 def written(value: Any) -> bytes:
-    """Return the value as Python's JSON, which allows NaN and lone surrogates."""
+    """Return Python's JSON of a value, which allows NaN and lone surrogates."""
     return json.dumps(value).encode()
 
 
@@ -286,7 +288,7 @@ def ask(home: Home, route: Route, case: Case) -> None:
 
 
 def test_routes_survive_random_requests(home: Home) -> None:
-    """The slow tests have `test_fuzzing.py`."""
+    """The slow tests include `test_fuzzing.py` in addition."""
 
     @QUICK
     @given(route=st.sampled_from(ROUTES), case=CASES)
@@ -342,7 +344,7 @@ def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
 
 
 def take_any_bytes(how: settings, home: Home) -> None:
-    """Send something like a request, or random bytes, and close."""
+    """Send something similar to a request, or random bytes, and close."""
 
     @how
     @given(
@@ -384,7 +386,7 @@ FRAMES = st.lists(
 
 
 def take_any_frames(how: settings, home: Home) -> None:
-    """Send something like WebSocket to the event stream."""
+    """Send something similar to WebSocket frames to the event stream."""
 
     @how
     @given(frames=FRAMES)

@@ -1,4 +1,4 @@
-"""The rate limit: a bucket for each key, and what counts against it."""
+"""The rate limit: each key has a bucket, which counts certain requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TWO_AT_ALL = RateLimit(enabled=True, requests_per_second=0.001, burst_size=2)
 
 
 def take(buckets: Buckets, times: int, key_id: str = "a") -> list[float]:
-    """Take from the bucket at these times; return the seconds to wait of each, 0 if it was allowed."""
+    """Take from the bucket repeatedly. Return the seconds to wait for each attempt. 0 means that it was allowed."""
     received = []
     for _ in range(times):
         try:

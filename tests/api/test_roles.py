@@ -1,4 +1,4 @@
-"""Permissions: every route with every sort of key, and the order of checks."""
+"""Permissions: all routes with all kinds of keys, and the order of checks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WRONG = {
     "a key id without a secret": f"Bearer lrs_{READER.key_id}_",
     "bytes that are no text": "Bearer \udcff\udcfe",
 }
-"""Headers that open nothing."""
+"""Headers that grant no permission."""
 
 
 def path_of(route: Route) -> str:
@@ -57,12 +57,11 @@ def name_of(route: Route) -> str:
 
 
 def of(answer: Received) -> tuple[int, object]:
-    """Return status and body."""
     return answer.status, answer.json
 
 
 async def ask(app: App, route: Route, authorization: str | None) -> Received:
-    """Send the route's own method on its path, with a body that no route accepts, so that nothing changes."""
+    """Send a request that changes nothing, because no route accepts its body."""
     headers = {} if authorization is None else {"Authorization": authorization}
     data = None if route.body is None else b"not JSON"
     return await app.ask(route.method, path_of(route), data=data, token=None, headers=headers)
@@ -71,7 +70,7 @@ async def ask(app: App, route: Route, authorization: str | None) -> Received:
 @pytest.mark.parametrize("what", WRONG)
 async def test_invalid_keys_open_public_routes_only(shared: App, what: str) -> None:
     wrong = []
-    for route in {route.role: route for route in ROUTES}.values():  # the matrix below has all of them
+    for route in {route.role: route for route in ROUTES}.values():  # the matrix below covers all routes
         answer = await ask(shared, route, WRONG[what])
         is_refused = of(answer) == REFUSED and answer.headers["WWW-Authenticate"] == "Bearer"
         is_right = answer.status in route.statuses if route.role is None else is_refused
@@ -99,7 +98,7 @@ MAY: dict[Role, Callable[[Route], bool]] = {
     Role.AUTOMATION: lambda route: True,
     Role.HOOK: lambda route: route.path.startswith("/hooks"),
 }
-"""The contract's sentences on roles."""
+"""Sentences about roles in the contract."""
 
 
 SORTS = ["no token", "a wrong one", "a malformed one", "of a revoked key", "the master key", *Role]
@@ -107,7 +106,7 @@ SORTS = ["no token", "a wrong one", "a malformed one", "of a revoked key", "the 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def tokens(shared: App) -> dict[str, str | None]:
-    """Return a token of every sort; their keys are created over HTTP."""
+    """Create keys of all kinds over HTTP, and return their tokens."""
 
     async def make(label: str, role: Role) -> tuple[str, str]:
         of_hook = {"hook": "nothing"} if role is Role.HOOK else {}

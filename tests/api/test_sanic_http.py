@@ -1,5 +1,5 @@
-"""The page about Sanic's internals: the pinned version has every name on it, the named file uses it, and every named
-test exists."""
+"""The page about Sanic's internals. The pinned version has all names on it, the files use them, and the tests
+exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/kinds` and `/files/sections`: what a form needs to add, change, try, and remove an adapter."""
+"""`/kinds` and `/files/sections`: the data for a form that adds, changes, tests, and removes an adapter."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ OWN = """return {
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """Provide a hub with a separate configuration and a kind in Lua."""
+    """Run a hub with its own configuration and a kind in Lua."""
     root = tmp_path_factory.mktemp("home")
     (root / "config" / "adapters").mkdir(parents=True)
     (root / "config" / "adapters" / "own.lua").write_text(OWN)
@@ -71,7 +71,7 @@ def text_of(file: Path) -> str:
 
 @pytest.fixture
 def file(home: App) -> Path:
-    """Return the initial configuration."""
+    """Write the initial configuration, and return its path."""
     path = Path(home.hub._config.file)
     path.write_text(CONFIG)
     return path

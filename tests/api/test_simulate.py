@@ -1,4 +1,4 @@
-"""`POST /simulate` and `GET /completions`: the requests of an editor while a person writes."""
+"""`POST /simulate` and `GET /completions`: the requests of an editor during typing."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ async def test_a_device_can_have_hook_as_its_alias(home: App) -> None:
 
 
 def keep(app: App, text: str | None) -> None:
-    """Replace the configuration, or remove it."""
+    """Replace the configuration, or delete it."""
     file = Path(app.hub._config.file)
     file.unlink() if text is None else file.write_text(text)
 

@@ -1,4 +1,4 @@
-"""The event stream: every reader gets every event once, in order; a slow one learns how many it lost."""
+"""The event stream: each reader gets each event once, in order. A slow reader learns the number of lost events."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ RELOADS = {
     "scripts": "scripts.reload",
     "adapters": "adapters.reload",
 }
-"""How the frames of each target's reloads begin."""
+"""The beginnings of the frames of each target's reloads."""
 
 _RELOAD: dict[str, Any] = {"loaded_count": 3, "duration_ms": 4}
 _FAULT = {"file": "x.lua", "line": 7, "message": "no"}
@@ -141,13 +141,13 @@ FRAMES: list[tuple[Event, str, dict[str, Any]]] = [
         )
     ),
 ]
-"""Each event that has a frame, with its type and its fields, as in the contract; other events are internal."""
+"""All events with a frame, with its type and its fields from the contract. Other events are internal."""
 
 EVENT_FRAMES = [(event, {"type": type_, **fields}) for event, type_, fields in FRAMES]
 
 
 def quiet_app(**more: Any) -> Any:
-    """Return a running hub without passing time, so that only the test causes events."""
+    """Run a hub with a stopped clock, so that only the test causes events."""
     clock = VirtualClock()
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     return open_app(clock=clock, light=light, tv=tv, **more)
@@ -270,7 +270,7 @@ class TestReading:
 
 
 class TestHeartbeat:
-    """A page cannot see pings; it may ask for frames."""
+    """A page cannot observe pings, so it may request frames instead."""
 
     async def test_only_readers_that_ask_get_heartbeats_at_once_and_repeatedly(self) -> None:
         async with quiet_app() as app, app.stream() as other, app.stream(query="?heartbeat_secs=1") as stream:
@@ -396,7 +396,7 @@ def fill(app: App, count: int = 1000, size: int = 2000) -> None:
 
 
 class Counter(asyncio.Protocol):
-    """A reader that keeps a digest of all bytes after the handshake."""
+    """A reader that computes a digest of all bytes after the handshake."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -446,8 +446,8 @@ async def test_a_blocked_reader_of_two_hundred_loses_only_its_own_frames() -> No
 
 
 async def account_for(stream: Caller, total: int) -> int:
-    """Read the notes up to this number, and check that each arrived or was counted as lost, in order; return the
-    number of lost ones."""
+    """Read the notes up to this number. Check that each one arrived or was counted as lost, in order. Return the
+    number of lost notes."""
     expected = lost = 0
     while expected < total:
         received = await stream.event()
@@ -461,7 +461,7 @@ async def account_for(stream: Caller, total: int) -> int:
 
 
 class Written:
-    """A socket that notes the number of frames of each write."""
+    """A socket that records the number of frames in each write."""
 
     is_writable = True
 

@@ -1,4 +1,4 @@
-"""Traps of Sanic 25.12, and the behaviour of the hub instead."""
+"""Traps of Sanic 25.12, and the hub's behaviour instead."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SLACK = 20.0
 
 @asynccontextmanager
 async def ending(limits: ApiLimits) -> AsyncIterator[tuple[App, AsyncExitStack]]:
-    """Provide a running hub, and what to close to stop it."""
+    """Run a hub. Yield it, and a stack that stops it."""
     async with AsyncExitStack() as stack:
         yield await stack.enter_async_context(open_app(limits=limits)), stack
 
@@ -134,7 +134,7 @@ class TestStopping:
 
 
 async def next_frame(stream: Caller) -> tuple[int, bytes]:
-    """Return the next frame other than a ping; a busy machine has time for it."""
+    """Return the next frame except pings."""
     while (frame := await stream.frame())[0] == PING:
         pass
     return frame
@@ -263,7 +263,7 @@ class TestLettingGo:
 
 
 async def trickle_into(caller: Caller, drop: bytes = b"x") -> None:
-    """Send a little, again and again, until the connection is closed."""
+    """Send a few bytes repeatedly until the connection is closed."""
     while True:
         caller.send_at_once(drop)
         await asyncio.sleep(0.02)

@@ -1,7 +1,8 @@
-"""The event stream as a WebSocket: the cases of the Autobahn suite in which the hub adds to the package `websockets`.
+"""The event stream as a WebSocket: the cases of the Autobahn suite for the hub's additions to the package
+`websockets`.
 
-The numbers in front of the cases are the suite's chapters: framing, fragmentation, UTF-8, close handling, limits.
-The package's own behaviour has one case each.
+The numbers before the cases are chapters of the suite: framing, fragmentation, UTF-8, close handling, limits. Each
+behaviour of the package itself has one case.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 LIMIT = 65_536
 DONE, WRONG, NO_TEXT, TOO_LARGE = 1000, 1002, 1007, 1009
 PONGS = frame(PING, b"still there?")
-"""The last frames of each case in which the connection continues. They prove that the connection works."""
+"""The last frames of each case in which the connection continues. They prove that it works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Case:
 
 
 def masked(data: bytes, mask: bytes = b"\x11\xfe\x00\x7a") -> bytes:
-    """Return a short frame with a mask that changes it."""
+    """Return a short frame with a mask that changes its payload."""
     payload = bytes(byte ^ mask[at % 4] for at, byte in enumerate(data[6:]))
     return data[:2] + mask + payload
 
@@ -234,7 +235,7 @@ class TestGoodbye:
         await self.part(shared, goodbye(DONE) + after, DONE.to_bytes(2, "big"))
 
     async def part(self, shared: App, sent: bytes, code: bytes) -> None:
-        """Send it, and receive that and the end."""
+        """Send a Close frame. Expect the code and the end of the connection."""
         async with read_events(shared.url) as stream:
             await stream.send(frame(PING, b"a") + sent)
             assert [await stream.frame(), await stream.frame()] == [(PONG, b"a"), (CLOSE, code)]

@@ -1,6 +1,6 @@
-"""Wrong requests: each gets its status, code, and sentence, and changes nothing.
+"""Wrong requests: each gets its status, code, and error message, and changes nothing.
 
-`test_errors` has malformed HTTP; `test_roles` has keys, roles, methods, and the order of checks.
+`test_errors` has malformed HTTP. `test_roles` has keys, roles, methods, and the order of checks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FILES = {
 }
 
 Row = tuple[str, str, Any, int, str, str]
-"""Method, path, body (JSON, or bytes as they are), status, code, and a part of the sentence."""
+"""Method, path, body (JSON or bytes), status, code, and a part of the error message."""
 
 INVALID, REQUEST, TOO_LARGE = (400, "invalid_value"), (400, "invalid_request"), (413, "body_too_large")
 LARGER = "the body is larger than 65536 bytes, the limit of this path"
@@ -72,7 +72,7 @@ ALL_WITH_BODY = ("/rooms", "/groups", "/groups/all/members", "/auth/keys", f"/de
 
 
 def bodies() -> Iterator[Row]:
-    """Bodies that are no JSON object, or too large."""
+    """Yield bodies that are not JSON objects, or too large."""
     for path in ALL_WITH_BODY:
         yield from (("POST", path, body, *REQUEST, message) for body, message in BODIES)
         yield "POST", path, LARGE, *TOO_LARGE, LARGER

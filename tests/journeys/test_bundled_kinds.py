@@ -46,10 +46,10 @@ def files(name: str, row: Bundled) -> dict[str, str]:
     }
 
 
-def _body(name: str, row: Bundled, wish: str) -> str:
-    note = f'ctx:set("{name}.{wish}", '
-    if row.wishes:
-        return f'ctx:command("{name}:{row.device}", {_lua(row.wishes[wish].command)})'
+def _body(name: str, row: Bundled, action: str) -> str:
+    note = f'ctx:set("{name}.{action}", '
+    if row.commands:
+        return f'ctx:command("{name}:{row.device}", {_lua(row.commands[action].command)})'
     if row.device:
         return f'{note}ctx:get_device("{name}:{row.device}").attributes["{row.shown[0]}"])'
     return f'{note}ctx:invoke("{name}:chat", {{ prompt = "Is it going to rain?" }}).message.content)'
@@ -72,11 +72,11 @@ async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Home]:
         yield Home(await stack.enter_async_context(open_app(adapters=adapters, root=root)), vendors)
 
 
-@pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if row.wishes])
+@pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if row.commands])
 async def test_each_kind_is_commanded_from_api_scene_and_automation(home: Home, name: str) -> None:
     row, vendor = BUNDLED[name], home.vendors[name]
-    wish = row.wishes["on"].command
-    answer = await home.app.command(f"{name}:{row.device}", wish.capability, wish.action, wish.value)
+    command = row.commands["on"].command
+    answer = await home.app.command(f"{name}:{row.device}", command.capability, command.action, command.value)
     assert answer.status == 200 and row.taken(vendor)
     await home.run("scenes", name)
     assert not row.taken(vendor)
@@ -84,7 +84,7 @@ async def test_each_kind_is_commanded_from_api_scene_and_automation(home: Home, 
     assert row.taken(vendor)
 
 
-@pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if not row.wishes])
+@pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if not row.commands])
 async def test_each_kind_is_read_from_api_scene_and_automation(home: Home, name: str) -> None:
     row = BUNDLED[name]
     if row.device:

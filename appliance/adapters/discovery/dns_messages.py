@@ -12,17 +12,17 @@ A, PTR, TXT, SRV = 1, 12, 16, 33
 """Record types."""
 
 MAX_RECORDS = 128
-"""Limit of records that are read from one message. Further records are ignored."""
+"""Maximum number of records that are read from one message. Further records are ignored."""
 
 MAX_NAME_BYTES = 255
 MAX_LABEL_BYTES = 63
 
 MAX_QUERY_BYTES = 1200
-"""Size limit of a question that fits into one packet in any network."""
+"""Size limit of a question. A question of this size fits into one packet in any network."""
 
 _IN = 1
-"""Class of a question. An answer to a question from a port other than mDNS's goes only to that port, without the
-cache-flush bit."""
+"""The class `IN`. A question from another port than mDNS's gets its answer by unicast, without the cache-flush bit.
+"""
 
 _IS_RESPONSE = 0x8000
 
@@ -47,12 +47,12 @@ class DnsRecord(Struct, frozen=True, kw_only=True):
 
 
 def fold(name: Name) -> Name:
-    """Return the name in lower case, for comparisons."""
+    """Convert a name to lower case, for comparisons."""
     return tuple(label.casefold() for label in name)
 
 
 def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
-    """Return a message with as many questions for these names and types as fit. Labels that are too long are cut."""
+    """Return a message with as many of the questions as fit. Cut labels that are too long."""
     asked, size = [], 12
     for name, type_ in questions:
         labels = (label.encode()[:MAX_LABEL_BYTES] for label in name)
@@ -65,8 +65,7 @@ def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
 
 
 def decode_answer(message: bytes) -> list[DnsRecord]:
-    """Return the records of an answer. Other record types are omitted. Raises `Malformed` for a malformed message,
-    and for a question."""
+    """Return the known records of an answer. Raises `Malformed` for a malformed message, and for a question."""
     if len(message) < 12:
         raise Malformed
     _, flags, *counts = struct.unpack_from(">6H", message)
@@ -110,8 +109,8 @@ def _record(message: bytes, name: Name, type_: int, start: int, end: int) -> Dns
 
 
 def _read_name(message: bytes, at: int) -> tuple[Name, int]:
-    """Return the name and the index after it. Each pointer must point further back than the last, so every chain
-    ends."""
+    """Return the name and the index after it. Each pointer must point further back than the previous one, so that the
+    chain ends."""
     labels: list[bytes] = []
     size, end, limit = 0, -1, at
     while True:
@@ -141,8 +140,7 @@ def _labels(labels: Sequence[bytes]) -> Name:
 
 
 def _read_text(data: bytes) -> dict[str, str]:
-    """Return the values of a TXT record by key. The keys are in lower case. If a key is repeated, the first value is
-    used."""
+    """Return the values of a TXT record by key, in lower case. If a key is repeated, its first value is used."""
     pairs: dict[str, str] = {}
     at = 0
     while at < len(data) and len(pairs) < MAX_RECORDS:

@@ -14,10 +14,10 @@ from appliance.adapters.discovery.dns_messages import PTR, SRV, TXT, A, DnsRecor
 T = TypeVar("T")
 
 MAX_INSTANCES = 64
-"""Limit of instances per sender, and of hosts per sender. Further entries are ignored."""
+"""Maximum number of instances per sender, and of hosts per sender. Further entries are ignored."""
 
 MAX_ADDRESSES = 8
-"""Limit of addresses per host."""
+"""Maximum number of addresses per host."""
 
 
 class Instance(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Instance(Struct, frozen=True, kw_only=True):
 
 
 class _Sender:
-    """The records of one sender, within the limits. Of several records with one name, the first is used."""
+    """The records of one sender, within the limits. If several records have the same name, the first is used."""
 
     def __init__(self) -> None:
         self.instances: dict[Name, tuple[str, Name]] = {}
@@ -40,7 +40,7 @@ class _Sender:
         self.addresses: dict[Name, list[str]] = {}
 
     def add(self, record: DnsRecord, services: Mapping[Name, str]) -> None:
-        """Keep the record if it belongs to one of these services."""
+        """Store the record if it belongs to one of the services."""
         name = fold(record.name)
         if record.type == PTR and name in services and record.target:
             _put(self.instances, fold(record.target), (services[name], record.target))
@@ -55,7 +55,7 @@ class _Sender:
                 known.append(record.address)
 
     def missing(self) -> Iterator[tuple[Name, int]]:
-        """Yield questions about incomplete instances."""
+        """Yield questions for the missing records of instances."""
         for id_, (_, name) in self.instances.items():
             located = self.located.get(id_)
             if located is None:
@@ -67,26 +67,27 @@ class _Sender:
 
 
 class MdnsAnswers:
-    """Collects records separately for each sender. `services` are the requested types."""
+    """Collects the records of each sender. `services` are the requested types."""
 
     def __init__(self, services: Iterable[str]) -> None:
         self._services = {fold((*each.split("."), "local")): each for each in services}
         self._senders: defaultdict[str, _Sender] = defaultdict(_Sender)
 
     def add(self, records: Iterable[DnsRecord], sender: str) -> None:
-        """Keep the records of one message."""
+        """Store the records of one message."""
         for record in records:
             self._senders[sender].add(record, self._services)
 
     def questions(self) -> Iterator[tuple[Name, int]]:
-        """Yield the questions for every service, and for the missing parts of known instances."""
+        """Yield questions for all services, and for the missing records of known instances."""
         for service in self._services:
             yield service, PTR
         for sender in self._senders.values():
             yield from sender.missing()
 
     def list_instances(self) -> list[Instance]:
-        """Return the instances with a known port, each with the address that fits the local network best."""
+        """Return the instances with a known port. If a host has several addresses, use the one that fits the local
+        network best."""
         found = []
         for address, sender in self._senders.items():
             for id_, (service, name) in sender.instances.items():
@@ -113,10 +114,10 @@ def is_local(address: str) -> bool:
 
 
 def choose_address(sender: str, stated: Iterable[str]) -> str:
-    """Return the sender's address if the host states that address or no usable address. Otherwise, return the stated
-    address.
+    """Return the sender's address if it is in `stated`, or if no address in `stated` is usable. Otherwise, return a
+    usable address from `stated`.
 
-    Only addresses of local networks are usable. A loopback address is usable only if the sender has one too.
+    Only addresses of local networks are usable. A loopback address is usable only if the sender also has one.
     """
     usable = [each for each in stated if is_local(each) and (not _is_loopback(each) or _is_loopback(sender))]
     usable.sort(key=lambda each: ipaddress.IPv4Address(each).is_link_local)

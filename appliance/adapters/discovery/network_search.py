@@ -26,8 +26,8 @@ DISCOVERY_METHODS: Sequence[DiscoveryMethod] = (
     DiscoveryMethod(kind="homewizard", title="HomeWizard", mdns="_hwenergy._tcp", serial=("serial",)),
     DiscoveryMethod(kind="sonos", title="Sonos", ssdp="urn:schemas-upnp-org:device:ZonePlayer:1"),
 )
-"""Discovery methods of the kinds in Python and of the bundled kinds in Lua. A running hub uses the discovery methods
-of its own kinds instead of this list."""
+"""Discovery methods of the kinds in Python and of the bundled kinds in Lua. A running hub uses the methods of its own
+kinds instead."""
 
 DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS = 3, 30
 """Duration of a search."""
@@ -49,10 +49,10 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Discovery:
-    """Searches on request. Requests during a search share the search's result.
+    """Searches the network on request. Requests during a search share its result.
 
-    `kinds` returns the kinds of the hub. `sections` returns the configured sections, whose names are taken. Discovery
-    does not connect to the found devices.
+    `kinds` returns the kinds of the hub. `sections` returns the names of the configured sections. Discovery does not
+    connect to the devices it finds.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Discovery:
         self._latest: list[Found] | None = None
 
     async def search(self, seconds: float = DEFAULT_SEARCH_SECS) -> list[Found]:
-        """Return the devices that were found within `seconds`, sorted by kind, name, and address."""
+        """Return the devices found within `seconds`, sorted by kind, name, and address."""
         is_first = not self._lock.locked()
         async with self._lock:
             if is_first:
@@ -95,7 +95,7 @@ def list_found(
     answers: Iterable[SsdpAnswer],
     sections: Collection[str] = (),
 ) -> list[Found]:
-    """Return the devices of these answers. A device that was found in two ways is listed once."""
+    """Return the devices of these answers. A device that answered by both mDNS and SSDP is listed once."""
     seen: dict[tuple[str, str, int], tuple[DiscoveryMethod, str, str, int, str | None]] = {}
     for way in ways:
         for name, host, port, serial in (*_of_mdns(way, instances), *_of_ssdp(way, answers)):
@@ -110,7 +110,7 @@ def list_found(
 
 
 _Device = tuple[str, str, int, str | None]
-"""The name, host, port, and serial number of a device."""
+"""Name, host, port, and serial number of a device."""
 
 
 def _of_mdns(way: DiscoveryMethod, instances: Iterable[Instance]) -> Iterator[_Device]:
@@ -132,7 +132,7 @@ def _clean(text: str | None) -> str | None:
 
 
 def _free_name(kind: str, name: str, taken: Collection[str]) -> str:
-    """Return an unused name for the section: the kind's name, with the device's name or a number if necessary."""
+    """Return an unused section name: the kind's name, followed by the device's name or a number if necessary."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     word = _NOT_IN_SECTION.sub("_", plain).strip("_")[:MAX_SECTION_CHARS]
     is_alike = word.partition("_")[0] == kind.partition("_")[0]

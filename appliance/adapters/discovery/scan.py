@@ -20,29 +20,29 @@ from appliance.adapters.discovery.ssdp import SSDP_GROUP, SsdpAnswer, decode_ssd
 from appliance.clock import Clock
 
 MAX_PACKETS, MAX_PACKETS_PER_SENDER = 2000, 64
-"""Limits of packets that are read in one scan. Further packets are discarded."""
+"""Maximum number of packets that are read in one scan. Further packets are discarded."""
 
 MAX_PACKET_BYTES = 9000
-"""Size limit of a packet. The rest of a longer packet is cut off."""
+"""Size limit of a packet. Longer packets are truncated."""
 
 MAX_SSDP_ANSWERS = 256
 
 PACKETS_PER_TURN = 16
-"""Limit of packets that are read in one turn of the loop."""
+"""Maximum number of packets that are read in one iteration of the event loop."""
 
 ASKED_AFTER_SECS = (0.0, 0.3, 0.6, 1.2)
-"""Seconds after which each question is sent again, because packets can be lost."""
+"""Seconds after which the questions are sent again, because packets can be lost."""
 
 MAX_INTERFACES = 32
 
 _SIOCGIFCONF, _ENTRY_BYTES = 0x8912, 40
-"""The request that lists interfaces (netdevice(7)), and the size of an entry on machines with 64-bit pointers."""
+"""The request that lists interfaces (netdevice(7)), and the size of an entry on 64-bit machines."""
 
 _MDNS_TTL, _SSDP_TTL = 255, 1
 
 
 class SearchNetwork(Struct, frozen=True, kw_only=True):
-    """Destinations of questions: the groups of mDNS and SSDP, on the interfaces with these addresses.
+    """The interfaces on which questions are sent, and the multicast groups of mDNS and SSDP.
 
     An empty address selects the interface of the default route.
     """
@@ -53,7 +53,7 @@ class SearchNetwork(Struct, frozen=True, kw_only=True):
 
 
 def local_network() -> SearchNetwork:
-    """Return a network with every interface of this machine that has an IPv4 address, except loopback."""
+    """Return all interfaces of this machine that have an IPv4 address, except loopback."""
     with suppress(OSError):
         found = [each for each in _list_addresses() if not ipaddress.IPv4Address(each).is_loopback]
         return SearchNetwork(interfaces=found or ("",))
@@ -70,7 +70,7 @@ def _list_addresses() -> list[str]:
 
 
 class Scan:
-    """One scan for these mDNS services and SSDP targets. After `run`, `mdns` and `ssdp` hold the results."""
+    """One scan for these mDNS services and SSDP targets. `run` fills `mdns` and `ssdp`."""
 
     def __init__(self, network: SearchNetwork, services: Sequence[str], targets: Sequence[str], clock: Clock) -> None:
         self.mdns = MdnsAnswers(services)
@@ -128,7 +128,8 @@ class Scan:
 
 
 def _open(interface: str, stack: ExitStack) -> socket.socket | None:
-    """Return a socket that sends to groups on this interface. Return None if the system refuses the socket."""
+    """Open a socket that sends to multicast groups on this interface. Return None if the system refuses the
+    socket."""
     try:
         opened = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         opened.setblocking(False)

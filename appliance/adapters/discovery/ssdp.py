@@ -1,4 +1,4 @@
-"""SSDP: searches for devices of a type, and their answers."""
+"""SSDP: sends searches for devices of a type, and parses the answers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from msgspec import Struct
 SSDP_GROUP = ("239.255.255.250", 1900)
 
 MAX_HEADERS = 64
-"""Limit of header lines that are read from one answer."""
+"""Maximum number of header lines that are read from one answer."""
 
 SSDP_MX_SECS = 1
-"""Seconds within which a device should answer (MX)."""
+"""Time limit for the device's answer (the header `MX`)."""
 
 
 class SsdpAnswer(Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ def encode_search(target: str) -> bytes:
 
 
 def decode_ssdp(message: bytes, sender: str) -> SsdpAnswer | None:
-    """Parse an answer. Return None if the answer is malformed or contains an address other than the sender's."""
+    """Parse an answer. Return None if it is malformed, or if its address is not the sender's."""
     first, *lines = message.decode(errors="replace").splitlines()[: MAX_HEADERS + 1] or [""]
     if not first.startswith("HTTP/1.1 200"):
         return None

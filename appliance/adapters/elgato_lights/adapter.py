@@ -1,8 +1,8 @@
 """Elgato lights: one device for each index at the address.
 
-Protocol, on port 9123: the adapter uses `GET` and `PUT /elgato/lights`, `GET /elgato/accessory-info`, and `POST
-/elgato/identify`. Requests and responses are JSON. Colour temperature is in mired. `on` is 0 or 1. A light in colour
-mode has `hue` and `saturation` instead of `temperature`.
+The adapter uses `GET` and `PUT /elgato/lights`, `GET /elgato/accessory-info`, and `POST /elgato/identify` on port
+9123. Requests and responses are JSON. Colour temperature is in mired. `on` is 0 or 1. A light in colour mode has
+`hue` and `saturation` instead of `temperature`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIGHT_MIRED_RANGE = (143, 344)
 LIGHT_KELVIN_RANGE = (2900, 7000)
 
 CONFIRM_WITHIN = 1.0
-"""Time limit, in seconds, for a light to show a change."""
+"""Time limit, in seconds, for a light to report a change."""
 
 FACTS_EVERY = 600.0
 """Seconds between two readings of name, model, and firmware."""
@@ -40,7 +40,7 @@ FACTS_WITHIN = 2.0
 log = logging.getLogger("adapters")
 
 _ATTRIBUTES = {"on": "power", "temperature": "color_temperature"}
-"""Capabilities whose names differ from the names of the light's fields."""
+"""Capabilities whose names differ from the light's fields."""
 
 RawLight = Mapping[str, Any]
 
@@ -51,14 +51,14 @@ _FIELDS: Mapping[str, Callable[[Any], float]] = {
     "hue": number,
     "saturation": number,
 }
-"""The check of each field of a light."""
+"""A check for each field of a light."""
 
 
 class LightState(Struct, frozen=True, kw_only=True):
-    """One light. Missing and wrong fields are None.
+    """One light. Missing and invalid fields are None.
 
     `brightness` and `saturation` are percentages, `hue` is in degrees. `mired` is None in colour mode. `hue` and
-    `saturation` are None outside of colour mode. `wrong` has a message for each wrong field.
+    `saturation` are None outside of colour mode. `wrong` has a message for each invalid field.
     """
 
     on: bool | None = None
@@ -70,7 +70,7 @@ class LightState(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(raw: Any) -> LightState:
-        """Return the state from one entry of `lights`. Raises `Invalid` if the entry has no field of a light."""
+        """Parse one entry of `lights`. Raises `Invalid` if the entry has no field of a light."""
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {format_value(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
@@ -89,7 +89,7 @@ class LightState(Struct, frozen=True, kw_only=True):
 
 
 def clamped_mireds(kelvin: int) -> int:
-    """Convert kelvin to mired, within the range of the lights."""
+    """Convert kelvin to mired, and clamp the result to the lights' range."""
     low, high = LIGHT_MIRED_RANGE
     return min(max(mireds_of(kelvin), low), high)
 
@@ -100,7 +100,7 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any], dict[str, int]]] = {
     ("brightness", "set"): lambda percent: {"brightness": percent},
     ("color_temperature", "set"): lambda white: {"temperature": clamped_mireds(kelvin_in(white))},
 }
-"""For each command, a function that returns the changed fields for the command's value."""
+"""For each command, a function from its value to the changed fields."""
 
 LIGHT_COMMANDS = (
     CommandSpec(capability="brightness", actions=("set",), min=0, max=100),
@@ -127,7 +127,7 @@ class ElgatoAdapter(PollingAdapter):
     _answer: Mapping[str, Any] = {}
 
     async def poll(self) -> Report:
-        """Read every light at the address. An unreadable light is present without an observation."""
+        """Read all lights at the address. A light with unreadable fields stays present, without an observation."""
         lights = await self._fetch_lights()
         await self._refresh_facts()
         return self._report(lights)
@@ -137,7 +137,7 @@ class ElgatoAdapter(PollingAdapter):
         return self._report(await self._fetch_lights())
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> list[CommandResult]:
-        """Read the lights, write all lights with the changes, and wait up to one second until they show the
+        """Read the lights, write them all with the changes, and wait up to one second until they report the
         changes."""
         began = self.clock.monotonic()
         for device_id in device_ids:
@@ -184,7 +184,8 @@ class ElgatoAdapter(PollingAdapter):
         return await self._fetch_object("/elgato/accessory-info")
 
     async def _fetch_lights(self) -> list[Any]:
-        """Return the list of lights without checks, because one malformed entry must not affect the other lights."""
+        """Return the entries of the light list unchecked, so that one malformed entry does not affect the other
+        lights."""
         self._answer = await self._fetch_object("/elgato/lights")
         lights = self._answer.get("lights")
         if not isinstance(lights, list):
@@ -201,7 +202,7 @@ class ElgatoAdapter(PollingAdapter):
         return answer
 
     async def _refresh_facts(self) -> None:
-        """Read `accessory-info` every `FACTS_EVERY` seconds. After a failure, keep the last reading."""
+        """Read `accessory-info` every `FACTS_EVERY` seconds. After a failure, keep the previous reading."""
         if self.clock.monotonic() < self._facts_due_at:
             return
         try:
@@ -224,7 +225,7 @@ class ElgatoAdapter(PollingAdapter):
         return Report(adapter=self.name, present=frozenset(ids), observations=observations)
 
     def _observe(self, index: int, ids: list[str], raw: Any) -> Observation | None:
-        """Return the light with this index. Return None for an unreadable light, and log that once."""
+        """Return the observation of a light. For an unreadable light, return None and log the fault once."""
         device_id, name = ids[index], _text(self._facts, "displayName") or _text(self._facts, "productName")
         light = _parse(raw)
         if isinstance(light, Invalid):
@@ -268,7 +269,7 @@ def _index(device_id: str) -> int:
 
 
 def _parse(raw: Any) -> LightState | Invalid:
-    """Return the state of the light, or the fault if no field is readable."""
+    """Parse the state of a light. If no field is readable, return the fault."""
     try:
         return LightState.parse(raw)
     except Invalid as fault:
@@ -276,8 +277,7 @@ def _parse(raw: Any) -> LightState | Invalid:
 
 
 def _written(raw: Any, light: LightState | Invalid, change: Mapping[str, int]) -> RawLight:
-    """Return the light from the reading with the change applied. A new temperature ends colour mode. Wrong fields are
-    omitted."""
+    """Return the light with the change applied. A new temperature ends colour mode. Invalid fields are omitted."""
     if isinstance(light, Invalid):
         return {}
     dropped = {*light.wrong, *(("hue", "saturation") if "temperature" in change else ())}

@@ -35,7 +35,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "hue": (0.0, 360.0),
     "saturation": (0.0, 100.0),
 }
-"""Range of each field of a light. Written numbers are clamped to the range. Floats keep their fraction."""
+"""Range of each field of a light. Written numbers are clamped to it. Floats keep their fraction."""
 
 _INFO = {
     "productName": "Elgato Key Light",
@@ -54,9 +54,9 @@ _INFO = {
 class LightSimulator(SimulatedDevice):
     """Simulates a mains-powered Elgato light with any number of lamps.
 
-    `writes` holds the bodies of all PUT requests in order. A body that is not JSON is held as text. `identified`
-    counts the requests to blink. `writes` and `identified` include requests that a fault made ineffective. `info` is
-    the answer to `accessory-info`. `base` holds the arguments of `SimulatedDevice`.
+    `writes` holds the bodies of all PUT requests in order. A body that is not JSON is stored as text. `identified`
+    counts the requests to blink. `writes` and `identified` include requests that an injected fault made ineffective.
+    `info` is the answer to `accessory-info`. `base` holds the arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"
@@ -75,9 +75,9 @@ class LightSimulator(SimulatedDevice):
 
     @property
     def lights(self) -> list[Any]:
-        """The present state of the lamps. Tests can change the lamps in place.
+        """The lamps' present state. Tests can change the lamps in place.
 
-        An entry that is not a `SimulatedLight` is served unchanged in JSON, and writes do not change it.
+        An entry that is not a `SimulatedLight` is served unchanged as JSON, and writes do not change it.
         """
         self._apply_due_writes()
         return self._lights

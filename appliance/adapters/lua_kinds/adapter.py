@@ -41,15 +41,14 @@ from appliance.tables.checks import format_value, is_number
 from appliance.tasks import run_together
 
 MIN_MESSAGE_SECS, MAX_UNPACED_MESSAGES = 0.01, 10
-"""Shortest pause between two messages to the file, and the number of waiting messages above which this pause
-applies."""
+"""Minimum time between two messages to the file, if more than this number of messages are waiting."""
 
 MAX_LOGGED_FAULTS = 100
-"""Limit of different faults of messages and hooks that are logged."""
+"""Maximum number of different faults of messages and hooks that are logged."""
 
 MIN_POLL_SECS, MAX_POLL_SECS = 1.0, 86_400.0
 MAX_SENTENCE_CHARS = 500
-"""Length limit of a refusal's text that the file returns."""
+"""Length limit of an error message that the file returns."""
 
 T = TypeVar("T")
 
@@ -57,7 +56,7 @@ log = logging.getLogger("adapters")
 
 
 class LuaAdapter(PollingAdapter):
-    """Runs one section whose kind is loaded. `transport` replaces the requests to the device, and `push` replaces the
+    """Runs one section with a kind in Lua. `transport` replaces the requests to the device, and `push` replaces the
     connections."""
 
     shares_outages = False
@@ -92,22 +91,21 @@ class LuaAdapter(PollingAdapter):
         return self.functions.connection
 
     async def listen(self) -> None:
-        """Receive until cancelled, without polling."""
+        """Receive messages until cancelled, without polling."""
         await run_together(self._keep_receiving(), self._keep_handing_over())
 
     async def run(self) -> None:
-        """Poll and receive until cancelled. Raises `AdapterReplaced` once the kind has changed."""
+        """Poll and receive until cancelled. Raises `AdapterReplaced` once the kind changes."""
         await run_together(super().run(), self._keep_handing_over(), replace_when(self._loaded))
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Return the result like the base class. Forget earlier cancelled calls, so that a timeout concerns only this
-        work."""
+        """Forget earlier cancelled calls, so that a timeout concerns only this work."""
         self.functions.forget_cancelled()
         return await super().within_limit(work)
 
     def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
-        """Return the error of the base class if a request was in progress. Otherwise, the file itself took too long,
-        which is not an outage."""
+        """Return the error of the base class if the function was waiting for the device. If the function itself was
+        too slow, return an error that is not an outage."""
         cancelled = self.functions.cancelled
         if cancelled is not None and cancelled.was_asking:
             return super().timeout_error(is_answered=is_answered)
@@ -115,7 +113,7 @@ class LuaAdapter(PollingAdapter):
         return AdapterFailed(f"{place} took longer than {self.command_secs:g} s without waiting for the device")
 
     async def poll_once(self) -> None:
-        """Poll and publish. Without a function `poll`, check the connection and the time of silence."""
+        """Poll and publish. Without a function `poll`, check the connection and the silence instead."""
         if self._definition.has_poll:
             await super().poll_once()
             await self.publish_events()
@@ -128,8 +126,8 @@ class LuaAdapter(PollingAdapter):
             self.publish.answered()
 
     def _note_closed(self) -> None:
-        """Treat a closed connection like an unanswered poll. Ignore the time before the first attempt, and a refusal
-        by the device."""
+        """Treat a closed connection like an unanswered poll. The first check after the start is ignored. A refusal by
+        the device is reported, but is not an outage."""
         error = self._push_error or Unreachable(f"{self.http.address}: the connection is not open")
         if self._push_error is None and self.misses == 0:
             self.misses = 1
@@ -141,7 +139,7 @@ class LuaAdapter(PollingAdapter):
             self.publish.record_error(error)
 
     async def poll(self) -> Report:
-        """Return the devices from the function `poll`. Without this function, return a report that removes no
+        """Call the function `poll`, and return its devices. Without this function, return a report that removes no
         device."""
         if not self._definition.has_poll:
             return Report(adapter=self.name)
@@ -165,15 +163,15 @@ class LuaAdapter(PollingAdapter):
         return float(self._interval)
 
     def describe_answer(self) -> str:
-        """Return the fields in the answers to the last poll if the poll yielded no device."""
+        """Return the fields of the answers to the last poll, if it found no device."""
         return self.redact(self._answer)
 
     def _report_empty(self, *, is_empty: bool) -> None:
-        """Report an empty list. A kind without devices returns nil instead."""
+        """Report an empty list of devices. Ignore nil, which the file returns if it does not list devices."""
         super()._report_empty(is_empty=is_empty and self._lists_devices)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Call the function `command`, and check that the device shows the result."""
+        """Call the function `command`, and check that the device reports the result."""
         try:
             return await self._command(device_id, command, self.clock.monotonic())
         finally:
@@ -191,7 +189,7 @@ class LuaAdapter(PollingAdapter):
         try:
             device = device_for_lua(before, self.name)
             found = await self.functions.call(["command"], device, STATED_COMMAND(command), calls=calls)
-        except (Unanswered, Unreadable):  # the command may have worked although its answer is missing or unreadable
+        except (Unanswered, Unreadable):  # the command may have worked, although its answer is missing or unreadable
             return await self.confirm(device_id, expected, began)
         if isinstance(found["second"], str):
             return CommandResult(error=BadAnswer(found["second"][:MAX_SENTENCE_CHARS]))
@@ -202,7 +200,7 @@ class LuaAdapter(PollingAdapter):
         return self._result_of(device_id, await self.functions.redacted(found["first"]), expected)
 
     async def _find(self, device_id: str, *, is_fresh: bool) -> Device:
-        """Return the device with its present state. If the state must be fresh, poll first."""
+        """Return the device. With `is_fresh`, poll it first. Raises `BadAnswer` if the device no longer exists."""
         if is_fresh and self._definition.has_poll:
             await in_steps(self.clock, self.publish.report_parts(await self.poll()))
         device = self.publish.find(device_id)
@@ -211,7 +209,7 @@ class LuaAdapter(PollingAdapter):
         return device
 
     def _result_of(self, device_id: str, raw: Any, expected: ExpectedState) -> CommandResult:
-        """Return the result of a command for which the file returned the device's present state."""
+        """Return the result of a command from the device state that the file returned."""
         seen = self._reader.read_one(raw, device_id, "command")
         if seen is None:
             return CommandResult(error=BadAnswer(f"command returned {format_value(raw)}, which is not a device"))
@@ -222,11 +220,11 @@ class LuaAdapter(PollingAdapter):
 
     @property
     def hooks(self) -> Collection[str]:
-        """The hook of the section if the file has a function `hook`."""
+        """The section's hook if the file has a function `hook`."""
         return (self.name,) if self._definition.has_hook else ()
 
     async def hook(self, request: HookRequest) -> None:
-        """Pass the request to the file, and apply the update that the file returns."""
+        """Pass the request to the file, and apply the returned update."""
         given: dict[str, Any] = {"method": request.method, "data": request.data}
         for name, texts in (("query", request.query), ("headers", request.headers)):
             given[name] = {str(key): str(value) for key, value in texts.items()}
@@ -234,12 +232,11 @@ class LuaAdapter(PollingAdapter):
         await self.apply_update("hook", found["first"])
 
     def on_hook_failed(self, error: AdapterFailed) -> None:
-        """Log the error, because a device that calls a hook reads no answer."""
+        """Log the error, because a device ignores the answer to its hook."""
         self._log_once(error, _position_in(error))
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """The operations of the file."""
         return {name: partial(self._operate, name) for name in self._definition.operations}
 
     async def _operate(self, name: str, payload: Mapping[str, Value]) -> Value:
@@ -250,7 +247,8 @@ class LuaAdapter(PollingAdapter):
         return await self.functions.redacted(found["first"], self.redact.in_value)
 
     async def apply_update(self, function: str, raw: Any) -> None:
-        """Wait for the first poll, publish the update from `receive` or `hook`, and do what the update requests."""
+        """Publish an update that `receive` or `hook` returned, and do what it requests. An update with devices or
+        events waits for the first poll."""
         has_devices = isinstance(raw, dict) and raw.keys() & {"devices", "events"}
         if has_devices and self._definition.has_poll and not self._has_polled:
             await self.publish.has_started.wait()
@@ -275,7 +273,7 @@ class LuaAdapter(PollingAdapter):
             raise AdapterFailed(self.redact(f"the result of {function} is invalid: {fault}")) from None
 
     def _publish_update(self, update: ReadUpdate) -> Iterator[None]:
-        """Publish the rows of an update one by one in their order, so that a change does not hide an earlier one."""
+        """Publish the rows of an update one by one in their order, so that each change is visible."""
         for row in update.devices.rows:
             known = self.publish.find(row.device_id)
             if row.seen is not None:
@@ -293,12 +291,12 @@ class LuaAdapter(PollingAdapter):
             yield
 
     async def publish_events(self) -> None:
-        """Publish the events of polls, after the devices show the result of the poll."""
+        """Publish the events of the last polls, once their devices are published."""
         events, self._unpublished = self._unpublished, []
         await in_steps(self.clock, self._publish_all(events))
 
     async def _keep_handing_over(self) -> None:
-        """Pass each message of the connection to `receive`, at a limited rate."""
+        """Pass each message of the connection to the file, at a limited rate."""
         while self.connection is not None:
             message, began = await self.connection.next_message(), self.clock.monotonic()
             try:
@@ -312,14 +310,14 @@ class LuaAdapter(PollingAdapter):
                 await self.clock.sleep(pause)
 
     def _log_once(self, error: AdapterFailed, place: str) -> None:
-        """Log an error of a message or hook, once per place in the file."""
+        """Publish an error of a message or hook. Log it once per place in the file."""
         self.publish.record_error(error)
         if place not in self._logged and len(self._logged) < MAX_LOGGED_FAULTS:
             self._logged.add(place)
             log.warning("%s: %s", self.name, error)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
-        """Return the connection of `listen`. Return None if the kind does not listen."""
+        """Open the connection of `listen`. Return None if the kind does not listen."""
         return None if self.connection is None else self._open_push(self.connection)
 
     @asynccontextmanager
@@ -336,7 +334,7 @@ class LuaAdapter(PollingAdapter):
             raise
 
     async def read_attributes(self, device_ids: Iterable[str]) -> StateReading:
-        """Read the state like the base class. Without a function `poll`, return the pushed state."""
+        """Read the device states. Without a function `poll`, return the pushed states."""
         if self._definition.has_poll:
             return await super().read_attributes(device_ids)
         return StateReading(None, {each: self._pushed_state(each) for each in device_ids}, None)
@@ -349,7 +347,7 @@ class LuaAdapter(PollingAdapter):
 
 
 class WaitingAdapter(Adapter):
-    """Runs a section whose kind cannot be loaded, until the kind's file changes."""
+    """Waits until the file of a kind with faults changes."""
 
     def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
         super().__init__(context)
@@ -357,18 +355,17 @@ class WaitingAdapter(Adapter):
         self._error = AdapterFailed(str(fault.faults[0]))
 
     async def run(self) -> None:
-        """Report the fault, and wait. Raises `AdapterReplaced` once the file changes."""
+        """Publish the fault, and wait. Raises `AdapterReplaced` once the file changes."""
         self.publish.failed(self._error)
         self.publish.started()
         await replace_when(self._fault)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Raise the fault of the kind."""
         raise self._error
 
 
 async def replace_when(known: LoadedSection | SectionFault) -> None:
-    """Wait until the kind of the section changes, then raise `AdapterReplaced`."""
+    """Wait until the section's kind changes. Then raise `AdapterReplaced`."""
     await known.changed.wait()
     raise AdapterReplaced
 

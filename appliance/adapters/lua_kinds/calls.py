@@ -1,4 +1,4 @@
-"""Requests of a running Lua function to the hub: HTTP, messages, kept texts, JSON, XML, digests, and log lines."""
+"""Answers the requests of a running Lua function: HTTP, messages, kept texts, JSON, XML, digests, and log lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from appliance.log_buffer import own_fields
 from appliance.tables.checks import number_within
 
 MAX_XML_AT_ONCE = 4096
-"""Bytes of XML that are decoded on the loop. Larger texts are decoded on a thread."""
+"""Size limit, in bytes, of XML that is decoded on the event loop. Larger texts are decoded on a thread."""
 
 _LEVELS = {
     "trace": logging.DEBUG,
@@ -36,7 +36,7 @@ _LEVELS = {
 }
 
 MAX_DESCRIBED, MAX_DESCRIBED_BYTES = 4, 1 << 18
-"""Limit of answers that a report describes, and the size up to which an answer's fields are listed."""
+"""Maximum number of answers in a report, and the size limit of an answer whose fields are listed."""
 
 MAX_FIELDS, MAX_FIELD_CHARS = 40, 40
 
@@ -48,11 +48,10 @@ ASKING = frozenset({"http", "send", "ask"})
 
 
 class FunctionCalls:
-    """The `LuaCalls` of one running function. `request_secs` is the default time limit and the longest time limit of
-    the function's requests.
+    """The `LuaCalls` of one running function. `request_secs` is the default and maximum time limit of its requests.
 
-    `failure` is the error of the last request with a missing or unreadable answer. `is_asking` is true while a
-    request is in progress. `repeats` is the value of `WebRequest.repeat` for the requests.
+    `failure` is the error of the last request with a missing or unreadable answer. `is_asking` is true during a
+    request. `repeats` is passed to `WebRequest.repeat`.
     """
 
     counted_secs = 0.0
@@ -94,7 +93,7 @@ class FunctionCalls:
             self.is_asking = False
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Write a log line of the file, without secrets."""
+        """Write a log line of the file. Secrets are removed."""
         stated = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
         named = self._redact.in_value(stated)
         extra = own_fields({**dict(sorted(named.items())), "adapter": self._section})
@@ -109,15 +108,14 @@ class FunctionCalls:
         return for_lua(response)
 
     def describe_answers(self) -> str:
-        """Return the fields of each answer. Return an empty text if there was no request."""
+        """Return the fields of each answer, or an empty text without a request."""
         return "; ".join(f"{path}: {_fields_of(response)}" for path, response in self._answers)
 
     async def send(self, message: Any, _: Any) -> None:
-        """Send a message over the connection."""
         await self._over_connection("send").send(message)
 
     async def ask(self, message: Any, timeout_secs: Any) -> Any:
-        """Return the reply to a message."""
+        """Send a message over the connection, and return its reply."""
         connection = self._over_connection("ask")
         try:
             secs = DEFAULT_REPLY_SECS if timeout_secs is None else number_within(0.05, MAX_REPLY_SECS)(timeout_secs)
@@ -131,28 +129,27 @@ class FunctionCalls:
         return self._connection
 
     async def keep(self, key: Any, text: Any) -> None:
-        """Store a text across restarts."""
+        """Store a text durably."""
         await self._kept.put(key, text)
         await self._redact.prepare()
 
     async def kept(self, key: Any, _: Any) -> str | None:
-        """Return a kept text."""
         return self._kept.get(key)
 
     async def parse_json(self, text: Any, _: Any) -> Any:
-        """Return the value of a JSON text as `{value}`, or `{fault}`."""
+        """Parse JSON. Return `{value}`, or `{fault}` for invalid JSON."""
         try:
             return {"value": orjson.Fragment(compact_json(text))}
         except Invalid as fault:
             return {"fault": str(fault)}
 
     async def parse_xml(self, text: Any, _: Any) -> Any:
-        """Return the root element of an XML text as `{value}`, or `{fault}`."""
+        """Parse XML. Return the root element as `{value}`, or `{fault}` for invalid XML."""
         raw = text.encode("latin-1")
         return decode_xml(raw) if len(raw) <= MAX_XML_AT_ONCE else await compute_apart(decode_xml, raw)
 
     async def crypto(self, name: Any, given: Any) -> str:
-        """Return the result of a function in the table `crypto`."""
+        """Run a function of the Lua table `crypto`."""
         if name == "pbkdf2":
             return await compute_slowly(compute, name, given)
         return compute(name, given)

@@ -1,4 +1,4 @@
-"""The connection on which a kind in Lua listens: a WebSocket or server-sent events of the section's base URL."""
+"""The connection of a kind in Lua: a WebSocket or server-sent events from the section's base URL."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 
 SOCKET_PING_SECS = 20.0
-"""Silence after which a WebSocket is pinged."""
+"""Seconds without a message after which a WebSocket is pinged."""
 
 EVENTS_SILENCE_SECS = 600.0
-"""Silence after which the stream of server-sent events is opened again."""
+"""Seconds without an event after which the stream is opened again."""
 
 MAX_PUSHED, MAX_PUSHED_BYTES = 100, 1 << 20
-"""Limits of the messages that wait for the file, and of their bytes. Reading pauses at these limits."""
+"""Maximum number of messages that wait for the file, and of their bytes. Reading pauses at these limits."""
 
 MAX_TEXT = 1 << 20
 """Size limit of a message that is not JSON, in bytes or characters."""
 
 SOCKET_SEND_SECS, DEFAULT_REPLY_SECS, MAX_REPLY_SECS = 5.0, 5.0, 300.0
 MAX_ASKED = 100
-"""Limit of `ctx:ask` messages that wait for a reply at the same time."""
+"""Maximum number of concurrent `ctx:ask` calls."""
 
 
 class Pushed(NamedTuple):
@@ -48,11 +48,9 @@ class PushSource(Protocol):
 
     address: str
 
-    def messages(self, path: str, *, silence_secs: float, max_bytes: int, parse: DecodeMessage) -> PushContext:
-        """Open a WebSocket."""
+    def messages(self, path: str, *, silence_secs: float, max_bytes: int, parse: DecodeMessage) -> PushContext: ...
 
-    def events(self, path: str, *, silence_secs: float, max_bytes: int) -> PushContext:
-        """Open a stream of server-sent events."""
+    def events(self, path: str, *, silence_secs: float, max_bytes: int) -> PushContext: ...
 
 
 PushContext = AbstractAsyncContextManager[Any]
@@ -64,7 +62,7 @@ class PushConnection:
     the file.
 
     `hello` returns the first message, or None to send nothing. `find_path` returns the path if the file has a
-    function for the path. If that function returns nil, the connection is unused.
+    function for the path. If that function returns nil, no connection is opened.
     """
 
     def __init__(
@@ -103,7 +101,6 @@ class PushConnection:
         return self._waiting.qsize()
 
     async def next_message(self) -> Any:
-        """Wait for the next message for the file."""
         pushed = await self._waiting.get()
         self._waiting_bytes -= pushed.size
         self._has_room.set()
@@ -111,8 +108,7 @@ class PushConnection:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
-        """Open the connection, and yield the messages. Each yielded message is already matched to a request, or
-        queued for the file."""
+        """Open the connection. Before a message is yielded, it is matched to its request or queued for the file."""
         size = self._listen.max_message_kb << 10
         path = await self._find_path() if self._listen.path is None else self._listen.path
         if path is None:
@@ -141,7 +137,7 @@ class PushConnection:
             self._replies.fail(Unanswered(f"{self._http.address} closed the connection"))
 
     async def send(self, message: Any) -> None:
-        """Send a text, or any other value as JSON. Raises `Unreachable` if the connection is not open."""
+        """Send text, or any other value as JSON. Raises `Unreachable` if the connection is closed."""
         if not self.can_send:
             raise Invalid("ctx:send: server-sent events are receive-only")
         if self._socket is None:
@@ -153,7 +149,7 @@ class PushConnection:
             raise Unanswered(f"{self._http.address} did not read the message in time") from None
 
     async def ask(self, message: Any, timeout_secs: float) -> Any:
-        """Send the message with a new id, and wait for the reply with that id."""
+        """Send the message with a new id, and return the reply with this id."""
         field = self._listen.reply
         if field is None:
             raise Invalid("ctx:ask: set `reply` in `listen` to the field that holds a message's id")
@@ -167,7 +163,7 @@ class PushConnection:
             raise Unanswered(f"{self._http.address} did not reply within {timeout_secs:g} s") from None
 
     async def _read(self, messages: AsyncIterator[Pushed]) -> AsyncIterator[Pushed]:
-        """Pass each reply to its request, and queue any other message for the file."""
+        """Pass each reply to its request. Queue all other messages for the file."""
         async for message in messages:
             if not self._is_reply(message):
                 while self._waiting_bytes > 0 and self._waiting_bytes + message.size > MAX_PUSHED_BYTES:
@@ -193,8 +189,8 @@ def _parse_event(event: ServerEvent, address: str) -> Pushed:
 
 
 def _parse(body: bytes | str, address: str) -> Pushed:
-    """Return a message as JSON if possible, otherwise as text or bytes. Raises `BadAnswer` for text or bytes that are
-    too long."""
+    """Parse a message as JSON. If it is not JSON, return text or bytes. Raises `BadAnswer` if text or bytes exceed
+    the limit."""
     try:
         text = compact_json(body)
         return Pushed(len(body), orjson.Fragment(text), text)

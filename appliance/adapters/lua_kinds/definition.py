@@ -37,13 +37,13 @@ BUNDLED_KINDS = Path(__file__).parent / "bundled"
 
 @cache
 def list_bundled_kinds() -> tuple[str, ...]:
-    """Return the names of the bundled kinds. The folder is read only once, because the folder can later be unreadable
-    without root."""
+    """Return the names of the bundled kinds. The folder is read only once, because it may become unreadable after
+    root privileges are dropped."""
     return tuple(sorted(file.stem for file in BUNDLED_KINDS.glob("*.lua")))
 
 
 KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""Matches the name of a kind. The file name is this name plus `.lua`."""
+"""Name of a kind. The file name is this name plus `.lua`."""
 
 MAX_SETTINGS, MAX_ORIGINS, MAX_OPERATIONS, MAX_VALUES = 64, 16, 32, 200
 MAX_OPERATION_SECS, DEFAULT_OPERATION_SECS = 300.0, 5.0
@@ -53,7 +53,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 def duration(value: Any) -> float:
-    """Check a duration: seconds, or a text such as `"90s"`, `"5m"`, `"1h"`."""
+    """Parse a duration in seconds, or a text such as `"90s"`, `"5m"`, `"1h"`."""
     if isinstance(value, str) and (found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smh])", value)):
         value = float(found[1]) * _UNITS[found[2]]
     if not is_number(value) or not 0 <= value <= MAX_DURATION_SECS:
@@ -83,10 +83,9 @@ KNOWN_SETTINGS: Fields = {
 class KindDefinition(Struct, frozen=True, kw_only=True):
     """The definition of one kind.
 
-    `settings` are the keys of the kind's sections, including the keys that every kind has. `origins` maps the names
-    of further addresses to a URL, or to the setting with a URL. `operations` maps each operation to its time limit in
-    seconds. `declared` are the settings that the file itself defines. `descriptions` has the descriptions of
-    settings.
+    `settings` are the keys of the kind's sections, including the keys of every kind. `origins` maps the names of
+    further addresses to a URL, or to the setting with a URL. `operations` maps each operation to its time limit in
+    seconds. `declared` are the settings that the file itself defines, and `descriptions` describes them.
     """
 
     name: str
@@ -105,7 +104,7 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
 
 
 class ListenDefinition(Struct, frozen=True, kw_only=True):
-    """The connection on which a kind listens. `reply` is the field with the id of an answer.
+    """The connection on which a kind listens. `reply` is the field with the message id in a reply.
 
     If `path` is None, a function of the file returns the path for each section. If the function returns nil, no
     connection is opened.
@@ -119,7 +118,7 @@ class ListenDefinition(Struct, frozen=True, kw_only=True):
 
 
 class OriginSetting(Struct, frozen=True):
-    """The setting whose value is the address of an origin."""
+    """The setting with the URL of an origin."""
 
     setting: str
 
@@ -134,7 +133,7 @@ def _texts(value: Any) -> list[Any]:
 
 
 def _values(value: Any) -> list[Any]:
-    """Check the list of values that a setting allows."""
+    """Check the list of a setting's allowed values."""
     found = _texts(value)
     if len(found) > MAX_VALUES:
         raise Invalid(f"has more than {MAX_VALUES} entries")
@@ -153,7 +152,7 @@ _TOP: Fields = {
 
 
 def _path(value: Any) -> str | None:
-    """Check a path. Return None for a function, which returns the path later."""
+    """Check a path. Return None for a function, which is called later to get the path."""
     return None if isinstance(value, Function) else url_path(value)
 
 
@@ -178,7 +177,7 @@ _SETTING: Fields = {
 
 
 def parse_kind(table: Table) -> KindDefinition | None:
-    """Return the kind that the table of a file defines. Return None if the table has faults."""
+    """Parse the table of a file. Return None if it has faults."""
     count = len(table.findings.faults)
     found = table.read(_TOP)
     settings = _read_settings(table)
@@ -258,7 +257,7 @@ def _read_setting(table: Table, name: str) -> _Setting | None:
 
 
 def _schema_of(stated: Mapping[str, Any]) -> Schema:
-    """Return the schema of a setting for forms. A duration has the format `duration`."""
+    """Return the JSON schema of a setting. A duration has the format `duration`."""
     limits = {"minimum": stated["min"], "maximum": stated["max"], "enum": stated["values"] or None}
     schema = {name: limit for name, limit in limits.items() if limit is not None}
     if stated["type"] == "list":
@@ -298,7 +297,7 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
 
 
 def _one_of(check: Callable[[Any], Any], values: Sequence[Any], *, is_list: bool) -> Callable[[Any], Any]:
-    """Restrict a check to these values, or to lists of these values. Raises `Invalid` if the check refuses one of the
+    """Restrict a check to these values, or to lists of them. Raises `Invalid` if the check refuses one of the
     values."""
     known = values if is_list else [check(each) for each in values]
 
@@ -315,7 +314,7 @@ def _one_of(check: Callable[[Any], Any], values: Sequence[Any], *, is_list: bool
 
 
 def _without_value(check: Callable[[Any], Any], kind: str) -> Callable[[Any], Any]:
-    """Replace the error message of a check for a secret, because the message must not contain the value."""
+    """Return a check of a secret whose error message does not contain the value."""
 
     def checked(value: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Calls the functions of one section's file. Each call has a new Lua state. Only `ctx.memory` is kept between the
+"""Calls the Lua functions of one section's file. Each call has a new Lua state. Only `ctx.memory` is kept between
 calls."""
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from appliance.home.values import Value
 from appliance.tables.checks import format_value
 
 MAX_REDACTED_AT_ONCE = 1 << 14
-"""Characters that are redacted on the loop. Longer values are redacted on a thread."""
+"""Length limit of a value that is redacted on the event loop. Longer values are redacted on a thread."""
 
 HELLO, PATH = ["listen", "hello"], ["listen", "path"]
-"""Functions whose results go to the device. These results may contain secrets."""
+"""Functions whose results are sent to the device. Their results may contain secrets."""
 
 
 class CancelledCall(NamedTuple):
-    """A cancelled call: its file and function, and whether the function was waiting for the device."""
+    """The file and function of a cancelled call, and whether the function was waiting for the device."""
 
     place: str
     was_asking: bool
 
 
 class KindFunctions:
-    """Calls the functions of a file, and keeps the memory and the secrets of its section.
+    """Calls the functions of a file, and stores the memory and the secrets of its section.
 
     `connection` is the connection of `listen`, or None. `cancelled` describes the last cancelled call.
     """
@@ -62,8 +62,8 @@ class KindFunctions:
         self._host = host
 
     def new_calls(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool | None = None) -> FunctionCalls:
-        """Return the `FunctionCalls` for one call with this time limit. `repeats` is the `WebRequest.repeat` of each
-        request."""
+        """Return the `FunctionCalls` for one call with this time limit. `repeats` is passed to
+        `WebRequest.repeat`."""
         return FunctionCalls(
             self.section.name, self.transport, self.kept, self.redact, self.connection, secs, repeats=repeats
         )
@@ -78,7 +78,7 @@ class KindFunctions:
         repeat: bool = False,
         calls: FunctionCalls | None = None,
     ) -> Any:
-        """Return `{first, second}`, the results of a function.
+        """Call a function, and return its results as `{first, second}`.
 
         The argument `first` can be bytes, or a table with a `body` of bytes. If the function failed because of a
         missing or unreadable answer, raises the error of that request. Otherwise, raises `AdapterFailed` with file
@@ -107,15 +107,14 @@ class KindFunctions:
         return {name: self.redact(each) if isinstance(each, str) else each for name, each in found.items()}
 
     def forget_cancelled(self) -> None:
-        """Set `cancelled` to None, before work that has a time limit."""
+        """Set `cancelled` to None, before work with a time limit."""
         self.cancelled = None
 
     async def _hello(self) -> Any:
         return (await self.call(HELLO))["first"]
 
     async def _find_path(self) -> str | None:
-        """Return the path to listen on, from the function of the file. Return None if this section does not
-        listen."""
+        """Call the file's function for the path to listen on. Return None if this section does not listen."""
         found = (await self.call(PATH))["first"]
         try:
             return None if found is None else url_path(found)
@@ -123,13 +122,13 @@ class KindFunctions:
             raise AdapterFailed(f"listen.path returned {format_value(found)}, which {fault}") from None
 
     def remember(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
-        """Apply the changes of one call to the memory. Changes of concurrent calls are kept."""
+        """Apply the changes that one call made to the memory. Changes of concurrent calls are kept."""
         changed = {key: value for key, value in after.items() if key not in before or before[key] != value}
         gone = before.keys() - after.keys()
         self.memory = {key: value for key, value in {**self.memory, **changed}.items() if key not in gone}
 
     async def redacted(self, value: Any, redact: Callable[[Any], Any] | None = None) -> Any:
-        """Return the value without secrets, using `redact`. A long value is processed off the loop."""
+        """Remove the secrets from a value. A long value is processed on a thread."""
         redact = redact or self.redact.in_device
         if not self.redact.has_secrets():
             return value

@@ -1,5 +1,4 @@
-"""The interface of the part that runs kinds in Lua: finds the kind of a section, and runs its functions in a
-worker."""
+"""The interface of the host that runs kinds in Lua: it finds a section's kind, and runs its functions in a worker."""
 
 from __future__ import annotations
 
@@ -35,15 +34,14 @@ class KindHost(Protocol):
     """Runs the functions of kinds. Methods may be called concurrently."""
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
-        """Return the section with its present kind."""
+        """Return the section with its current kind."""
 
     async def call(
         self, section: LuaSection, calls: LuaCalls, path: Sequence[str], given: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Run the function at this path of the kind's table, and return `{first, second, memory}`. Raises
-        `ScriptFailed`.
+        """Run a function of the kind, and return `{first, second, memory}`. Raises `ScriptFailed`.
 
-        `given` is `{settings, memory, first?, second?, bytes?, repeat?}`. `bytes` become `first`, or the `body` of
-        `first`. With `repeat`, a call runs again if another call interrupted it. Cancelling the call ends the
-        function.
+        `path` is the function's place in the kind's table. `given` is `{settings, memory, first?, second?, bytes?,
+        repeat?}`. `bytes` become `first`, or the `body` of `first`. With `repeat`, the call runs again if another
+        call interrupted it. Cancelling the call stops the function.
         """

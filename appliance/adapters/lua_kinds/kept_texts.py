@@ -16,10 +16,10 @@ from appliance.clock import Clock
 from appliance.errors import Invalid
 
 MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
-"""Limit of kept texts per section, and the size limit of each text in bytes."""
+"""Maximum number of texts per section, and maximum size of a text in bytes."""
 
 MAX_KEPT_WRITES, KEPT_WRITE_SECS = 60, 10.0
-"""Limit of changes in immediate succession, and the seconds after which one more change is allowed."""
+"""Number of changes that are allowed in immediate succession, and the seconds until one more change is allowed."""
 
 KEPT = "kept"
 """Key in the secrets of a section. The value holds all kept texts as one JSON object."""
@@ -41,14 +41,13 @@ class KeptTexts:
         stored = secrets.get(KEPT)
         self._texts: Mapping[str, str] = {} if stored is None else orjson.loads(stored)
         self.secrets = _secrets_in(self._texts.values())
-        """Every text. If a text is JSON, the texts inside it that are long enough are also secrets."""
+        """All texts. If a text is JSON, the long texts inside it are also secrets."""
 
     def get(self, key: str) -> str | None:
-        """Return a text. Return None for an unknown key."""
         return self._texts.get(key)
 
     async def put(self, key: Any, text: Any) -> None:
-        """Store a text durably. None removes the text. Raises `Invalid` or `StoreFailed`."""
+        """Store a text durably. None deletes the text. Raises `Invalid` or `StoreFailed`."""
         if not isinstance(key, str) or _KEY.fullmatch(key) is None:
             raise Invalid("ctx:keep: the key must have 1 to 64 characters from a-z, 0-9, _, -, and .")
         if text is not None and not isinstance(text, str):
@@ -66,7 +65,7 @@ class KeptTexts:
                 self._texts, self.secrets = texts, _secrets_in(texts.values())
 
     def _count_write(self) -> None:
-        """Raise `Invalid` if the file stores changes too often, because each change wears out the storage."""
+        """Raise `Invalid` if the file stores texts too often, because each write wears out the storage."""
         now = self._clock.monotonic()
         earned = (now - self._counted_at) / KEPT_WRITE_SECS
         self._writes_left, self._counted_at = min(self._writes_left + earned, float(MAX_KEPT_WRITES)), now

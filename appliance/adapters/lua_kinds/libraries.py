@@ -1,4 +1,4 @@
-"""The tables `json`, `xml`, and `crypto` of kinds in Lua.
+"""The Lua tables `json`, `xml`, and `crypto` of kinds.
 
 `crypto` passes bytes as text, one character for each byte.
 """
@@ -21,22 +21,22 @@ from appliance.errors import Invalid
 from appliance.tables.checks import integer, one_of
 
 MAX_JSON_MARKS = 500_000
-"""Limit of commas, brackets, braces, and backslashes in JSON. A larger number would block the loop too long."""
+"""Maximum number of commas, brackets, braces, and backslashes in JSON. More would block the event loop too long."""
 
 _SLICE_BYTES = 1 << 18
 
 MAX_ELEMENTS, MAX_DEPTH = 10_000, 14
-"""Limit of elements in one text, and of their depth. Each element of XML needs two levels of JSON."""
+"""Maximum number and depth of elements in one text. Each XML element needs two levels of JSON."""
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 MAX_ROUNDS, MAX_LENGTH = 500_000, 1024
-"""Limit of pbkdf2's rounds in all blocks together, and size limit of a result in bytes."""
+"""Maximum number of pbkdf2's rounds in all blocks together, and maximum size of its result in bytes."""
 
 
 def compact_json(body: bytes | str) -> bytes:
-    """Return JSON without white space. Raises `Invalid` if the text is not JSON, too deep, or too large.
+    """Remove white space from JSON. Raises `Invalid` if the text is not JSON, too deep, or too large.
 
-    The worker builds the value, because building it here would block the loop ten times as long.
+    The worker decodes the JSON. Decoding it here would block the event loop ten times as long.
     """
     text, marks = body if isinstance(body, bytes) else body.encode(errors="replace"), 0
     for start in range(0, len(text), _SLICE_BYTES):
@@ -54,10 +54,9 @@ def compact_json(body: bytes | str) -> bytes:
 
 
 def decode_xml(text: bytes) -> dict[str, Any]:
-    """Return the root element as `{value: {name, attributes, text, children}}`, or `{fault}` with a message.
+    """Parse XML. Return the root element as `{value: {name, attributes, text, children}}`, or `{fault}`.
 
-    Names have no namespaces. Entities are rejected. The function blocks the loop for a time proportional to the
-    length of the text.
+    Names have no namespaces. Entities are rejected. The function blocks for a time proportional to the length.
     """
     try:
         root = parse_xml(text)

@@ -1,4 +1,4 @@
-"""The answers to the requests of Lua. Executions in `lua` and functions of kinds use the same interface."""
+"""The interface for the requests of Lua. Executions in `lua` and functions of kinds both use it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import Any, Protocol
 
 
 class LuaCalls(Protocol):
-    """Answers the calls of a Lua function. `counted_secs` is the time of nested executions that is added to the
+    """Answers the calls of a Lua function. `counted_secs` is the time of nested executions, which is added to the
     function's time limit."""
 
     counted_secs: float
 
     async def call(self, operation: str, arguments: Any) -> Any:
-        """Run `ctx:<operation>` and return JSON data. A `LaresError` is raised at the user's line."""
+        """Run `ctx:<operation>` and return JSON. A `LaresError` is raised in Lua at the calling line."""
 
-    def log(self, level: str, message: str, fields: Any) -> None:
-        """Write a log line of Lua."""
+    def log(self, level: str, message: str, fields: Any) -> None: ...

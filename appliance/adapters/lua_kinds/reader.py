@@ -1,4 +1,4 @@
-"""Reads the devices and events that a Lua file returns. Each invalid device or event is dropped with a message."""
+"""Reads the devices and events that a Lua file returns. Drops each invalid device or event with a message."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from appliance.tables.fields import Field, Fields, Findings, Table, dotted
 MAX_LOCAL_ID_CHARS = 200
 
 MAX_DEVICES = 2000
-"""Limit of devices in one list."""
+"""Maximum number of devices in one list."""
 
 MAX_ATTRIBUTES, MAX_COMMANDS, MAX_EVENTS = 1000, 250, 100
-"""Limits of entries in one device. All entries are checked without a pause for other tasks."""
+"""Maximum numbers of entries in one device. All entries are checked without a pause for other tasks."""
 
 EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
-"""Actions that a command has only if the file lists them."""
+"""Actions that a command offers only if the file lists them."""
 
 DEVICE_FAULT = "\0fault"
-"""Key of the message that replaces a device that JSON cannot represent."""
+"""Key of a message that replaces a device. JSON cannot represent such a device."""
 
 MAX_DEVICE_FAULTS = 1000
-"""Limit of different device faults that one adapter reports."""
+"""Maximum number of different device faults that one adapter reports."""
 
 
 T = TypeVar("T")
@@ -117,14 +117,14 @@ _UPDATE: Fields = {
 }
 
 ReadEvent = tuple[str, str, Mapping[str, Value]]
-"""Device id, name, and data of an event."""
+"""Device id, event name, and data."""
 
 
 class ReadRow(Struct, frozen=True, kw_only=True):
     """One device of a list.
 
-    `attributes` is None if the row has no such field. `seen` is the rest of the description. If the row only has
-    attributes of a known device, `seen` is None.
+    `attributes` is None if the row has no such field. `seen` has all other fields. It is None if the row only has
+    attributes of a known device.
     """
 
     device_id: str
@@ -132,7 +132,7 @@ class ReadRow(Struct, frozen=True, kw_only=True):
     seen: Observation | None = None
 
     def observation(self, before: Mapping[str, Value], *, is_pushed: bool = False) -> Observation:
-        """Return the complete description. Attributes that the row omits have their values in `before`."""
+        """Return the complete observation. Attributes missing in the row keep their values from `before`."""
         assert self.seen is not None
         stated = self.attributes or {}
         kept = {key: each for key, each in before.items() if key != "state" and key not in stated}
@@ -141,7 +141,7 @@ class ReadRow(Struct, frozen=True, kw_only=True):
 
 
 class ReadDevices(Struct, kw_only=True):
-    """The rows of a list, and the events of their devices. `ids` includes devices without a description."""
+    """The rows of a list, and the events of their devices. `ids` also contains devices that the list only names."""
 
     rows: list[ReadRow] = field(default_factory=list)
     ids: dict[str, None] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class ReadDevices(Struct, kw_only=True):
 
 
 class ReadUpdate(Struct, kw_only=True):
-    """An update that `receive` or `hook` returned."""
+    """The update that `receive` or `hook` returned."""
 
     devices: ReadDevices = field(default_factory=ReadDevices)
     send: Any = None
@@ -159,7 +159,7 @@ class ReadUpdate(Struct, kw_only=True):
 
 
 class DeviceReader:
-    """Reads the results of one section's functions. Each fault of a device is published once."""
+    """Reads the results of one section's functions. Each device fault is published once."""
 
     def __init__(self, publish: Publisher) -> None:
         self._section = publish.name
@@ -169,7 +169,7 @@ class DeviceReader:
         self._commands_read: dict[str, tuple[Any, tuple[CommandSpec, ...]]] = {}
 
     def read_list(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool = False) -> Iterator[None]:
-        """Add the devices of a list to `read`, one per step. With `in_part`, the list may omit devices.
+        """Add the devices of a list to `read`, one per step. With `in_part`, the list may be incomplete.
 
         Raises `Invalid`.
         """
@@ -184,7 +184,7 @@ class DeviceReader:
             yield
 
     def read_update(self, raw: Any, what: str, update: ReadUpdate) -> Iterator[None]:
-        """Add the result of `receive` or `hook` to `update`, one device or event per step. The result can be None.
+        """Add the result of `receive` or `hook` to `update`, one device or event per step. `raw` can be None.
 
         Raises `Invalid`.
         """
@@ -205,7 +205,7 @@ class DeviceReader:
             yield
 
     def read_one(self, raw: Any, device_id: str, what: str) -> Observation | None:
-        """Return the device that `command` returned. The id of the device can be missing. Return None for an invalid
+        """Return the device that `command` returned. The id in `raw` is optional. Return None for an invalid
         device."""
         read = ReadDevices()
         local = device_id.removeprefix(f"{self._section}:")
@@ -217,7 +217,7 @@ class DeviceReader:
         return next((each.observation(before) for each in read.rows if each.device_id == device_id), None)
 
     def observations(self, read: ReadDevices) -> list[Observation]:
-        """Return the rows of a poll as observations. If a row has no attributes, the device keeps its attributes."""
+        """Convert the rows of a poll to observations. A device without attributes in its row keeps its attributes."""
         latest: dict[str, Mapping[str, Value]] = {}
         found = []
         for row in read.rows:
@@ -231,7 +231,7 @@ class DeviceReader:
         return found
 
     def handles_toggle(self, device_id: str) -> bool:
-        """Return whether the file lists `toggle` among the actions of the device."""
+        """Return whether the file lists the device's action `toggle`."""
         stated = self._commands_read.get(device_id, ([], ()))[0]
         return isinstance(stated, list) and any(map(_lists_toggle, stated))
 
@@ -318,7 +318,7 @@ class DeviceReader:
             self._commands_read[id_] = (stated, specs)
 
     def _commands(self, table: Table, id_: str, stated: Any, known: Device | None) -> tuple[CommandSpec, ...]:
-        """Return the commands of a device. If the device's row has no commands or unchanged commands, return the
+        """Return the commands of a device. If its row has no commands, or the same commands as before, return the
         earlier result."""
         last = self._commands_read.get(id_)
         if stated is None or (last is not None and last[0] == stated):
@@ -369,7 +369,7 @@ class DeviceReader:
 
 
 def _with_actions(command: Any) -> Any:
-    """Return a command as a table. A text is the name of a capability, whose actions and range come from the
+    """Return a command as a table. A text is the name of a capability. Its actions and range come from the
     catalog."""
     if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
         return command
@@ -379,13 +379,13 @@ def _with_actions(command: Any) -> Any:
 
 
 def _lists_toggle(command: Any) -> bool:
-    """Return whether the file lists the action `toggle` for this command."""
+    """Return whether a command from the file lists the action `toggle`."""
     actions = command.get("actions") if isinstance(command, Mapping) else None
     return isinstance(actions, list) and "toggle" in actions
 
 
 def device_for_lua(device: Device, section: str) -> dict[str, Any]:
-    """Return the present device, with its local id."""
+    """Return the device for the file, with its local id."""
     return {
         "id": device.id.removeprefix(f"{section}:"),
         "kind": device.kind,

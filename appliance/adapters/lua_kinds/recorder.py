@@ -1,4 +1,4 @@
-"""Records the requests, answers, and pushed messages of one section without secrets, and replays them without the
+"""Records the requests, answers, and pushed messages of one section without secrets. Replays a recording without the
 device."""
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate
 NO_RECORDING = "the file is not a recording of lares try-adapter"
 
 MAX_MESSAGES, MAX_MESSAGE_BYTES = 200, 16 << 20
-"""Limits of recorded messages of a connection, and of their bytes."""
+"""Maximum number of recorded messages, and of their bytes."""
 
 _SENT = ("origin", "query", "json", "form")
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """One request, and its response or error message."""
+    """A request, and its response or error message."""
 
     request: WebRequest
     response: HttpResponse | None = None
     error: str | None = None
 
     def lines(self) -> list[str]:
-        """Return the exchange as lines for people."""
+        """Format the exchange as lines for people."""
         asked, came = self.request, self.response
         size = "" if came is None else f"{came.status}, {len(came.body)} bytes"
         lines = [f"request: {asked.method} {asked.path} → {self.error or size}"]
@@ -53,21 +53,21 @@ class Exchange(Struct, frozen=True, kw_only=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """One message of a connection: a body that was sent or received, or a server-sent event."""
+    """One message of a connection: a sent or received body, or a server-sent event."""
 
     sent: bool = False
     body: bytes = b""
     event: ServerEvent | None = None
 
     def line(self) -> str:
-        """Return the message as a line for people."""
+        """Format the message as one line for people."""
         shown = self.body if self.event is None else orjson.dumps(to_builtins(self.event))
         words = " ".join(shown.decode(errors="replace").split())
         return f"{'sent' if self.sent else 'received'} over the connection: {words}"
 
 
 class Recorder:
-    """Passes requests and connections on to a `Transport` and a `PushSource`, and records them."""
+    """Forwards requests and connections to a `Transport` and a `PushSource`, and records them."""
 
     def __init__(self, transport: Transport, source: PushSource) -> None:
         self._transport = transport
@@ -78,7 +78,6 @@ class Recorder:
         self._bytes_left = MAX_MESSAGE_BYTES
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Pass on a request."""
         try:
             response = await self._transport.exchange(request)
         except AdapterFailed as error:
@@ -89,14 +88,11 @@ class Recorder:
 
     @asynccontextmanager
     async def messages(self, path: str, *, parse: DecodeMessage, **limits: Any) -> AsyncIterator[_RecordedSocket]:
-        """Open a WebSocket."""
         async with self._source.messages(path, parse=lambda body, _: body, **limits) as socket:
             yield _RecordedSocket(socket, self, parse)
 
     @asynccontextmanager
     async def events(self, path: str, **limits: Any) -> AsyncIterator[AsyncIterator[ServerEvent]]:
-        """Open a stream of server-sent events."""
-
         async def recorded() -> AsyncIterator[ServerEvent]:
             async for each in events:
                 self.keep(Message(event=each))
@@ -106,19 +102,19 @@ class Recorder:
             yield recorded()
 
     def keep(self, message: Message) -> None:
-        """Record a message if the limits allow it."""
+        """Record the message if the limits allow it."""
         self._bytes_left -= len(message.body if message.event is None else message.event.data)
         if len(self.messages_kept) < MAX_MESSAGES and self._bytes_left >= 0:
             self.messages_kept.append(message)
 
     def lines(self) -> list[str]:
-        """Return everything as lines for people, with secrets."""
+        """Format all records as lines for people. The lines contain secrets."""
         exchanges = [line for each in self._exchanges for line in each.lines()]
         return exchanges + [each.line() for each in self.messages_kept]
 
     @classmethod
     def for_trial(cls, origins: Origins, recorded: Any, redact: Callable[[Any], Any]) -> Recorder:
-        """Return a recorder for the device, or for a recording if there is one. Raise `Invalid` if the data is not a
+        """Return a recorder of the device, or of the recording `recorded`. Raises `Invalid` if `recorded` is not a
         recording."""
         if recorded is None:
             return cls(origins, origins.main)
@@ -126,7 +122,7 @@ class Recorder:
         return cls(replay, replay)
 
     def recording(self, section: LuaSection, fields: Fields, redact: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return everything as JSON, without secrets. `fields` are the settings of the kind."""
+        """Return all records as JSON, without secrets. `fields` are the settings of the kind."""
         settings = {name: value for name, value in section.raw.items() if name not in ("type", "enabled")}
         stated = {name: _without_secret(value, redact(value), fields[name]) for name, value in settings.items()}
         exchanges = [_recorded_exchange(each, redact) for each in self._exchanges]
@@ -152,12 +148,11 @@ class _RecordedSocket(AsyncIterator[Any]):
 
 
 class Replay:
-    """Replays a recording, in the roles of a `Transport` and a `PushSource`. Raises `Invalid` if the data is not a
-    recording.
+    """Replays a recording in place of a device. Raises `Invalid` if the data is not a recording.
 
-    A request gets the first unused answer to a similar request, or the last answer if all are used. A connection
-    yields a recorded message once the file has sent as many messages as it had sent before that message in the
-    recording. `redact` replaces secrets as in the recording.
+    A request gets the first unused answer to a similar request, or the last answer if all are used. Each message of a
+    connection has a position in the recording: the number of messages that the file had sent by then. The message is
+    replayed once the file has sent that number. `redact` replaces secrets as in the recording.
     """
 
     address = "the recording"
@@ -172,7 +167,7 @@ class Replay:
         self._used: set[int] = set()
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the recorded response. Raises `BadAnswer` if the recording has no similar request."""
+        """Return the recorded response. Raises `BadAnswer` if no recorded request is similar."""
         request = replace(request, path=self._redact(request.path), query=self._redact(request.query))
         alike = [number for number, each in enumerate(self._exchanges) if _is_like(each.request, request)]
         exact = [number for number in alike if self._exchanges[number].request.query == request.query]
@@ -188,12 +183,10 @@ class Replay:
 
     @asynccontextmanager
     async def messages(self, path: str, *, parse: DecodeMessage, **limits: Any) -> AsyncIterator[_ReplayedSocket]:
-        """Open the WebSocket of the recording."""
         yield _ReplayedSocket(self._messages, parse)
 
     @asynccontextmanager
     async def events(self, path: str, **limits: Any) -> AsyncIterator[AsyncIterator[ServerEvent]]:
-        """Open the event stream of the recording."""
         yield _ReplayedSocket([each for each in self._messages if each.event is not None], lambda body, _: body)
 
 
@@ -216,7 +209,7 @@ class _ReplayedSocket(AsyncIterator[Any]):
 
 
 def _encoded(message: Any) -> bytes:
-    """Return a message as bytes. A table becomes JSON."""
+    """Encode a message as bytes. A table becomes JSON."""
     if isinstance(message, bytes):
         return message
     return message.encode() if isinstance(message, str) else orjson.dumps(message)
@@ -259,7 +252,7 @@ def _read_message(raw: Any) -> Message:
 
 
 def _without_secret(value: Any, redacted: Any, field: Field[Any]) -> Any:
-    """Return the value without secrets, in a form that the kind accepts. A number becomes a power of ten."""
+    """Return a value without secrets that the setting accepts. A number is replaced by a power of ten."""
     for each in [redacted] if redacted == value else [redacted, *(10**digits for digits in range(15, -1, -1))]:
         with suppress(Invalid):
             field.check(each)
@@ -268,7 +261,7 @@ def _without_secret(value: Any, redacted: Any, field: Field[Any]) -> Any:
 
 
 def _recorded(value: dict[str, Any], redact: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return a request or a response as JSON. The body is a text, or `{base64}` if its bytes are not UTF-8."""
+    """Return a request or a response as JSON. The body is text, or `{base64}` if it is not UTF-8."""
     if "body" not in value:
         return dict(redact(value))
     text = redact(value["body"].decode(errors="surrogateescape"))

@@ -1,4 +1,4 @@
-"""A section of a kind in Lua: first as stated in the configuration, then as checked by its kind."""
+"""A section of a kind in Lua: as written in the configuration, and as checked by its kind."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from appliance.tables.checks import TOML, is_number
 from appliance.tables.fields import Findings, Path, Problem, Redacted, Table, dotted, hint_of_keys, located
 
 NOT_FOR_LUA = frozenset({"type", "enabled", "password_file", "token_file", "ca_file", "fingerprint", "headers"})
-"""Keys of a section that are not in `ctx.settings`."""
+"""Section keys that `ctx.settings` does not contain."""
 
 
 class LuaSection(Redacted, frozen=True, kw_only=True):
-    """An enabled section as stated in the configuration. Only the name of the section's kind is checked.
+    """An enabled section as written in the configuration. Only the name of its kind has been checked.
 
     `line_of` returns the line of a path of keys in `file`, or 0 for an unknown line.
     """
@@ -33,13 +33,13 @@ class LuaSection(Redacted, frozen=True, kw_only=True):
     line_of: Callable[[Path], int]
 
     def fault(self, message: str, *path: str) -> Fault:
-        """Return a fault of the section, or of a key in the section."""
+        """Return a fault of the section, or of one of its keys."""
         at = ("adapters", self.name, *path)
         return Fault(self.file, self.line_of(at) or self.line_of(at[:2]), f"{dotted(at)} {message}")
 
 
 class SectionSettings(Redacted, frozen=True, kw_only=True):
-    """The values of a section, with defaults. `secrets` must never be shown."""
+    """The values of a section, with defaults. Never log `secrets`."""
 
     HIDDEN = ("values", "secrets")
     values: Mapping[str, Any]
@@ -58,8 +58,8 @@ class SectionFaults(Struct, frozen=True):
 
 
 def read_section(section: LuaSection, definition: KindDefinition) -> SectionSettings | SectionFaults:
-    """Check a section by its kind. Return the section's values, or every fault with its line and the nearest known
-    name."""
+    """Check a section with its kind. Return the values, or all faults with their lines and the nearest known
+    names."""
     findings = Findings(TOML)
     table = Table(section.raw, findings, ("adapters", section.name))
     values = table.read(definition.settings)
@@ -87,7 +87,7 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
 
 
 def _explain(problem: Problem, definition: KindDefinition) -> Problem:
-    """Add the kind's description of the setting to the fault of a missing key."""
+    """If a key is missing, add its description to the problem."""
     description = definition.descriptions.get(str(problem.path[-1]))
     if not problem.is_missing or description is None:
         return problem
@@ -95,7 +95,7 @@ def _explain(problem: Problem, definition: KindDefinition) -> Problem:
 
 
 def _with_defaults(values: dict[str, Any], definition: KindDefinition) -> dict[str, Any]:
-    """Fill in the defaults of the kind."""
+    """Fill in the kind's defaults."""
     for name in ("base_url", "poll_interval_secs", "max_silence_secs"):
         if values[name] is None:
             values[name] = getattr(definition, name)
@@ -103,7 +103,7 @@ def _with_defaults(values: dict[str, Any], definition: KindDefinition) -> dict[s
 
 
 def texts_in(value: Any) -> list[str]:
-    """Return every text and number in a JSON value, as text."""
+    """List every text and number in a JSON value, as text."""
     if is_number(value):
         return [str(value)]
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""`ctx:http`: the requests of a file, and the allowed origins (scheme, host, and port)."""
+"""`ctx:http`: the requests of a file, and their allowed origins (scheme, host, and port)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ MAX_BODY_BYTES = 1 << 20
 """Size limit of a response."""
 
 MAX_REPAIRED_BYTES = 1 << 18
-"""Size limit of a response whose JSON errors are repaired. Repairing a larger response would block the loop."""
+"""Size limit of a response whose invalid JSON is repaired. Repairing a larger response would block the event loop."""
 
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 OWN_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect"}
     | {"accept-encoding", "proxy-authorization", "proxy-connection", "keep-alive"}
 )
-"""Headers that only the hub sets, in lower case."""
+"""Headers that only the hub may set, in lower case."""
 
 MAX_REDIRECTS = 3
 
@@ -57,11 +57,10 @@ class WebRequest(Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     timeout_secs: float = DEFAULT_TIMEOUT_SECS
     repeat: bool | None = None
-    """Whether the request is sent again if there is no answer. With None, only reading methods are sent again."""
+    """Whether an unanswered request is sent again. With None, this depends on `is_reading`."""
 
     @property
     def is_reading(self) -> bool:
-        """Whether the method only reads."""
         return self.method in ("GET", "HEAD", "OPTIONS")
 
 
@@ -69,7 +68,7 @@ class Transport(Protocol):
     """Sends the requests of one section."""
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the response. Raises `Unreachable`, `BadAnswer`, and `Invalid` for an unknown origin."""
+        """Return the response. Raises `Unreachable`, `BadAnswer`, or, for an unknown origin, `Invalid`."""
 
 
 def _text(value: Any) -> str:
@@ -89,7 +88,7 @@ def _texts(value: Any) -> Mapping[str, str]:
 
 
 def _bytes(value: Any) -> bytes:
-    """Return the bytes of a text. Lua passes bytes as a text with one character for each byte."""
+    """Convert a Lua string to bytes. Lua passes bytes as one character each."""
     return string(value).encode("latin-1")
 
 
@@ -116,8 +115,8 @@ _FIELDS: Fields = {
 
 
 def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, repeat: bool | None = None) -> WebRequest:
-    """Check a request of `ctx:http`. `secs` is the longest time limit that the request can have. Raises `Invalid`
-    with the name of the wrong field."""
+    """Check the argument of `ctx:http`. `secs` is the maximum time limit. Raises `Invalid` with the name of the wrong
+    field."""
     findings = Findings(LUA)
     table = Table(raw if isinstance(raw, Mapping) else {}, findings)
     found = table.read(_FIELDS)
@@ -132,8 +131,7 @@ def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, repeat: bool |
 
 
 def for_lua(response: HttpResponse) -> dict[str, Any]:
-    """Return the response for `ctx:http`, ready for `orjson.dumps`. If the body is JSON, the response includes
-    `json`."""
+    """Return the response as the result of `ctx:http`. If the body is JSON, the result includes `json`."""
     answer: dict[str, Any] = {
         "status": response.status,
         "headers": dict(response.headers),
@@ -147,9 +145,9 @@ def for_lua(response: HttpResponse) -> dict[str, Any]:
 
 
 class Origins:
-    """The `Transport` to the device of a section. `main` is the client of `base_url`.
+    """The `Transport` to a section's device. `main` is the client of `base_url`.
 
-    Only `base_url` gets the credentials of the section. Redirects to other origins are refused.
+    Only `base_url` gets the section's credentials. Redirects to other origins are refused.
     """
 
     def __init__(self, settings: SectionSettings, context: AdapterContext) -> None:
@@ -165,7 +163,7 @@ class Origins:
             self._clients[""] = self.main
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the response. A repeatable request is sent once more if there is no answer."""
+        """Return the response. An unanswered repeatable request is sent once more."""
         client = self._client(request.origin)
         for _ in range(MAX_REDIRECTS + 1):
             response = await self._within(client, request)
@@ -176,7 +174,7 @@ class Origins:
         raise BadAnswer(f"{client.address} redirects in a loop")
 
     def settings_for_lua(self) -> Mapping[str, Any]:
-        """Return `ctx.settings`: the values of the section, with the contents of its secret files."""
+        """Return `ctx.settings`: the section's values, and the contents of its secret files."""
         found = self._settings.for_lua()
         for name in ("password", "token"):
             if (value := getattr(self._access, name)) is not None:
@@ -217,12 +215,12 @@ class Origins:
 
 
 def _readable(value: str) -> str:
-    """Replace the lone surrogates of bytes that are not UTF-8."""
+    """Replace the surrogates that stand for invalid UTF-8."""
     return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _follow(address: str, path: str, location: str) -> str:
-    """Return the path of a redirect. Raises `BadAnswer` if the redirect leads to another origin."""
+    """Return the path of a redirect. Raises `BadAnswer` if it leads to another origin."""
     here = urlsplit(address)
     prefix = here.path.rstrip("/")
     try:
@@ -242,7 +240,7 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
 
 
 def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:
-    """Return the credentials of a section, and their secrets. Raises `AdapterFailed` for an unreadable file."""
+    """Return a section's credentials, and their secrets. Raises `AdapterFailed` for an unreadable file."""
     values = settings.values
     token, password = (
         secret_of(name, values[name], context.root, values[f"{name}_file"]) for name in ("token", "password")

@@ -36,7 +36,7 @@ from appliance.tables.checks import format_value
 from appliance.tasks import Tasks, end_within, run_together
 
 MAX_MESSAGE_BYTES = 16 << 20
-"""Size limit of a message. The list of nodes comes in one message. The limit is enough for about 2,000 nodes."""
+"""Size limit of a message. The list of nodes is one message, so this is enough for about 2,000 nodes."""
 
 PING_AFTER_SECS = 30.0
 """Seconds without a message before the server is pinged."""
@@ -45,19 +45,19 @@ MAX_RECONNECT_SECS = 30.0
 """Longest pause between two attempts to connect."""
 
 RESULT_SECS = 5.0
-"""Time limit for the answer to a command, and for the device's report."""
+"""Time limit for the response to a command, and for the device's report."""
 
 GATHER_REPORTS_SECS = 0.02
 """Seconds during which reports are collected. The reports of one change arrive within two milliseconds."""
 
 REPORT_SECS = 3.0
-"""Seconds without a report before the device is read. A report usually takes one or two seconds."""
+"""Seconds without a report after which the device is read. A report usually takes one or two seconds."""
 
 ASK_AGAIN_SECS = 20.0
-"""Seconds between two reads of a node that left a command unanswered. Each read may take half a minute."""
+"""Seconds between two reads of a node that did not respond to a command. Each read may take half a minute."""
 
 REPORT_AGAIN_SECS = 3600.0
-"""Seconds between two log lines about devices beyond the limit."""
+"""Minimum seconds between two log lines about devices beyond the limit."""
 
 IDENTIFY_SECS = 10
 
@@ -66,7 +66,7 @@ SHARE_SECS = 300
 
 _CODE = re.compile(r"MT:[0-9A-Z.\-]{16,}|\d{11}|\d{21}")
 _PROBE = "0/40/0"
-"""An attribute of every node. A read of this attribute shows whether the node answers."""
+"""Attribute of every node, which is read to check whether the node responds."""
 
 
 T = TypeVar("T")
@@ -75,15 +75,14 @@ log = logging.getLogger("adapters")
 
 
 class MatterAdapter(Adapter):
-    """Connects to one controller server, and reconnects whenever the connection is lost.
+    """Connects to one controller server, and reconnects after each loss of the connection.
 
     Commands to different devices run concurrently.
     """
 
     concurrency = 1_000
     command_secs = 3 * RESULT_SECS
-    """This time limit is far longer than the timeouts inside a command, so that those expire first even on a busy
-    loop."""
+    """Far longer than the timeouts inside a command, so that those expire first even on a busy event loop."""
     operation_secs: Mapping[str, float] = {"pair": 240.0, "unpair": 60.0, "share": 60.0}
 
     def __init__(self, context: AdapterContext, settings: Matter) -> None:
@@ -96,11 +95,11 @@ class MatterAdapter(Adapter):
         self._rejected, self._report_rejected_at = 0, 0.0
 
     async def __aexit__(self, *_: object) -> None:
-        """Stop reading nodes that left commands unanswered."""
+        """Stop reading nodes that did not respond to commands."""
         await self._tasks.__aexit__()
 
     async def run(self) -> None:
-        """Stay connected and publish every change, until cancelled."""
+        """Keep the connection and publish changes until cancelled."""
         await keep_open(self.clock, self._connect, self._on_connection_ended, most_secs=MAX_RECONNECT_SECS)
 
     async def _connect(self) -> None:
@@ -117,7 +116,7 @@ class MatterAdapter(Adapter):
         self.publish.started()
 
     async def _session(self, messages: Messages) -> None:
-        """Work over one connection until it is lost, then raise the reason."""
+        """Process the messages of one connection until it is lost, then raise the reason."""
         server = ServerConnection(messages, self.clock, self._http.address)
         try:
             nodes = await end_within(server.open(), OPENING_SECS)
@@ -149,7 +148,7 @@ class MatterAdapter(Adapter):
             server.receive(message, self.live.handle)
             self._report_rejected()
             busy += self.clock.monotonic() - began
-            if busy >= STEP_SECS:  # under load, give other tasks the same time as this task
+            if busy >= STEP_SECS:  # under load, give other tasks as much time as this task used
                 await self.clock.sleep(busy)
                 busy = 0.0
         raise Unreachable(f"{self._http.address} has closed the connection")
@@ -162,7 +161,7 @@ class MatterAdapter(Adapter):
             self.publish.answered()
 
     def _report_rejected(self) -> None:
-        """Log devices beyond the limit once, and again after an hour if their count has changed."""
+        """Log the number of devices beyond the limit once, and again after an hour if it has changed."""
         rejected, now = self.live.rejected, self.clock.monotonic()
         if rejected == self._rejected or now < self._report_rejected_at:
             return
@@ -174,11 +173,11 @@ class MatterAdapter(Adapter):
         self._rejected, self._report_rejected_at = rejected, now + REPORT_AGAIN_SECS
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Send the command, and return when the device shows its result."""
+        """Send the command, and return when the device reports the result."""
         began = self.clock.monotonic()
         target = self._target(device_id)
         command = check_offered(device_id, command_specs_of(target.endpoint), command)
-        if command.action == "toggle":  # the shown state can be outdated
+        if command.action == "toggle":  # the last reported state can be outdated
             target = await self._read_again(device_id, target)
             if ON_OFF not in target.endpoint.clusters:  # only this cluster has a toggle
                 device = self.publish.find(device_id)
@@ -203,8 +202,7 @@ class MatterAdapter(Adapter):
         return self._target(device_id)
 
     async def _send(self, device_id: str, what: str, target: Target, request: ClusterRequest) -> None:
-        """Send a request. Raises `Unreachable` if the device does not answer, and `BadAnswer` if the device
-        refuses."""
+        """Send a request. Raises `Unreachable` if the device does not respond, and `BadAnswer` if it refuses."""
         try:
             await self._ask_node(device_id, target, request.command, request.arguments)
         except Unreachable:
@@ -231,9 +229,9 @@ class MatterAdapter(Adapter):
         return await self.server.ask(command, arguments, secs)
 
     async def _keep_asking(self, node_id: int) -> None:
-        """Read a suspect node until it answers or reports, or the connection ends.
+        """Read a suspect node until it responds or reports, or the connection ends.
 
-        Earlier reports of the node may be lost, so the server reads all its values again after the answer.
+        Reports may have been lost in the meantime, so the server then reads all values of the node again.
         """
         server, arguments = self.server, {"node_id": node_id, "attribute_path": _PROBE}
         while node_id in self.live.suspects:
@@ -250,11 +248,10 @@ class MatterAdapter(Adapter):
             self.live.trust(node_id)
 
     async def _await_result(self, device_id: str, request: ClusterRequest, until: float, *, asks_first: bool) -> bool:
-        """Wait for a report with the result. If no report comes, read the device. Return whether the device shows the
+        """Wait for a report with the result. If there is none, read the device. Return whether the device reports the
         result.
 
-        With `asks_first`, the device already showed the result before the command. Then only a read or a later report
-        proves the result.
+        With `asks_first`, the device had already reported this state before the command, so it is read at once.
         """
         left = until - self.clock.monotonic()
         if not asks_first and await self._is_shown(device_id, request, min(left, REPORT_SECS)):
@@ -293,7 +290,7 @@ class MatterAdapter(Adapter):
         return {"pair": self._pair, "unpair": self._unpair, "share": self._share, "identify": self._identify}
 
     async def _pair(self, payload: Mapping[str, Value]) -> Value:
-        """Pair the device with this code. Return the device's node and all devices of the node."""
+        """Pair the device with this code. Return its node, and all devices of the node."""
         _refuse_others("pair", payload, "code", 'the digits below the QR code, or its text "MT:…"')
         code = _code_in(payload["code"])
         is_by_radio = self.server is not None and self.server.info.get("bluetooth_enabled") is True
@@ -309,15 +306,15 @@ class MatterAdapter(Adapter):
         return {"node_id": node_id, "devices": self.live.ids_of(node_id)}
 
     async def _unpair(self, payload: Mapping[str, Value]) -> Value:
-        """Remove the node of a device. Return all devices of the node, because they are removed too."""
+        """Remove the node of a device. Return all devices of the node, because they are all removed."""
         node = self._target_in("unpair", payload).node
         devices = self.live.ids_of(node.id)
         await self._ask("remove_node", {"node_id": node.id}, self.operation_secs["unpair"] - 5)
         return {"removed": devices}
 
     async def _share(self, payload: Mapping[str, Value]) -> Value:
-        """Let another controller also pair the node of a device. Return the code as digits and as the text of a QR
-        code."""
+        """Allow another controller to pair the node of a device too. Return the code as digits and as the text of
+        a QR code."""
         node = self._target_in("share", payload).node
         found = await self._ask(
             "open_commissioning_window",
@@ -350,7 +347,7 @@ _PAIRING_HINT = (
 
 
 def _code_in(text: str) -> str:
-    """Return the code in the server's form: digits without spaces and dashes, or the text of a QR code."""
+    """Normalize a pairing code: digits without spaces and dashes, or the text of a QR code."""
     code = text.strip().upper()
     code = code if code.startswith("MT:") else re.sub(r"[\s-]", "", code)
     if _CODE.fullmatch(code) is None:
@@ -359,7 +356,7 @@ def _code_in(text: str) -> str:
 
 
 def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, example: str) -> None:
-    """Raise `Invalid` if this text field is missing, or if the payload has any other field."""
+    """Raise `Invalid` if the field `name` is missing or not text, or if the payload has any other field."""
     if name not in payload:
         raise MalformedRequest(f"{operation} needs {name}, {example}")
     if not isinstance(payload[name], str) or not payload[name]:

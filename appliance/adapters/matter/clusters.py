@@ -1,4 +1,4 @@
-"""The meaning of Matter's attributes: the corresponding capabilities and units of Lares.
+"""Matter's attributes, with the corresponding capabilities and units of Lares.
 
 Numbers and units follow Matter's application cluster specification.
 """
@@ -20,14 +20,14 @@ ON_OFF, LEVEL_CONTROL, COLOR, COVER, DOOR_LOCK = 6, 8, 768, 258, 257
 THERMOSTAT, FAN, SWITCH, POWER_SOURCE, BOOLEAN_STATE, IDENTIFY = 513, 514, 59, 47, 69, 3
 
 MODES = {0: "off", 1: "heat_cool", 3: "cool", 4: "heat", 5: "heat", 7: "fan_only", 8: "dry"}
-"""Modes of a thermostat by number of SystemMode. Number 5 is emergency heat."""
+"""Thermostat modes by SystemMode. Number 5 is emergency heat."""
 
 FAN_MODES = {0: "off", 1: "low", 2: "medium", 3: "high", 4: "on", 5: "auto", 6: "smart"}
 
 COLOR_MODES = {0: "hs", 1: "xy", 2: "color_temp"}
 
 HEATS, COOLS, IS_AUTO = 1, 2, 32
-"""Features of a thermostat."""
+"""Feature bits of a thermostat."""
 
 COOLING_SETPOINT, HEATING_SETPOINT, SYSTEM_MODE = 17, 18, 28
 
@@ -41,7 +41,7 @@ SETPOINTS = {
     "custom.matter.thermostat.heating_setpoint": HEATING_SETPOINT,
     "custom.matter.thermostat.cooling_setpoint": COOLING_SETPOINT,
 }
-"""The two setpoints of a thermostat that switches between heating and cooling automatically."""
+"""The two setpoints of a thermostat that automatically switches between heating and cooling."""
 
 _ALARMS = ("normal", "warning", "critical")
 _AIR = ("unknown", "excellent", "good", "moderate", "poor", "unhealthy", "hazardous")
@@ -50,12 +50,12 @@ _LOCK_STATES = {0: "jammed", 1: "locked", 2: "unlocked", 3: "unlocked"}
 _DOOR_STATES = {0: "open", 1: "closed", 2: "jammed", 3: "open", 5: "open"}
 
 Convert = Callable[[Any, Endpoint], Value]
-"""Converts a value of an endpoint. Returns None if the value has no meaning at this endpoint. Raises `Invalid` for an
+"""Converts a value of an endpoint. Returns None for a value that this endpoint does not use. Raises `Invalid` for an
 impossible value."""
 
 
 class ClusterField(Struct, frozen=True):
-    """One attribute of a cluster, and the corresponding attribute in Lares."""
+    """One attribute of a cluster, and its attribute in Lares."""
 
     cluster: int
     attribute: int
@@ -104,8 +104,8 @@ def _concentration(cluster: int) -> Convert:
 
 
 def _of_type(device_type: int | None, convert: Convert) -> Convert:
-    """Convert only for endpoints of this device type. With None, convert only for endpoints whose types have no row
-    in the table."""
+    """Convert only for endpoints of this device type. With None, convert only for endpoints without a type in
+    `_BOOLEAN_TYPES`."""
 
     def convert_of_type(value: Any, endpoint: Endpoint) -> Value:
         is_meant = device_type in endpoint.types if device_type else not {*endpoint.types} & _BOOLEAN_TYPES
@@ -115,7 +115,7 @@ def _of_type(device_type: int | None, convert: Convert) -> Convert:
 
 
 def _in_mode(mode: int, convert: Convert) -> Convert:
-    """Convert only while the light is in this colour mode, because the attributes of other modes are outdated."""
+    """Convert only in this colour mode, because the attributes of other modes are outdated."""
 
     def convert_in_mode(value: Any, endpoint: Endpoint) -> Value:
         return convert(value, endpoint) if endpoint.get(COLOR, 8) in (mode, None) else None
@@ -155,8 +155,7 @@ def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
 
 
 def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
-    """Return the power from the percentage. For an automatic fan without a percentage, return the power from the
-    mode."""
+    """Return the power of a fan from its percentage. Without a percentage, return the power from the mode."""
     percent = endpoint.get(FAN, 2)
     return "on" if integer(mode if percent is None else percent, 0, 100) else "off"
 
@@ -243,7 +242,7 @@ FIELDS = (
         lambda value, _: {"value": round(number(value["0"]) / 1e6, 6), "unit": "kWh", "period": "total"},
     ),
 )
-"""All attributes that Lares reads."""
+"""All attributes that the adapter reads."""
 
 _BATTERY = ClusterField(POWER_SOURCE, 12, "battery", lambda value, _: integer(value, 0, 200) // 2, NO_UINT8)
 
@@ -273,7 +272,7 @@ _CLASSES = (
     (65, "freeze"),
     (68, "rain"),
 )
-"""Device classes by device type."""
+"""Device class by device type."""
 
 _BY_CLUSTER = {
     FAN: "fan",
@@ -291,7 +290,7 @@ def is_device(endpoint: Endpoint) -> bool:
 
 
 def class_of(endpoint: Endpoint) -> str:
-    """Return the `Info.device_class` of the device."""
+    """Return the device's `Info.device_class`."""
     by_type = (name for number, name in _CLASSES if number in endpoint.types)
     by_cluster = (name for number, name in _BY_CLUSTER.items() if number in endpoint.clusters)
     return next(by_type, next(by_cluster, "sensor"))
@@ -304,7 +303,7 @@ def kind_of(endpoint: Endpoint, *, has_commands: bool) -> DeviceKind:
 
 
 def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, Value], dict[str, str]]:
-    """Return the readable attributes of the endpoint, and a message for each unreadable one. `power_source` is the
+    """Return the endpoint's readable attributes, and a message for each unreadable one. `power_source` is the
     endpoint with the battery."""
     shows: dict[str, Value] = {}
     wrong: dict[str, str] = {}

@@ -31,7 +31,7 @@ def _url(value: Any) -> str:
 
 
 def split_url(url: str) -> tuple[str, str]:
-    """Return the address of the server, and the path of the WebSocket."""
+    """Split the URL of a WebSocket into the server's address and the path."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}", parts.path or "/"
 

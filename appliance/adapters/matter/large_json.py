@@ -1,4 +1,5 @@
-"""Parses large messages of the server in steps. A list of 2,000 nodes would block the loop for half a second."""
+"""Parses large messages in steps. Parsing a list of 2,000 nodes at once would block the event loop for half a
+second."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ from appliance.errors import Unreadable
 from appliance.event_loop import in_steps
 
 MAX_AT_ONCE = 1 << 19
-"""Characters that are parsed in one step: a whole message, or one part of a larger message."""
+"""Number of characters that are parsed in one step."""
 
 MAX_PARTS = 10_000
-"""Limit of entries in a list."""
+"""Maximum number of entries in a list."""
 
 _USUAL_PART = 1 << 14
 _DECODER = json.JSONDecoder()
@@ -33,7 +34,7 @@ def parse_small(message: bytes | str, address: str) -> Any:
 
 
 async def parse_large(message: Any, clock: Clock) -> Any:
-    """Parse the JSON object of a text in steps. Return any other value unchanged. Raises `Unreadable`."""
+    """Parse a JSON object in steps. Return any other value than text unchanged. Raises `Unreadable`."""
     if not isinstance(message, str):
         return message
     found: dict[str, Any] = {}
@@ -42,7 +43,7 @@ async def parse_large(message: Any, clock: Clock) -> Any:
 
 
 def _parsing(text: str, found: dict[str, Any]) -> Iterator[None]:
-    """Add the fields of a JSON object to `found`. Each step adds one field or one entry of a list."""
+    """Add the fields of a JSON object to `found`. Each step adds one field or one list entry."""
     at = _after(text, "{", _skip(text, 0))
     while text[at : at + 1] != "}":
         name, at = _parse_part(text, at)
@@ -67,7 +68,7 @@ def _parsing(text: str, found: dict[str, Any]) -> Iterator[None]:
 
 
 def _parse_part(text: str, at: int) -> tuple[Any, int]:
-    """Return the value at this index, and the index after the value."""
+    """Return the value at this index, and the index after it."""
     for size in (_USUAL_PART, MAX_AT_ONCE):
         part = text[at : at + size]
         try:
@@ -83,7 +84,7 @@ def _parse_part(text: str, at: int) -> tuple[Any, int]:
 
 
 def _next(text: str, at: int, end: str) -> int:
-    """Return the index of the next entry or field, or of the end."""
+    """Return the index of the next entry or field. At the end of the list or object, return the index of the end."""
     return at if text[at : at + 1] == end else _after(text, ",", at)
 
 
@@ -94,6 +95,5 @@ def _after(text: str, expected: str, at: int) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return the index of the next non-blank character."""
     found = _SPACE.match(text, at)
     return at if found is None else found.end()

@@ -1,4 +1,4 @@
-"""Keeps the server's nodes up to date from events, and publishes the nodes as devices."""
+"""Updates the server's nodes from events, and publishes them as devices."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MAX_DEVICES, MAX_NODES = 2_000, 2_000
 """Limits of one server."""
 
 REMEMBERED_EVENTS = 64
-"""Event numbers that are remembered per node, to ignore repeated events."""
+"""Number of event numbers to remember per node, to ignore repeated events."""
 
 _POWERED_ENDPOINTS = 31
-"""Attribute of a power source with the list of its endpoints."""
+"""Attribute of a power source with the endpoints that it supplies."""
 
 
 class Target(Struct, frozen=True):
-    """Node and endpoint of a device. `number` distinguishes the devices of one node, and is None if the node has only
-    one device."""
+    """A device's node and endpoint. `number` distinguishes the devices of one node. It is None for the only device
+    of a node."""
 
     node: Node
     endpoint: Endpoint
@@ -39,8 +39,8 @@ class LiveNodes:
     """The nodes of one server and their devices. `flushing` publishes the changes.
 
     An unreachable node keeps its last known values, because the server's values can be older. `suspects` are nodes
-    that left a command unanswered. A suspect is unavailable until it answers or reports. `rejected` counts devices
-    beyond the limits.
+    that did not respond to a command. A suspect is unavailable until it responds or reports. `rejected` counts
+    devices beyond the limits.
     """
 
     def __init__(self, name: str, publish: Publisher) -> None:
@@ -54,16 +54,14 @@ class LiveNodes:
         self._taken_keys: set[str] = set()
         self._targets: dict[str, Target] = {}
         self._ids: dict[int, tuple[str, ...]] = {}
-        self._changed: dict[str, set[str]] = {}  # changed paths that are not published yet, by device
+        self._changed: dict[str, set[str]] = {}  # changed paths that are not yet published, by device
         self._events: dict[int, deque[Any]] = {}
         self._waiting: dict[str, tuple[asyncio.Event, Callable[[], bool]]] = {}  # by device
 
     def target_of(self, device_id: str) -> Target | None:
-        """Return the target of a device. Return None for an unknown device."""
         return self._targets.get(device_id)
 
     def ids_of(self, node_id: int) -> list[str]:
-        """Return the ids of a node's devices."""
         return list(self._ids.get(node_id, ()))
 
     def is_away(self, target: Target) -> bool:
@@ -72,7 +70,7 @@ class LiveNodes:
         return not node.is_available or node.id in self.suspects or not node.is_reachable(target.endpoint)
 
     def replacing_all(self, raw: Iterable[Any]) -> Iterator[None]:
-        """Apply the server's list of nodes, in steps. Nodes that are missing in the list are removed. Raises
+        """Apply the server's list of nodes, in steps. Remove the nodes that it does not contain. Raises
         `BadAnswer`."""
         nodes: dict[int, Node] = {}
         for each in raw:
@@ -91,7 +89,7 @@ class LiveNodes:
             yield
 
     def handle(self, event: str, data: Any) -> None:
-        """Apply an event of the server. Unknown events are ignored. Raises `BadAnswer` for a malformed node."""
+        """Apply a server event. Ignore unknown events. Raises `BadAnswer` for a malformed node."""
         handlers: Mapping[str, Callable[[Any], None]] = {
             "attribute_updated": self._on_attribute,
             "node_event": self._on_event,
@@ -105,19 +103,19 @@ class LiveNodes:
             handlers[event](data)
 
     def suspect(self, node_id: int) -> None:
-        """Show the node's devices as unavailable, because the node left a command unanswered."""
+        """Publish the node's devices as unavailable, because the node did not respond to a command."""
         self.suspects.add(node_id)
         for device_id in self.ids_of(node_id):
             self._publish.availability(device_id, is_available=False)
 
     def trust(self, node_id: int) -> None:
-        """Show the node as available, because it answered or reported."""
+        """Publish the node's devices as available, because the node responded or reported."""
         if node_id in self.suspects:
             self.suspects.discard(node_id)
             self._mark_changed(self.ids_of(node_id))
 
     def take_values(self, node_id: int, values: Any) -> None:
-        """Apply the values in a node's answer, by path."""
+        """Apply the values of a response, which are keyed by path."""
         for path, value in values.items() if isinstance(values, dict) else ():
             self._on_attribute([node_id, path, value])
 
@@ -132,9 +130,10 @@ class LiveNodes:
     async def wait_until(
         self, device_id: str, is_done: Callable[[], bool], wait: Callable[[asyncio.Event], Any]
     ) -> bool:
-        """Return whether `is_done` became true and the device was published before `wait` returned.
+        """Wait until `is_done` is true and the device is published, or until `wait` returns. Return whether `is_done`
+        became true.
 
-        A device can have only one such wait at a time.
+        Only one caller at a time may wait for a device.
         """
         is_over = asyncio.Event()
         self._waiting[device_id] = is_over, is_done
@@ -149,8 +148,8 @@ class LiveNodes:
         return is_over.is_set()
 
     def _newest(self, node: Node) -> Node:
-        """Return the new description if the server reaches the node. Otherwise, return the known node, marked as
-        unavailable."""
+        """Return the new description if the server reaches the node. Otherwise, mark the known node as unavailable
+        and return it."""
         known = self._nodes.get(node.id)
         if known is None or node.is_available:
             return node
@@ -167,14 +166,14 @@ class LiveNodes:
         is_changed = node.value_at(at) != value
         for device_id in ids if is_changed else ():
             if path in self._changed.get(device_id, ()):
-                self._publish_one(device_id)  # triggers get each change, in order
+                self._publish_one(device_id)  # triggers must get each change, in order
         node.set(at, value)
         self.trust(node.id)
         self._mark_changed(ids, path if is_changed else None)
 
     def _ids_at(self, node: Node, number: int) -> tuple[str, ...]:
-        """Return the devices that a value at this endpoint can affect. The root affects all devices, because it has
-        names and batteries."""
+        """Return the devices that a value at this endpoint can affect. The root endpoint has names and batteries, so
+        it affects all devices."""
         device_id = f"{self._name}:{self._keys[node.id]}:{number}"
         if device_id in self._targets:
             return (device_id,)
@@ -202,7 +201,7 @@ class LiveNodes:
             self._forget(data)
 
     def _on_endpoint(self, data: Any) -> None:
-        """Add an endpoint whose values came before its description."""
+        """Update the node, because the values of an endpoint arrive before its description."""
         node, _ = self._named(data)
         if node is not None:
             self._take_node(node)
@@ -231,7 +230,7 @@ class LiveNodes:
             self._publish.event(device_id, *press)
 
     def _named(self, data: Any) -> tuple[Node | None, int]:
-        """Return the node and the endpoint number of an event."""
+        """Return the node and the endpoint number of an event, or None and -1 if they are unknown."""
         stated = data if isinstance(data, dict) else {}
         node_id, endpoint = stated.get("node_id"), stated.get("endpoint_id")
         node = self._nodes.get(node_id) if isinstance(node_id, int) else None
@@ -279,7 +278,7 @@ class LiveNodes:
         return f"{self._name}:{self._keys[node.id]}:{endpoint.number}"
 
     def _flush_node(self, node_id: int) -> None:
-        """Publish the pending changes of a node before its next message is processed."""
+        """Publish the node's pending changes before its next message is processed."""
         for device_id in self._ids.get(node_id, ()):
             if self._changed.get(device_id):
                 self._publish_one(device_id)
@@ -297,14 +296,14 @@ class LiveNodes:
         self._wake(device_id)
 
     def _wake(self, device_id: str) -> None:
-        """Wake the task that waits for a result if the device now shows the result."""
+        """Wake the waiting task if the device reports the result."""
         if device_id in self._waiting:
             is_over, is_done = self._waiting[device_id]
             if is_done():
                 is_over.set()
 
     def _observe(self, device_id: str, target: Target, *, is_old: bool = False) -> Observation:
-        """Return the device. With `is_old`, the outdated values are omitted."""
+        """Return the device's observation. With `is_old`, its outdated values are omitted."""
         node, endpoint = target.node, target.endpoint
         shows, wrong = ({}, {}) if is_old else read(endpoint, _power_source(node, endpoint))
         commands = command_specs_of(endpoint)
@@ -329,7 +328,7 @@ class LiveNodes:
 
 
 def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
-    """Return the endpoint with the battery: this endpoint, an endpoint that lists it, or the root."""
+    """Return the endpoint with the battery: this endpoint, an endpoint whose list includes it, or the root."""
     sources = [each for each in node.endpoints.values() if POWER_SOURCE in each.clusters]
     if endpoint in sources:
         return endpoint

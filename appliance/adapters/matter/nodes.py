@@ -1,4 +1,4 @@
-"""Matter nodes as the controller server describes them: endpoints, names, and types."""
+"""Matter nodes, as described by the controller server: endpoints, names, and types."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL = 29, 40, 57, 64, 65
 ROOT_ENDPOINT, AGGREGATOR_TYPE = 0, 14
 
 FEATURES, ACCEPTED_COMMANDS = 65532, 65529
-"""Attributes of every cluster."""
+"""Attributes that every cluster has."""
 
 VENDOR, PRODUCT, NODE_LABEL, FIRMWARE, PRODUCT_LABEL, SERIAL, REACHABLE, UNIQUE_ID = 1, 3, 5, 10, 14, 15, 17, 18
 """Attributes with the basic information of a node or a bridged device."""
 
 _AREAS = ("room", "area", "zone", "floor")
-"""Labels with the location of a device."""
+"""Names of labels for a device's location."""
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -31,7 +31,7 @@ Path = tuple[int, int, int]
 
 
 def parse_path(path: Any) -> Path | None:
-    """Parse `endpoint/cluster/attribute`. Return None for any other value."""
+    """Parse `endpoint/cluster/attribute`. Return None for other text."""
     try:
         number, cluster, attribute = map(int, path.split("/"))
     except (AttributeError, ValueError):
@@ -47,37 +47,35 @@ class Endpoint:
         self.clusters: dict[int, dict[int, Any]] = {}
 
     def get(self, cluster: int, attribute: int) -> Any:
-        """Return the value. Return None if the value is missing."""
+        """Return the value, or None if it is missing."""
         return self.clusters.get(cluster, {}).get(attribute)
 
     def has_feature(self, cluster: int, bit: int) -> bool:
-        """Return whether the cluster's FeatureMap has this bit."""
         features = self.get(cluster, FEATURES)
         return isinstance(features, int) and bool(features & bit)
 
     def accepts(self, cluster: int, command: int) -> bool:
-        """Return whether the cluster accepts the command with this number."""
         accepted = self.get(cluster, ACCEPTED_COMMANDS)
         return isinstance(accepted, list) and command in accepted
 
     @property
     def types(self) -> tuple[int, ...]:
-        """Numbers of the device types."""
+        """Device types of the endpoint."""
         return tuple(_number(each, "0") for each in _items(self.get(DESCRIPTOR, 0)))
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Numbers of the endpoints that are parts of this endpoint."""
+        """Numbers of the endpoints that belong to this endpoint."""
         parts = self.get(DESCRIPTOR, 3)
         return tuple(each for each in parts if isinstance(each, int)) if isinstance(parts, list) else ()
 
     @property
     def is_aggregator(self) -> bool:
-        """Whether the endpoint represents a bridge. The parts of the endpoint are the bridge's devices."""
+        """Whether the endpoint represents a bridge. Its `parts` are then the bridge's devices."""
         return AGGREGATOR_TYPE in self.types
 
     def labels(self) -> Iterator[tuple[str, str]]:
-        """Yield the name and value of each label: first the owner's labels, then the factory's."""
+        """Yield the name and value of each label: first those set by the owner, then those set at the factory."""
         for cluster in (USER_LABEL, FIXED_LABEL):
             for each in _items(self.get(cluster, 0)):
                 name, value = each.get("0"), each.get("1")
@@ -102,7 +100,7 @@ class Node:
                 self.set(at, value)
 
     def value_at(self, at: Path) -> Any:
-        """Return the value at a path. Return None if the value is missing."""
+        """Return the value, or None if it is missing."""
         endpoint = self.endpoints.get(at[0])
         return None if endpoint is None else endpoint.get(at[1], at[2])
 
@@ -114,14 +112,12 @@ class Node:
             self._parents = None
 
     def remove(self, number: int) -> None:
-        """Remove an endpoint."""
         self.endpoints.pop(number, None)
         self._parents = None
 
     @property
     def unique_id(self) -> str:
-        """The UniqueID of the node if its characters are valid in an id. Otherwise, the node's number in
-        hexadecimal."""
+        """The node's UniqueID, or its number in hexadecimal if the UniqueID cannot be part of a device id."""
         found = self._root(UNIQUE_ID)
         return found if isinstance(found, str) and _ID.fullmatch(found) else f"{self.id:x}"
 
@@ -131,7 +127,7 @@ class Node:
         return self._root(NODE_LABEL) or self._root(PRODUCT_LABEL) or self._root(PRODUCT) or f"Matter {self.id:x}"
 
     def aggregator_of(self, endpoint: Endpoint) -> Endpoint | None:
-        """Return the aggregator of the endpoint. Return None without a bridge."""
+        """Return the aggregator of the endpoint, or None for an endpoint without a bridge."""
         return self._find_parents()[0].get(endpoint.number)
 
     def is_reachable(self, endpoint: Endpoint) -> bool:
@@ -153,7 +149,7 @@ class Node:
         return self.label if number is None else f"{self.label} {number}"
 
     def info_of(self, endpoint: Endpoint, parent_id: str | None, device_class: str) -> Info:
-        """Return the vendor's data of the device."""
+        """Return the device's vendor data."""
 
         def text_of(attribute: int) -> str | None:
             found = self._bridged(endpoint, attribute) or self._root(attribute)
@@ -174,14 +170,14 @@ class Node:
         return self.endpoints[ROOT_ENDPOINT].get(BASIC, attribute) if ROOT_ENDPOINT in self.endpoints else None
 
     def _bridged(self, endpoint: Endpoint, attribute: int) -> Any:
-        """Return a value of the bridged device to which this endpoint belongs."""
+        """Return an attribute of the bridged device that contains this endpoint."""
         if BRIDGED in endpoint.clusters:
             return endpoint.get(BRIDGED, attribute)
         parent = self._find_parents()[1].get(endpoint.number)
         return None if parent is None else parent.get(BRIDGED, attribute)
 
     def _find_parents(self) -> tuple[dict[int, Endpoint], dict[int, Endpoint]]:
-        """Return the aggregator of each part, and the bridged device of each part, by the part's number."""
+        """Return two maps by endpoint number: the aggregator of each part, and the bridged device of each part."""
         if self._parents is None:
             aggregators: dict[int, Endpoint] = {}
             bridged: dict[int, Endpoint] = {}

@@ -1,6 +1,6 @@
 """Requests to a Matter server for commands, and checks of their results.
 
-Results are compared in Matter's units, because the requests limit values to the ranges of the endpoint.
+Results are compared in Matter's units, because requests clamp values to the endpoint's range.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from appliance.home.values import level_of, mireds_in
 MAX_FADE_TENTHS = 65_534
 
 TIMED_REQUEST_MS = 1000
-"""Longest time from the announcement of a request to a lock until the request. Locks require the announcement."""
+"""Maximum milliseconds between a lock's timed request and its command. Locks accept only such announced commands."""
 
 _EVEN_IF_OFF = {"optionsMask": 1, "optionsOverride": 1}
-"""ExecuteIfOff. Without this option, a light that is off ignores these commands but answers with success."""
+"""ExecuteIfOff. Without this option, a light that is off confirms these commands but ignores them."""
 
 _OPEN, _CLOSED = 0, 10_000
 _ENDS = {"open": 100, "close": 0}
 _LIFT, _TILT = 2, 4
-"""Bit offsets of lift and tilt in OperationalStatus."""
+"""Positions of the bits for lift and tilt in OperationalStatus."""
 _OFF, _ON, _TOGGLE = 0, 1, 2
 
 _MODE_NUMBERS = {"off": 0, "heat_cool": 1, "cool": 3, "heat": 4}
@@ -61,7 +61,7 @@ _FAN_SEQUENCES = (
     ("off", "high", "auto"),
     ("off", "high"),
 )
-"""Modes by number of FanModeSequence."""
+"""Fan modes by FanModeSequence."""
 
 USUAL_FAN_PERCENT = 50
 """Speed of a fan that is switched on while its speed is unknown."""
@@ -70,7 +70,7 @@ IsDone = Callable[[Endpoint], bool]
 
 
 class ClusterRequest(Struct, frozen=True):
-    """One request to a cluster, and the check whether the endpoint shows its result."""
+    """One request to a cluster, and a check whether the endpoint reports its result."""
 
     cluster: int
     command: str
@@ -79,17 +79,15 @@ class ClusterRequest(Struct, frozen=True):
 
 
 def request_for(endpoint: Endpoint, command: Command) -> ClusterRequest:
-    """Return the request for a command that the endpoint offers."""
     return _REQUESTS[command.capability](endpoint, command)
 
 
 def command_specs_of(endpoint: Endpoint) -> tuple[CommandSpec, ...]:
-    """Return the commands of the endpoint, from its features and accepted commands."""
+    """Return the endpoint's commands, derived from its features and accepted commands."""
     return tuple(spec for offered in _OFFERS for spec in offered(endpoint))
 
 
 def identify(endpoint: Endpoint, seconds: int) -> ClusterRequest:
-    """Return the request to blink or beep."""
     return _invoke(endpoint, IDENTIFY, "Identify", {"identifyTime": seconds}, lambda _: True)
 
 
@@ -146,7 +144,7 @@ def _fan_power(endpoint: Endpoint, command: Command) -> ClusterRequest:
     percent, mode = endpoint.get(FAN, 2), endpoint.get(FAN, 0)
     goal = command.action == "on"
     if goal and (mode if percent is None else percent):
-        return _write(endpoint, FAN, 0, mode)  # the value is unchanged
+        return _write(endpoint, FAN, 0, mode)  # the written value is the reported value
     return _write(endpoint, FAN, 2, USUAL_FAN_PERCENT if goal else 0)
 
 
@@ -187,8 +185,10 @@ def _color_xy(endpoint: Endpoint, command: Command) -> ClusterRequest:
 
 
 def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpoint, Command], ClusterRequest]:
-    """Return a function that makes requests for lift or tilt. The result is confirmed when the cover moves or is in
-    place. `shift` selects the bits of OperationalStatus."""
+    """Return a function that makes the requests for lift or tilt. `shift` selects the bits of OperationalStatus.
+
+    A request is done when the cover moves towards its goal or has reached it.
+    """
 
     def request(endpoint: Endpoint, command: Command) -> ClusterRequest:
         if command.action == "stop":
@@ -212,13 +212,12 @@ def _is_still(endpoint: Endpoint) -> bool:
 
 
 def _moves(endpoint: Endpoint, shift: int) -> int:
-    """Return 1 while the cover opens, 2 while it closes, 0 otherwise."""
+    """Return 1 while the cover opens, 2 while it closes, otherwise 0."""
     status = endpoint.get(COVER, 10)
     return status >> shift & 3 if isinstance(status, int) else 0
 
 
 def _moves_to(endpoint: Endpoint, attribute: int, goal: int, shift: int) -> bool:
-    """Return whether the cover moves towards the goal."""
     now = endpoint.get(COVER, attribute)
     way = 1 if goal == _OPEN or (isinstance(now, int) and goal < now) else 2
     return _moves(endpoint, shift) == way or _moves(endpoint, 0) == way
@@ -255,7 +254,7 @@ _REQUESTS: Mapping[str, Callable[[Endpoint, Command], ClusterRequest]] = {
     "fan_mode": lambda endpoint, command: _write(endpoint, FAN, 0, _FAN_NUMBERS[command.value]),
     PERCENT_SETTING: lambda endpoint, command: _write(endpoint, FAN, 2, command.value),
 }
-"""Functions that make the request of a command, by capability."""
+"""Function that makes a command's request, by capability."""
 
 
 def _offers_light(endpoint: Endpoint) -> Iterator[CommandSpec]:
@@ -328,7 +327,7 @@ def _mireds_range(endpoint: Endpoint) -> tuple[int, int]:
 
 
 def _setpoint_range(endpoint: Endpoint, setpoint: int) -> tuple[float, float]:
-    """Return the range of a setpoint in °C. If the device has no range, return the range of the Matter
+    """Return the range of a setpoint in °C. If the device does not report it, return the range of the Matter
     specification."""
     attributes, usual = ((21, 22), (7.0, 30.0)) if setpoint == HEATING_SETPOINT else ((23, 24), (16.0, 32.0))
     found = [endpoint.get(THERMOSTAT, each) for each in attributes]

@@ -1,4 +1,4 @@
-"""The connection to a Matter controller server: requests, answers, and the meaning of its errors.
+"""The connection to a Matter controller server: requests, responses, and error messages.
 
 Protocol: the WebSocket of python-matter-server, https://github.com/matter-js/python-matter-server, schema 9 to 11.
 """
@@ -17,13 +17,13 @@ from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.tables.checks import format_value
 
 SCHEMAS = (9, 11)
-"""Oldest and newest supported versions of the protocol."""
+"""Oldest and newest supported version of the protocol."""
 
 OPENING_SECS = 10.0
 """Time limit for the server to send its information and the list of nodes."""
 
 MAX_DETAIL_CHARS, MAX_ID_CHARS = 200, 20
-"""Length limits of an error's details, and of a message id."""
+"""Maximum length of an error's details, and of a message id."""
 
 NOT_AVAILABLE = 3
 
@@ -37,8 +37,7 @@ _ERRORS = {
     8: "the server did not understand the request",
     9: "the server does not know the request",
 }
-"""Messages by error code of the server. Code 0 is any other error. The details of that error contain Matter's status
-code."""
+"""Messages by the server's error code. Code 0 is any other error, and its details contain Matter's status code."""
 
 _STATUSES = {
     0x01: "it failed",
@@ -63,13 +62,13 @@ _STATUSES = {
     0xC6: "the request needs a timed interaction",
     0xCB: "it cannot do this in its present state",
 }
-"""Messages by status code of Matter."""
+"""Messages by Matter's status code."""
 
 _TIMEOUT = "CHIP Error 0x00000032"
 
 
 class ServerConnection:
-    """One open connection. Another task reads the connection's messages and passes them to `receive`.
+    """One open connection. Another task reads its messages and passes them to `receive`.
 
     Methods may be called concurrently. `info` is the server's description of itself.
     """
@@ -82,7 +81,7 @@ class ServerConnection:
         self._replies = Replies(clock)
 
     async def open(self) -> list[Any]:
-        """Return every node of the server, and subscribe to its events. Raises `AdapterFailed`."""
+        """Return all nodes of the server, and subscribe to its events. Raises `AdapterFailed`."""
         self.info = await self._next()
         if "schema_version" not in self.info:
             raise BadAnswer(f"{self._address} is not a Matter server, or sent a malformed answer")
@@ -101,10 +100,10 @@ class ServerConnection:
         raise Unreachable(f"{self._address} has closed the connection")
 
     async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
-        """Return the result of a command of the server. Late answers are dropped.
+        """Send a server command, and return its result. Late responses are ignored.
 
-        Raises `NodeUnreachable` if no result came within `secs` or the server does not reach the device, and
-        `BadAnswer` if the server or the device refused.
+        Raises `NodeUnreachable` if there is no result within `secs` or if the server does not reach the device, and
+        `BadAnswer` if the server or the device refuses.
         """
 
         async def send(number: int) -> None:
@@ -117,7 +116,7 @@ class ServerConnection:
         return _result_of(answer)
 
     def receive(self, message: Any, on_event: Callable[[str, Any], None]) -> None:
-        """Process an answer or an event. Raises `BadAnswer` for any other message."""
+        """Process a response or an event. Raises `BadAnswer` for any other message."""
         message = self._checked(message)
         if isinstance(event := message.get("event"), str):
             on_event(event, message.get("data"))
@@ -129,7 +128,7 @@ class ServerConnection:
             raise BadAnswer(f"{self._address} is not a Matter server, or sent a malformed answer")
 
     def close(self, error: AdapterFailed) -> None:
-        """Raise the error in every request without an answer."""
+        """Raise the error in all waiting requests."""
         self._replies.fail(error)
 
     def _checked(self, message: Any) -> dict[str, Any]:
@@ -139,11 +138,11 @@ class ServerConnection:
 
 
 class NodeUnreachable(Unreachable):
-    """The server answers, but the device does not."""
+    """The server responds, but the device does not."""
 
 
 class NodeRefused(BadAnswer):
-    """The device refused the request. The message has the status, and the meaning of the status."""
+    """The device refused the request. The message has the status and its meaning."""
 
 
 def check_schema(info: Mapping[str, Any]) -> None:
@@ -160,7 +159,7 @@ def check_schema(info: Mapping[str, Any]) -> None:
 
 
 def _result_of(answer: Mapping[str, Any]) -> Any:
-    """Return the result of an answer. Raises the error in the answer or in its result."""
+    """Return the result of a response. Raises the error that the response or its result contains."""
     if "error_code" not in answer:
         result = answer.get("result")
         _check_statuses(result)
@@ -178,7 +177,7 @@ def _result_of(answer: Mapping[str, Any]) -> Any:
 
 
 def _check_statuses(result: Any) -> None:
-    """Raise `BadAnswer` if an attribute was not written or read. The server reports such an answer as success."""
+    """Raise `BadAnswer` if an attribute was not written or read. The server reports this as a success."""
     for each in result if isinstance(result, list) else ():
         status = each.get("Status") if isinstance(each, dict) else None
         if isinstance(status, int) and status:

@@ -23,7 +23,7 @@ SERVER_INFO = {
 }
 
 Clusters = Mapping[int, Mapping[int, Any]]
-"""Values of an endpoint by cluster and attribute."""
+"""Values of an endpoint, by cluster and attribute."""
 
 LAMP: Clusters = {
     3: {0: 0},
@@ -50,7 +50,7 @@ THERMOMETER: Clusters = {29: {0: [{"0": 770, "1": 3}], 3: []}, 1026: {0: 2150}}
 
 
 def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str, Any]:
-    """Return a node in the form of the server. The numbers of these endpoints begin at 1."""
+    """Return a node as the server describes it. `endpoints` are numbered from 1."""
     root: Clusters = {
         29: {0: [{"0": 22, "1": 4}], 3: [*range(1, len(endpoints) + 1)]},
         40: {0: 21, 1: "Acme", 3: product, 5: "", 10: "1.2.3", 14: product, 15: f"SN-{number}", 18: f"sim-{number}"},
@@ -65,11 +65,10 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 
 
 class MatterSimulator(SimulatedDevice):
-    """Simulates a controller server. `nodes` holds the server's nodes by number. Change the nodes with `set`, `add`,
-    and `remove`.
+    """Simulates a controller server. `nodes` holds its nodes by number. Change them with `set`, `add`, and `remove`.
 
-    `asked` holds the requests. If `sends_events` is false, events are not sent. Requests to nodes in `mute` get no
-    answer. `base` holds the arguments of `SimulatedDevice`.
+    `asked` holds the requests. With `sends_events` false, no events are sent. Requests to nodes in `mute` get no
+    response. `base` holds the arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"
@@ -87,7 +86,7 @@ class MatterSimulator(SimulatedDevice):
         self._sockets: set[web.WebSocketResponse] = set()
 
     async def set(self, node_id: int, path: str, value: Any) -> None:
-        """Set a value of a device, and report the change."""
+        """Set a value, and send the event if the value has changed."""
         self._set(node_id, path, value)
         await self._send_events()
 
@@ -106,7 +105,7 @@ class MatterSimulator(SimulatedDevice):
         return [web.get("/ws", self._serve_socket), web.get("/info", self._answer_info)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Do not record HTTP requests, because `asked` holds only the messages of the WebSocket."""
+        """Do not record HTTP requests, because `asked` holds only WebSocket messages."""
 
     async def _answer_info(self, request: web.Request) -> web.Response:
         return self._json(SERVER_INFO)
@@ -149,7 +148,7 @@ class MatterSimulator(SimulatedDevice):
         return asked
 
     def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer of the server, without its `message_id`."""
+        """Return the server's response without its `message_id`."""
         command, arguments = asked.get("command"), asked.get("args", {})
         if command == "start_listening":
             return {"result": [*self.nodes.values()]}
@@ -204,7 +203,7 @@ class MatterSimulator(SimulatedDevice):
         return {"result": {"setup_pin_code": 34629762, **codes}}
 
     def _set(self, node_id: int, path: str, value: Any) -> None:
-        """Set a value. If the value changes, an event is queued."""
+        """Set a value. Queue an event if the value has changed."""
         attributes = self.nodes[node_id]["attributes"]
         if attributes.get(path) != value:
             attributes[path] = value
@@ -230,7 +229,7 @@ _EFFECTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "LockDoor": lambda _: {"257/0": 1},
     "UnlockDoor": lambda _: {"257/0": 2},
 }
-"""Functions that return the changes of each command except `Toggle`, by cluster and attribute."""
+"""For each command except `Toggle`, a function that returns the changes. The key is cluster and attribute."""
 
 _COMMANDS: Mapping[str, str] = {
     "device_command": "_do",
@@ -241,11 +240,11 @@ _COMMANDS: Mapping[str, str] = {
     "remove_node": "_remove",
     "open_commissioning_window": "_share",
 }
-"""The simulator's method that answers each command of the server."""
+"""For each command of the server, the method of the simulator that handles it."""
 
 
 def simulate() -> MatterSimulator:
-    """Return the server of the demo, with two more devices."""
+    """Return the server of the demo, with two more devices than usual."""
     server = MatterSimulator()
     server.nodes[3] = simulated_node(3, "Simulated thermostat", HEATING_UNIT)
     server.nodes[4] = simulated_node(4, "Simulated sensor", CONTACT, THERMOMETER)

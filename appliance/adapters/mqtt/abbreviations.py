@@ -1,4 +1,4 @@
-"""Abbreviations of keys in configurations."""
+"""Abbreviated keys in discovery payloads."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _PROPERTIES = {
     "cmd_t cmd_tpl stat_t": "hum=target_humidity",
     "t tpl val_tpl": "stat=state",
 }
-"""Properties with a key for each of these endings, such as `bri_cmd_t` for `brightness_command_topic`."""
+"""Properties that exist once for each of these endings, such as `bri_cmd_t` for `brightness_command_topic`."""
 
 _DEVICE = """
     cns=connections cu=configuration_url ids=identifiers name=name mf=manufacturer mdl=model mdl_id=model_id
@@ -92,16 +92,16 @@ CONFIG_NAMES = {
         for end in ends.split()
     },
 }
-"""Full names by abbreviation, for a configuration, a component, and an `availability` entry."""
+"""Full names by abbreviation, in a configuration, a component, and an `availability` entry."""
 
 DEVICE_NAMES = _table(_DEVICE)
-"""Full names by abbreviation, for `device`."""
+"""Full names by abbreviation, in `device`."""
 
 ORIGIN_NAMES = _table(_ORIGIN)
-"""Full names by abbreviation, for `origin`."""
+"""Full names by abbreviation, in `origin`."""
 
 
 def expand_abbreviations(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the object with full names. If an abbreviation and its full name are present, the full name wins."""
+    """Return the object with full names. If a key is present both abbreviated and in full, the full name wins."""
     full = {names.get(key, key): value for key, value in raw.items()}
     return full | {key: value for key, value in raw.items() if key not in names}

@@ -1,4 +1,4 @@
-"""The adapter for a broker: keeps the connection, processes messages, and sends commands."""
+"""The adapter for a broker: maintains the connection, processes messages, and sends commands."""
 
 from __future__ import annotations
 
@@ -32,38 +32,37 @@ TICK_SECS = 0.25
 """Seconds between two checks for expired values and parked messages."""
 
 ANSWERED_SECS = 5.0
-"""Seconds between two reports that the broker responds, while messages arrive."""
+"""Minimum seconds between two reports that the broker responds, while messages arrive."""
 
 BATCH = 50
-"""Messages taken from the inbox at once."""
+"""Maximum number of messages that are taken from the inbox at once."""
 
 COSTS_TOO_MUCH = "the messages take too much processor time, so they wait; each topic keeps only its newest message"
 
 DROPPED_SECS = 60.0
-"""Seconds between two log lines about dropped messages."""
+"""Minimum seconds between two log lines about dropped messages."""
 
 MIN_STATUS_SECS = 60.0
-"""Minimum seconds before the status is published again after another client changed it."""
+"""Minimum seconds before the status is published again after another client has changed it."""
 
 MAX_COSTLY = 1_000
-"""Maximum number of devices and topics reported as too costly."""
+"""Maximum number of devices and topics that are reported as too costly."""
 
 COMPILER = "appliance.adapters.mqtt.templates.evaluator"
-"""The module that the first complex template imports. The import takes a fifth of a second."""
+"""The module that the first complex template imports. Importing it takes a fifth of a second."""
 
 log = logging.getLogger("adapters")
 
 
 class MqttAdapter(Adapter):
-    """One broker. Reconnects whenever the connection is lost.
+    """One broker. Reconnects after each loss of the connection.
 
-    Commands to different devices run concurrently, because the broker serves them all.
+    Commands to different devices run concurrently, because the broker forwards all of them.
     """
 
     concurrency = 1_000
     command_secs = 3 * MQTT_RESULT_SECS
-    """This time limit is far longer than the timeouts inside a command, so that those expire first even on a busy
-    loop."""
+    """Far longer than the timeouts inside a command, so that those expire first even on a busy event loop."""
 
     def __init__(self, context: AdapterContext, settings: Mqtt) -> None:
         super().__init__(context)
@@ -93,7 +92,8 @@ class MqttAdapter(Adapter):
         self.live = LiveDevices(router, self.publish, self.clock, self._zone, stopped_at(self._secrets))
         self._lifecycle = Lifecycle(self._settings, self.live, self.inbox, self.publish, self.clock)
         self._pictures = self.live.pictures
-        # If this hub publishes its devices, the publisher's connection has the status topic and the last will.
+        # If this hub publishes its own devices, the status topic and the last will belong to the publisher's
+        # connection.
         self._status = None if self._settings.publish else f"lares/{hub_id}/status"
         client_id = await client_id_of(self.name, self._secrets)
         self._broker = Broker(self._settings, client_id, self._status, self.inbox.put)
@@ -101,12 +101,13 @@ class MqttAdapter(Adapter):
         await run_together(connecting, self._keep_reading(), self._keep_time())
 
     async def __aexit__(self, *_: object) -> None:
-        """Store the stop time, because values that had not expired by then are newer than the stored state."""
+        """Store the stop time. After a restart, a retained value that had not yet expired at that time is newer than
+        the stored state."""
         with contextlib.suppress(StoreFailed):
             await keep_stop(self._secrets, self.clock)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Publish a command. Return when the device shows the result, or at once if the device has no state topic."""
+        """Publish a command. Return when the device reports the result. Without a state topic, return immediately."""
         connection = self._connected("command")
         await self.live.commands.run(connection, device_id, command)
         return CommandResult()
@@ -117,7 +118,7 @@ class MqttAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`publish` sends a message to the broker. `notify` shows a message on devices."""
+        """`publish` sends a message to the broker. `notify` displays a message on devices."""
         return {"publish": self._publish_message, "notify": self._notify}
 
     async def _publish_message(self, payload: Mapping[str, Value]) -> Value:
@@ -129,13 +130,13 @@ class MqttAdapter(Adapter):
         return {"topic": message.topic}
 
     async def _notify(self, payload: Mapping[str, Value]) -> Value:
-        """Show `{message, title?, device_id?}` on the devices that display messages. Return once the message is
+        """Send `{message, title?, device_id?}` to the devices that display messages. Return once the message is
         sent."""
         connection = self._connected("message")
         return {"status": "sent", "devices": await self.live.commands.notify(connection, payload)}
 
     def _connected(self, what: str) -> BrokerConnection:
-        """Return the connection. Raise `Unreachable` if the broker is not connected."""
+        """Return the connection. Raise `Unreachable` if there is none."""
         if self.connection is None:
             raise Unreachable(f"the broker {self._settings.host} is not connected; the {what} was not sent")
         return self.connection
@@ -150,7 +151,7 @@ class MqttAdapter(Adapter):
         self._is_status_lost = False
         self._budget.clear()
         self._lifecycle.begin(() if self._status is None else (self._status,))
-        # Publish before subscribing: afterwards, the acknowledgement would come after all retained messages.
+        # Publish before subscribing. After subscribing, the acknowledgement would come after all retained messages.
         await connection.publish_status("online")
         self.connection = connection
         for id_ in self.publish.devices().keys() - self.live.router.devices if self.publish.is_lost else ():
@@ -180,7 +181,7 @@ class MqttAdapter(Adapter):
             yield
 
     def _needs_compiler(self, received: Received) -> bool:
-        """Return whether a message may contain a template other than a plain path."""
+        """Return whether a message may contain a template that is more complex than a path."""
         if b"{%" in received.payload:
             return True
         return received.payload.count(b"{{") > len(SIMPLE_TEMPLATES.findall(received.payload))
@@ -193,7 +194,7 @@ class MqttAdapter(Adapter):
         yield from reader.process(received)
 
     def _report_parked(self, topic: str) -> None:
-        """Report a device, or the topic of a configuration, whose messages cost too much. Report each only once."""
+        """Report once that a device, or the topic of a configuration, sends too many costly messages."""
         announcer = self.live.reader_of(topic)
         if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
             self._costly.add(announcer)
@@ -214,7 +215,7 @@ class MqttAdapter(Adapter):
             await in_steps(self.clock, self.live.flush())
 
     async def _restore_status(self) -> None:
-        """Publish the status again if another client changed it, at most once in `MIN_STATUS_SECS`."""
+        """Publish the status again after another client has changed it, at most once in `MIN_STATUS_SECS`."""
         now = self.clock.monotonic()
         if self._is_status_lost and self.connection is not None and now - self._status_at >= MIN_STATUS_SECS:
             self._is_status_lost, self._status_at = False, now
@@ -235,5 +236,4 @@ class MqttAdapter(Adapter):
 
 
 def build(settings: Mqtt, context: AdapterContext) -> Adapter:
-    """Return the adapter of a section."""
     return MqttAdapter(context, settings)

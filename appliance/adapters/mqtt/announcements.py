@@ -1,4 +1,4 @@
-"""Home Assistant's MQTT discovery: each retained configuration becomes announcements."""
+"""Home Assistant's MQTT discovery: converts each retained configuration to announcements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from appliance.errors import Invalid
 MAX_DISCOVERY_BYTES = 64 * 1024
 
 MAX_BASED_CHARS = 512 * 1024
-"""Maximum characters that the base topics (`~`) of one configuration may add to its topics."""
+"""Maximum number of characters that the base topics (`~`) of one configuration may add to its topics."""
 
 MAX_COMPONENTS = 256
 
@@ -45,7 +45,7 @@ class DeviceFacts(Struct, frozen=True, kw_only=True):
 
 
 class Announcement(Struct, frozen=True, kw_only=True):
-    """One announced entity. `key` is unique per broker. `source` is the topic of the configuration."""
+    """One announced entity. `key` is unique per broker. `source` is the topic of its configuration."""
 
     key: str
     source: str
@@ -58,18 +58,18 @@ class Announcement(Struct, frozen=True, kw_only=True):
 
     @property
     def unique_id(self) -> str:
-        """The announced id, or an empty text."""
+        """The announced `unique_id`, or an empty text."""
         unique_id = self.config.get("unique_id")
         return str(unique_id)[:250] if isinstance(unique_id, str | int) else ""
 
     @property
     def is_main(self) -> bool:
-        """Whether the name is announced as null, which marks the main entity of a device."""
+        """Whether the announced name is null, which marks the main entity of a device."""
         return "name" in self.config and self.config["name"] is None
 
 
 def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
-    """Return component, node, and object of `<prefix>/<component>/[<node>/]<object>/config`.
+    """Return the component, node, and object of `<prefix>/<component>/[<node>/]<object>/config`.
 
     An id may contain any printable character, more than Home Assistant accepts. Raise `Invalid` for other topics.
     """
@@ -83,7 +83,7 @@ def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
 
 
 def parse_config(payload: bytes) -> dict[str, Any]:
-    """Return the object of a configuration. Raise `Invalid` for any other payload, and for a payload of more than
+    """Parse the object of a configuration. Raise `Invalid` for any other payload, and for more than
     `MAX_DISCOVERY_BYTES`."""
     if len(payload) > MAX_DISCOVERY_BYTES:
         raise Invalid(f"the configuration is larger than {MAX_DISCOVERY_BYTES // 1024} KiB")
@@ -91,8 +91,8 @@ def parse_config(payload: bytes) -> dict[str, Any]:
 
 
 def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | None:
-    """Return the entities of a configuration. Return None for `migrate_discovery`: the topic will disappear, but its
-    entities stay.
+    """Return the entities of a configuration. Return None for `migrate_discovery`: the topic will be deleted, but its
+    entities will not.
 
     An empty payload has no entities, so it removes the former ones. Raise `Invalid` for an unreadable payload.
     """
@@ -145,12 +145,12 @@ def _components(
 
 
 def _object_id(name: str) -> str:
-    """Return the name with `_` in place of all characters except letters, digits, `_`, and `-`."""
+    """Replace all characters except letters, digits, `_`, and `-` by `_`."""
     return _OTHER.sub("_", name)[:MAX_TOPIC_ID_CHARS] or "_"
 
 
 def _based(config: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """Return the configuration with `~` at the start or end of each topic replaced by the base."""
+    """Replace `~` at the start or end of each topic by the base topic."""
     return {
         key: _replaced(value, base) if key.endswith("topic") and isinstance(value, str) else value
         for key, value in config.items()
@@ -164,7 +164,7 @@ def _replaced(topic: str, base: str) -> str:
 
 
 def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
-    """Return the configuration with full names in `availability`, and with the base topic filled in."""
+    """Expand the abbreviations in `availability`, and fill in the base topic."""
     full = _based(config, base) if isinstance(base, str) else dict(config)
     entries = full.get("availability")
     if isinstance(entries, dict):
@@ -197,7 +197,7 @@ def _origin(raw: Any) -> str:
 
 
 def _connections(raw: Any) -> tuple[str, ...]:
-    """Return the connections' values in lower case."""
+    """Return the values of the connections in lower case."""
     if not isinstance(raw, list):
         return ()
     pairs = [each for each in raw[:20] if isinstance(each, list) and len(each) == 2]
@@ -210,7 +210,7 @@ def _texts(raw: Any) -> tuple[str, ...]:
 
 
 def _text(raw: Any) -> str:
-    """Return a text or number as printable text of at most 200 characters. Return an empty text for anything else."""
+    """Convert a text or number to printable text of at most 200 characters. Return an empty text for other types."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return ""
     return "".join(char for char in str(raw) if char.isprintable()).strip()[:200]

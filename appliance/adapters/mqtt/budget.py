@@ -1,4 +1,4 @@
-"""The processor time for the messages of one broker."""
+"""Limits the processor time for the messages of one broker."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator
 from appliance.clock import Clock
 
 TOPIC_SHARE = 0.1
-"""Maximum share of processor time for one topic in the long term."""
+"""Maximum share of processor time for one topic, averaged over time."""
 
 HEAVY_SHARE = 0.4
-"""Maximum share of processor time for all expensive topics together. A message of an expensive topic takes more than
+"""Maximum share of processor time for all expensive topics together. On an expensive topic, a message takes more than
 `LIGHT_SECS`."""
 
 BURST_SECS = 0.1
-"""Processor seconds that a topic, or all expensive topics together, may use at once before the shares apply."""
+"""Processor seconds that a topic, or all expensive topics together, may use before the shares apply."""
 
 LIGHT_SECS = 0.001
 """Maximum processor seconds of a cheap message."""
 
 MAX_KNOWN_TOPICS = 20_000
-"""Maximum number of topics whose most recent cost is remembered."""
+"""Maximum number of topics whose last cost is remembered."""
 
 
 class Budget:
-    """Runs the work of each message in steps. Expensive work is parked until its topic may use more time.
+    """Processes each message in steps. Expensive work is parked until its topic may use more time.
 
     A newer message of a topic replaces the topic's parked work. `dropped` counts the replaced messages. Messages of
     cheap topics never wait for expensive ones. `on_parked` is called with the topic.
@@ -41,7 +41,7 @@ class Budget:
         self._costs: dict[str, float] = {}
 
     def run(self, topic: str, work: Iterator[None]) -> Iterator[None]:
-        """Do the work of a message in its own steps, or park the remaining steps."""
+        """Process a message step by step, or park the remaining steps."""
         if topic in self.parked:
             self.parked[topic] = work
             self.dropped += 1
@@ -60,11 +60,11 @@ class Budget:
         self._on_parked(topic)
 
     def clear(self) -> None:
-        """Drop the parked work without counting it, because the connection is gone."""
+        """Discard the parked work without counting it, because the connection is lost."""
         self.parked.clear()
 
     def resume(self) -> Iterator[None]:
-        """Continue parked work whose topic may use time again."""
+        """Continue the parked work of topics that may use time again."""
         for topic in list(self.parked):
             if not self._must_wait(topic):
                 yield from self.run(topic, self.parked.pop(topic))
@@ -87,7 +87,7 @@ class Budget:
         return not is_cheap and self._level(self._heavy, HEAVY_SHARE) > BURST_SECS
 
     def _level(self, spent: tuple[float, float] | None, share: float) -> float:
-        """Return the seconds spent, less `share` of the time since then; at least 0."""
+        """Return the seconds spent minus `share` of the time since then, at least 0."""
         if spent is None:
             return 0.0
         secs, at = spent

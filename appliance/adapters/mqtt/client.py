@@ -1,5 +1,5 @@
-"""The connection to a broker, with MQTT 3.1.1, which every broker supports. Only this file and `library` use the MQTT
-library."""
+"""The connection to a broker. It uses MQTT 3.1.1, which all brokers support. Only this file and `library` use the
+MQTT library."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ from appliance.errors import AdapterFailed, Unreachable
 from appliance.tasks import MAX_BACK_OFF_SECS, back_off, run_together
 
 BROKER_TIMEOUT_SECS = 5.0
-"""Maximum seconds for the broker to accept a connection or a subscription."""
+"""Time limit for the broker to accept a connection or a subscription."""
 
 DISCONNECT_SECS = 0.5
-"""Maximum seconds for the broker to acknowledge the `offline` status before the hub disconnects."""
+"""Time limit for the broker to acknowledge the status `offline` before the hub disconnects."""
 
 KEEPALIVE_SECS = 60
-"""Seconds without a packet before a ping is sent."""
+"""Seconds without a packet after which a ping is sent."""
 
 TAKEN_WITHIN_SECS = 60.0
-"""If another client takes the session twice within these seconds, the pauses grow."""
+"""If another client takes over the session twice within these seconds, the pauses between connections grow."""
 
 MAX_TAKEN_SECS = 10.0
-"""A connection that is lost within these seconds may have been taken over by another client. MQTT 3.1.1 reports no
+"""If a connection is lost within these seconds, another client may have taken over the session. MQTT 3.1.1 reports no
 reason."""
 
 END_SECS = 0.25
-"""Maximum seconds until a stopping broker closes a connection that it still accepted."""
+"""Time limit for a stopping broker to close a connection that it still accepted."""
 
 SUBSCRIBE_AT_ONCE = 500
 
 MAX_UNACKNOWLEDGED = 1_000
-"""Maximum number of unacknowledged messages. Beyond this number, publishing pauses."""
+"""Maximum number of unacknowledged messages. Beyond this number, publishing waits."""
 
 _library_log = logging.getLogger("adapters.mqtt.library")
 _library_log.setLevel(logging.CRITICAL)
 
 _BAD_CREDENTIALS = (4, 5, 134, 135)
-"""Return codes after which a retry cannot succeed. The library uses the MQTT 5 names of these codes."""
+"""Return codes for rejected credentials. A retry cannot succeed. The library uses the MQTT 5 names of these codes."""
 
 
 class BrokerRefused(Unreachable):
@@ -77,8 +77,7 @@ class BrokerConnection:
         self._slots = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
     async def publish(self, message: Outgoing) -> None:
-        """Publish a message. With QoS 1 or 2, return when the broker has acknowledged the message. Raise
-        `Unreachable`."""
+        """Publish a message. With QoS 1 or 2, return when the broker has acknowledged it. Raise `Unreachable`."""
         async with self._slots:
             try:
                 await self._client.publish(message.topic, message.payload, qos=message.qos, retain=message.retain)
@@ -86,13 +85,13 @@ class BrokerConnection:
                 raise Unreachable(f"the message to {message.topic} was not sent ({error})") from None
 
     async def publish_status(self, status: str) -> None:
-        """Publish `online` or `offline` to the status topic, if there is one. Raise `Unreachable`."""
+        """Publish `online` or `offline` if there is a status topic. Raise `Unreachable`."""
         if self._status_topic is not None:
             self._is_online = True
             await self.publish(Outgoing(self._status_topic, status, qos=1, retain=True))
 
     async def end(self) -> None:
-        """Publish `offline`, because a broker publishes no will for a client that disconnects properly."""
+        """Publish `offline`, because a broker publishes no last will for a client that disconnects properly."""
         if self._is_online and not self._client._disconnected.done():
             with suppress(Unreachable, TimeoutError):
                 async with asyncio.timeout(DISCONNECT_SECS):
@@ -106,7 +105,7 @@ class BrokerConnection:
             )
 
     async def unsubscribe(self, topics: Sequence[str]) -> None:
-        """Unsubscribe. Return when the broker has acknowledged the request. Raise `Unreachable`."""
+        """Unsubscribe. Return when the broker has acknowledged it. Raise `Unreachable`."""
         for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
             await self._acknowledged(self._client.unsubscribe(list(topics[at : at + SUBSCRIBE_AT_ONCE])))
 
@@ -126,7 +125,7 @@ class BrokerConnection:
 
 
 class Broker:
-    """The address and login of one broker. `receive` is called with every message as soon as the message is read.
+    """The address and login of one broker. `receive` is called with each message as soon as it is read.
 
     If there is a `status_topic`, its message becomes `offline` once the connection is lost, if necessary by the last
     will.
@@ -144,7 +143,7 @@ class Broker:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[BrokerConnection]:
-        """Return a connection. Raise `BrokerRefused` or `Unreachable`."""
+        """Open a connection. Raise `BrokerRefused` or `Unreachable`."""
         try:
             client = self._client()
             await client.__aenter__()
@@ -166,10 +165,10 @@ class Broker:
                 _library_log.debug("disconnect: %s", error)
 
     async def has_ended(self) -> bool:
-        """Return whether the broker's address accepts no connections. A running broker accepts a connection and waits
+        """Return whether the broker no longer accepts connections. A running broker accepts a connection and waits
         for the first packet.
 
-        Call this function as soon as a connection is lost, because a restarting broker is back within a second.
+        Call this method as soon as a connection is lost, because a restarting broker is back within a second.
         """
         try:
             async with asyncio.timeout(END_SECS):
@@ -184,7 +183,7 @@ class Broker:
             return True
 
     def _hint(self, error: BaseException) -> str:
-        """Return advice for a connection error, such as a wrong port."""
+        """Return advice for a connection error, such as a wrong port. Without advice, return an empty text."""
         text, uses_tls = str(error).lower(), self._settings.tls
         if uses_tls and any(each in text for each in ("wrong_version", "record layer", "unexpected eof")):
             return "; this port does not use TLS: remove tls, or set port to the broker's TLS port"
@@ -195,7 +194,7 @@ class Broker:
         return ""
 
     def conflict(self) -> str:
-        """Return the error message about another client with the same client id."""
+        """Return the error message for another client with the same client id."""
         return (
             f"another client keeps taking over the session of client id {self._client_id} at {self.address}, unless "
             f"the broker was restarted. If a second hub uses a copy of this data directory, stop one of the two hubs"
@@ -232,10 +231,10 @@ async def keep_connected(
     session: Callable[[BrokerConnection], Coroutine[Any, Any, None]],
     on_lost: Callable[[Unreachable], None],
 ) -> None:
-    """Connect, run a session while the connection lasts, pause, and reconnect, until cancelled.
+    """Connect, run a session until the connection is lost, pause, and reconnect, until cancelled.
 
-    A successful connection resets the pauses. If another client repeatedly takes the session, the pauses grow, so
-    that two hubs do not keep ending each other's connections.
+    A successful connection resets the pauses. If another client repeatedly takes over the session, the pauses grow,
+    so that two hubs do not keep disconnecting each other.
     """
     taken_at, pause, is_stable = -math.inf, 0.0, False
 
@@ -250,7 +249,7 @@ async def keep_connected(
         except Unreachable as error:
             is_short = clock.monotonic() - began <= MAX_TAKEN_SECS
             if began == -math.inf:
-                taken_at = -math.inf  # no other client takes the session while the broker does not answer
+                taken_at = -math.inf  # a broker without an answer has no other client either
             elif not isinstance(error, NoBroker) and is_short and not await broker.has_ended():
                 is_again = clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause
                 taken_at = clock.monotonic()
@@ -269,14 +268,14 @@ async def keep_connected(
 
 
 def _password(settings: Mqtt) -> str | None:
-    """Return the password. Raise `AdapterFailed` if the password file cannot be read."""
+    """Return the password. Raise `AdapterFailed` for an unreadable password file."""
     if settings.password_file is None:
         return settings.password
     return read_secret("password_file", Path(settings.password_file))
 
 
 def _tls_context(settings: Mqtt) -> ssl.SSLContext:
-    """Return a context that checks certificates and the host name. Raise `AdapterFailed` or OSError."""
+    """Return a context that checks certificates and host names. Raise `AdapterFailed` or OSError."""
     for name in (settings.cert_file, settings.key_file):
         if name is not None and Path(name).exists() and not Path(name).is_file():
             raise OSError(f"{name} is not a regular file")  # the library would block on a named pipe
@@ -299,7 +298,8 @@ def _reason(error: BaseException) -> str:
 
 
 class Subscriptions:
-    """Keeps one connection subscribed to `discovery` and to the current result of `filters`, each topic once."""
+    """Subscribes one connection to `discovery` and to the current result of `filters`. Each topic is subscribed only
+    once."""
 
     def __init__(self, discovery: Sequence[str], filters: Callable[[], frozenset[str]]) -> None:
         self._discovery = discovery
@@ -315,11 +315,10 @@ class Subscriptions:
         return self._is_current.is_set()
 
     async def renew(self) -> None:
-        """Subscribe to the current filters. Return when the broker has acknowledged the filters, so that no state is
-        missed.
+        """Subscribe to the current filters. Return once the broker has acknowledged them, so that no state is missed.
 
-        While the retained configurations arrive, return at once, because the broker sends the acknowledgement only
-        after all retained messages.
+        While the retained configurations arrive, return immediately, because the broker sends the acknowledgement
+        only after all retained messages.
         """
         self._is_current.clear()
         self._has_new.set()
@@ -327,7 +326,7 @@ class Subscriptions:
             await self._is_current.wait()
 
     async def keep(self, connection: BrokerConnection) -> None:
-        """Subscribe and unsubscribe as requested until the connection is lost. Raise `Unreachable`."""
+        """Apply all changes of the filters until the connection is lost. Raise `Unreachable`."""
         await connection.subscribe(self._discovery)
         self._is_flood_over = True
         while True:

@@ -1,5 +1,5 @@
-"""Sends commands to the devices of a broker and waits for the results. Sends messages to devices that display
-messages."""
+"""Sends commands to the devices of a broker, waits for their results, and sends messages to devices with a
+display."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from appliance.home.values import Value
 from appliance.tables.checks import format_value
 
 MQTT_RESULT_SECS = 5.0
-"""Maximum seconds from sending a command until the device shows the result."""
+"""Time limit for a device to report the result of a command."""
 
 SUPPRESS_SECS = 1.0
-"""Seconds after a command in which contradicting states are held back. A longer fade extends this time."""
+"""Seconds after a command during which contradicting states are held back. A longer fade extends this time."""
 
 _COLORS = ("color_xy", "color_hs", "color_rgb")
 
 
 class Commands:
-    """Runs the commands to the devices of one broker, and holds the commands that wait for results.
+    """Runs the commands to the devices of one broker, and stores the commands that wait for results.
 
-    `show` sets values of an entity, and publishes the entity's device.
+    `show` sets values of an entity, and publishes its device.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class Commands:
         await self._await_result(device, entity, intent, pending, command)
 
     async def notify(self, connection: BrokerConnection, payload: Mapping[str, Value]) -> list[Value]:
-        """Send `{message, title?, device_id?}` to each device that displays messages. Return the ids of the devices.
+        """Send `{message, title?, device_id?}` to each device that displays messages, and return their ids.
 
-        Without `device_id`, all devices that display messages are included. Raise `Invalid` if no device displays
-        messages, `BadAnswer` if a template fails, and `Unreachable` if the connection is lost.
+        `device_id` selects one device. Raise `Invalid` if no device displays messages, `BadAnswer` if a template
+        fails, and `Unreachable` if the connection is lost.
         """
         text, device_id = Notification.parse(payload).text, payload.get("device_id")
         devices = [each for each in self._router.devices.values() if device_id in (None, each.id)]
@@ -101,9 +101,9 @@ class Commands:
     async def _await_result(
         self, device: MqttDevice, entity: Entity, intent: Intent, pending: PendingCommand, command: Command
     ) -> None:
-        """Wait until the device shows the result. The earlier state of an unavailable device does not confirm a
+        """Wait until the device reports the result. The earlier state of an unavailable device does not confirm the
         result."""
-        device = self._router.devices.get(device.id, device)  # a new announcement may have replaced it
+        device = self._router.devices.get(device.id, device)  # a new announcement may have replaced the device
         entity = device.find(entity.announcement.key) or entity
         is_reached, is_done = entity.is_available, False
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
@@ -128,11 +128,10 @@ class Commands:
         return self._clock.now().astimezone(self._zone)
 
     def pending(self, device: MqttDevice, entity: Entity) -> PendingCommand | None:
-        """Return the pending command of an entity."""
         return self._pending.get((device.id, entity.announcement.key)) if self._pending else None
 
     def released(self) -> Iterator[tuple[MqttDevice, Entity, Update]]:
-        """Yield the values that are no longer held back, and forget completed commands."""
+        """Yield the held-back values whose time has expired. Forget completed commands."""
         now = self._clock.monotonic()
         for (device_id, key), pending in [each for each in self._pending.items() if each[1].is_over(now)]:
             kept, device = pending.release(), self._router.devices.get(device_id)
@@ -143,8 +142,11 @@ class Commands:
 
 
 class PendingCommand:
-    """A command in progress at one entity. `done` is set once the result is shown. `done` is also set if the command
-    `is_refused`, because the entity's new state rules out the result."""
+    """A running command to one entity.
+
+    `done` is set once the entity reports the result. It is also set, with `is_refused`, once the entity reports that
+    the command has failed.
+    """
 
     def __init__(self, intent: Intent, now: float, transition_secs: float | None) -> None:
         self.done = asyncio.Event()
@@ -157,7 +159,7 @@ class PendingCommand:
         self.is_refused = False
 
     def filter(self, update: Update, now: float) -> Update:
-        """Return the update without values that contradict the command. The contradicting values are held back."""
+        """Return the update without the values that contradict the command. Hold those values back."""
         if self._begins is not None or now >= self._until:
             return update
         passed: dict[str, Value] = {}
@@ -170,7 +172,7 @@ class PendingCommand:
         return passed
 
     def refuse(self, update: Update, shown: Mapping[str, Value]) -> None:
-        """Set `done` and `is_refused` if the update means that the command has failed. `shown` are the values before
+        """If the update means that the command has failed, set `done` and `is_refused`. `shown` are the values before
         the update."""
         fails = (update.get(key) in self._fails and shown.get(key) not in self._fails for key in self._expected)
         if not self.done.is_set() and any(fails):
@@ -178,7 +180,7 @@ class PendingCommand:
             self.done.set()
 
     def check(self, update: Update, entity: Entity) -> None:
-        """Set `done` if the entity shows the expected values, and an update contained one of these values.
+        """Set `done` if the entity reports the expected values, and at least one of them since the command.
 
         An entity that was reported unavailable does not confirm a result.
         """
@@ -197,16 +199,16 @@ class PendingCommand:
         return now >= self._until
 
     def release(self) -> Update:
-        """Return the values that were held back and not replaced, which are the device's true state."""
+        """Return the values that are still held back. They are the device's true state."""
         kept, self._kept = self._kept, {}
         return kept
 
     def shown(self, attributes: Mapping[str, Value]) -> str:
-        """Return the shown values of the expected attributes, for an error message."""
+        """Format the reported values of the expected attributes for an error message."""
         shown = [f"{key} {describe_value(self._kept.get(key, attributes.get(key)))}" for key in self._expected]
         return ", ".join(shown) or "nothing"
 
     def _is_shown(self, key: str, expected: Value, attributes: Mapping[str, Value]) -> bool:
         if key in _COLORS and key not in attributes and "color_mode" in attributes:
-            return True  # the colour is shown in another notation
+            return True  # the colour is reported in another notation
         return key in attributes and is_shown(expected, attributes[key])

@@ -28,14 +28,14 @@ DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
 """Device classes of binary sensors that report a danger."""
 
 _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch")
-"""Components in the order in which they claim a capability."""
+"""Order in which components claim a capability."""
 
 
 class MqttDevice(Struct):
-    """One device: its entities, and for each attribute the entity that receives its commands.
+    """One device: its entities, and for each attribute the entity that handles its commands.
 
-    `parent_id` is the device that contains this device. `bridge_id` is the bridge that connects this device.
-    `identifier` is the source of the id.
+    `parent_id` is the device that contains this device. `bridge_id` is the bridge that connects it. The id is derived
+    from `identifier`.
     """
 
     id: str
@@ -51,37 +51,34 @@ class MqttDevice(Struct):
 
     @property
     def is_available(self) -> bool:
-        """Whether any entity of the device is available."""
         return any(entity.is_available for entity in self.entities)
 
     def add(self, entity: Entity) -> None:
-        """Add an entity. For each attribute, the first entity that offers the attribute receives the attribute's
-        commands."""
+        """Add an entity. Commands to an attribute go to the first entity that offers it."""
         self.entities.append(entity)
         for attribute, offer in entity.offers.items():
             self.offers.setdefault(attribute, (entity, offer))
 
     def complete(self) -> None:
-        """Set the order, the name, and the commands once all entities are added."""
+        """Sort the entities, and set the name and the commands. Call this method after the last `add`."""
         self.entities.sort(key=_order)
         self.name = _name(self)
         self.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(self.offers.items()))
 
     def join(self, bridge_id: str) -> bool:
-        """Set the bridge. Return whether the bridge changed. A part of another device has no bridge."""
+        """Set the bridge. Return whether it has changed. A part of another device has no bridge."""
         if self.parent_id or bridge_id in (self.id, self.bridge_id):
             return False
         self.bridge_id = bridge_id
         return True
 
     def find(self, key: str) -> Entity | None:
-        """Return the entity with this announcement key."""
         return next((each for each in self.entities if each.announcement.key == key), None)
 
     @property
     def attributes(self) -> dict[str, Value]:
-        """The attributes of all entities. If several entities have the same attribute, the entity that claims the
-        attribute wins."""
+        """The attributes of all entities. If several entities have the same attribute, the value comes from the
+        entity that claims it."""
         shown: dict[str, Value] = {}
         for entity in self.entities:
             shown.update(entity.attributes)
@@ -90,7 +87,7 @@ class MqttDevice(Struct):
         return shown
 
     def value_of(self, attribute: str) -> Value:
-        """Return the value of one of the device's `attributes`, or None."""
+        """Return the value of an attribute, or None."""
         shown = claimed = None
         for entity in self.entities:
             if (value := entity.attributes.get(attribute)) is not None:
@@ -99,8 +96,7 @@ class MqttDevice(Struct):
         return shown if claimed is None else claimed
 
     def dismantle(self) -> None:
-        """Clear readers and offers to break reference cycles, because the garbage collector ignores frozen
-        objects."""
+        """Clear readers and offers to break reference cycles. The garbage collector ignores frozen objects."""
         self.offers.clear()
         for entity in self.entities:
             entity.dismantle()
@@ -133,7 +129,7 @@ class MqttDevice(Struct):
         )
 
     def _metadata(self) -> dict[str, Value]:
-        """Return the vendor's data, which is computed once."""
+        """Return the vendor's data, which is computed only once."""
         if not self.metadata:
             announcements = [entity.announcement for entity in self.entities]
             topics = list(dict.fromkeys(each.source for each in announcements))
@@ -150,7 +146,7 @@ class MqttDevice(Struct):
 
     @property
     def labels(self) -> dict[str, Value]:
-        """The announced names of the entities by attribute, if they differ from the attribute's own name."""
+        """The announced names of the entities, by attribute. A name that equals the attribute's name is omitted."""
         found: dict[str, Value] = {}
         for entity in (each for each in self.entities if not each.reports_events):
             words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[
@@ -162,7 +158,7 @@ class MqttDevice(Struct):
 
     @property
     def units(self) -> dict[str, Value]:
-        """The units of numbers whose values contain no unit, by attribute."""
+        """The units of attributes whose values are plain numbers."""
         units = {
             entity.custom: entity.unit for entity in self.entities if isinstance(entity, Sensor) and not entity.claims
         }
@@ -176,20 +172,20 @@ class MqttDevice(Struct):
 
     @property
     def events(self) -> list[Value]:
-        """The names of the announced events, or an empty result if one of the entities announces no names."""
+        """The names of all announced events. Empty if one of the event entities announces no names."""
         named = [each.event_names for each in self.entities if each.reports_events or each.event_names]
         return sorted({name for names in named for name in names}) if all(named) else []
 
     @property
     def kind(self) -> DeviceKind:
-        """Light if any entity is a light, Switch if the device accepts a command, otherwise Sensor."""
+        """Light if an entity is a light, Switch if the device accepts a command, otherwise Sensor."""
         if any(entity.announcement.component == "light" for entity in self.entities):
             return DeviceKind.LIGHT
         return DeviceKind.SWITCH if self.offers else DeviceKind.SENSOR
 
     @property
     def device_class(self) -> str:
-        """The class of the first entity that has one."""
+        """The device class of the first entity with one."""
         for entity in self.entities:
             if entity.device_class != "":
                 return entity.device_class or entity.announcement.component
@@ -201,10 +197,10 @@ class MqttDevice(Struct):
 def build_devices(
     section: str, name: str, announcements: list[Announcement], former: Container[str] = ()
 ) -> Generator[None, None, tuple[list[MqttDevice], dict[str, Refusal]]]:
-    """Build the devices of one announced device, in steps of one entity each. Return the devices, and the omitted
-    entities by key.
+    """Build the devices of one announced device, one entity per step. Return the devices, and the omitted entities by
+    key.
 
-    If there are too many entities, the keys in `former` come first.
+    If there are too many entities, the keys in `former` take precedence.
     """
     ordered = sorted(announcements, key=lambda each: (each.key not in former, each.key))
     entities, refused = yield from _entities(ordered, f"{section}:{name}")
@@ -229,7 +225,7 @@ def build_devices(
 
 
 def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
-    """Add a separate device for an entity, as a part of the first device. Each id is used only once."""
+    """Add a separate device for an entity, as a part of the first device. Avoid duplicate ids."""
     main, announcement = devices[0], entity.announcement
     id_ = f"{main.id}:{announcement.object_id}"
     if any(each.id == id_ for each in devices):
@@ -239,10 +235,10 @@ def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
 
 
 def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
-    """Add the entities that do not control a capability. If an entity's name is taken, the entity gets another name.
+    """Add the entities that do not control a capability. If the name of an entity is in use, rename the entity.
 
-    An entity that cannot be renamed, or whose other attributes are taken, becomes a separate device, such as a second
-    siren with a tone.
+    An entity becomes a separate device if it cannot be renamed or if its other attributes are in use. For example, a
+    second siren with a tone becomes a separate device.
     """
     main = devices[0]
     custom = {key for entity in main.entities for key in entity.keys if key.startswith("custom.")}
@@ -280,9 +276,9 @@ def _entities(
 
 
 def _without_duplicates(entities: list[Entity]) -> list[Entity]:
-    """Return the entities without triggers and action sensors that repeat the presses of an event entity.
+    """Remove triggers and action sensors that repeat the presses of an event entity.
 
-    If several event entities remain, each event contains the id of its entity.
+    If several event entities remain, add the entity's id to each event.
     """
     events = [entity for entity in entities if isinstance(entity, EventEntity)]
     actions = {f"{each.readers[0].topic}/action" for each in events}
@@ -309,7 +305,8 @@ def _order(entity: Entity) -> tuple[bool, int, str, str]:
 
 
 def _facts(announcements: list[Announcement]) -> DeviceFacts:
-    """Return the facts of the announcement with the smallest key. Other announcements fill in missing facts."""
+    """Return the facts of the announcement with the smallest key. Fill in missing facts from the other
+    announcements."""
     ordered = [each.device for each in sorted(announcements, key=lambda each: each.key)]
     filled = {
         name: next((value for facts in ordered if (value := getattr(facts, name))), getattr(ordered[0], name))
@@ -330,7 +327,7 @@ def _name(device: MqttDevice) -> str:
 
 
 def _spec(attribute: str, offer: Offer) -> CommandSpec:
-    """Return the home's description of the commands to one attribute."""
+    """Convert an offer to a command description of the hub."""
     schema = {key: offer.schema.get(key) for key in ("min", "max", "step", "unit", "type")}
     values = tuple(offer.schema.get("values", ()))
     return CommandSpec(capability=attribute, actions=offer.actions, values=values, **schema)

@@ -9,7 +9,7 @@ from appliance.clock import Clock
 from appliance.errors import Invalid
 
 SAME_PRESS_SECS = 0.5
-"""If an event and a trigger report a press within these seconds, both report the same press."""
+"""If an event and a trigger report a press within these seconds, they report the same press."""
 
 MAX_PRESSES = 10_000
 """Maximum number of remembered presses, and of remembered states of other hubs."""
@@ -18,7 +18,7 @@ _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 
 
 class Duplicates:
-    """Remembers the most recent presses, and the newest version of each state of another hub."""
+    """Remembers the last presses, and the newest version of each state of another hub."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -37,8 +37,8 @@ class Duplicates:
         return False
 
     def is_outdated(self, message: Message) -> bool:
-        """Return whether a newer state of another hub's device has already arrived. A cluster of brokers can deliver
-        states in the wrong order."""
+        """Return whether a newer state of the other hub's device has already arrived. A cluster of brokers can
+        deliver states in the wrong order."""
         if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
             return False
         try:

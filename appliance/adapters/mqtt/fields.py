@@ -13,24 +13,25 @@ from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, Va
 _YES = ("true", "yes", "on", "1")
 
 MAX_QUICK_CHARS = 500
-"""Characters of templates parsed in one step, which takes a few milliseconds at most."""
+"""Number of template characters that are parsed in one step. A step takes a few milliseconds at most."""
 
 LOOK_CHARS = 1
-"""Cost of reading one part of a configuration, as a number of characters that is charged to `MAX_QUICK_CHARS`."""
+"""Cost of reading one part of a configuration, as a number of characters that is added to the step."""
 
 
 MAX_TOPIC_BYTES = 1_024
-"""Maximum bytes of a topic in a configuration. The protocol allows 65,535 bytes."""
+"""Maximum size of a topic in a configuration. The protocol allows 65,535 bytes."""
 
 
 def is_topic(text: str) -> bool:
-    """Return whether messages can be published to this topic: it has no wildcard, and does not begin with `$`."""
+    """Return whether messages can be published to this topic. It must have no wildcard, and must not begin with
+    `$`."""
     return is_filter(text) and "+" not in text and "#" not in text
 
 
 def is_filter(text: str) -> bool:
-    """Return whether a configuration may use this filter: wildcards only in positions that MQTT allows, and not all
-    topics."""
+    """Return whether a configuration may use this filter. Wildcards must be at valid positions, and must not match
+    all topics."""
     if not text or text.startswith("$") or "\0" in text or not text.isprintable():
         return False
     if len(text.encode(errors="replace")) > MAX_TOPIC_BYTES or text == "#":
@@ -40,7 +41,7 @@ def is_filter(text: str) -> bool:
 
 
 def parse_templates(config: Any) -> Iterator[None]:
-    """Parse the templates of a configuration in steps, so that building its entities is fast afterwards."""
+    """Parse the templates of a configuration in steps. Building the entities is fast afterwards."""
     waiting, unparsed = [config], 0
     while waiting:
         each = waiting.pop()
@@ -67,12 +68,13 @@ class AnnouncedFields:
         return self.raw.get(key) is not None
 
     def text(self, key: str, default: str = "") -> str:
-        """Return the value as Python prints it. For example, a JSON `false` is `False`, as in a rendered template."""
+        """Return the value as Python formats it. For example, JSON's `false` becomes `False`, as in a rendered
+        template."""
         value = self.raw.get(key)
         return default if value is None or isinstance(value, dict | list) else str(value)
 
     def number(self, key: str, default: float) -> float:
-        """Return a number, which may also be announced as text."""
+        """Return a number, which may be announced as text."""
         value = self.raw.get(key)
         try:
             found = float(value) if not isinstance(value, bool) and value is not None else default
@@ -82,7 +84,7 @@ class AnnouncedFields:
         return found if abs(found) < 1e15 else default
 
     def bounds(self, low_key: str, high_key: str, low: float, high: float) -> tuple[float, float]:
-        """Return the lower and the upper bound. Return the defaults if the announced bounds are invalid."""
+        """Return the lower and the upper bound, or the defaults if the announced bounds are invalid."""
         found = self.number(low_key, low), self.number(high_key, high)
         if found[0] <= found[1]:
             return found
@@ -90,7 +92,7 @@ class AnnouncedFields:
         return low, high
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """Return a boolean, which may also be announced as text."""
+        """Return a boolean, which may be announced as text."""
         value = self.raw.get(key)
         if value is None:
             return default
@@ -104,17 +106,16 @@ class AnnouncedFields:
         return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
 
     def topic(self, key: str) -> str | None:
-        """Return a topic to subscribe to, possibly with wildcards. Return None if the topic is missing or
-        malformed."""
+        """Return a topic filter to subscribe to. Return None if it is missing or malformed."""
         return self._checked(key, is_filter)
 
     def target(self, key: str) -> str | None:
-        """Return a topic to publish to. Return None if the topic is missing or malformed."""
+        """Return a topic to publish to. Return None if it is missing or malformed."""
         return self._checked(key, is_topic)
 
     def template(self, *keys: str) -> Template | None:
-        """Return the first of these templates that is announced. An unreadable template adds a problem and never
-        renders a value."""
+        """Return the first announced template of these. For an unreadable template, add a problem and return one that
+        never renders a value."""
         for key in keys:
             if isinstance(text := self.raw.get(key), Template):
                 return text
@@ -141,13 +142,12 @@ class AnnouncedFields:
 
 
 class _UnreadableTemplate(Template):
-    """Replacement for an unreadable template. The replacement never renders a value."""
+    """Replaces an unreadable template, and never renders a value."""
 
     def __init__(self) -> None:
-        """Skip parsing."""
+        """Do not parse."""
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
-        """Raise `ValueMissing`."""
         raise ValueMissing("is a template that cannot be read")
 
 
@@ -155,5 +155,5 @@ _UNREADABLE = _UnreadableTemplate()
 
 
 def is_unreadable(given: Template | None) -> bool:
-    """Return whether the template replaces an unreadable template."""
+    """Return whether this template replaces an unreadable one."""
     return given is _UNREADABLE

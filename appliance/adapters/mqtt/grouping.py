@@ -1,4 +1,4 @@
-"""Grouping of announcements into devices, and the id of each device."""
+"""Groups announcements into devices, and assigns each device an id."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from collections.abc import Set as AbstractSet
 from appliance.adapters.mqtt.announcements import Announcement
 
 NAME_DIGITS = 6
-"""Hexadecimal digits of the hash in an ambiguous slug."""
+"""Number of hexadecimal digits that distinguish ambiguous slugs."""
 
 
 def slug(text: str) -> str:
-    """Return the text in lower case, with an underscore in place of all characters except a-z and 0-9."""
+    """Convert text to lower case, and replace all characters except a-z and 0-9 by underscores."""
     return re.sub(r"[^a-z0-9_]", "_", text.lower())
 
 
 def slug_with_digits(identifier: str) -> str:
-    """Return the slug followed by the first digits of the identifier's SHA-256."""
+    """Return the slug, followed by the first digits of the identifier's SHA-256."""
     return f"{slug(identifier)}_{digits_of(identifier)}"
 
 
 def digits_of(text: str) -> str:
-    """Return the first digits of the text's SHA-256, which distinguish identifiers with the same slug."""
+    """Return the first digits of the text's SHA-256, to distinguish identifiers with the same slug."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:NAME_DIGITS]
 
 
 class DeviceNames:
-    """The unique slug of each announced identifier. A slug stays the same while its identifier is announced.
+    """The unique slug of each announced identifier. A slug does not change while its identifier is announced.
 
-    The slug gets digits if the identifier has a letter or digit outside of ASCII, or if the plain slug is taken.
-    Known names from before a restart stay the same.
+    Digits are added if the identifier has a letter or digit outside of ASCII, or if the plain slug is in use. Slugs
+    from before a restart do not change.
     """
 
     def __init__(self) -> None:
@@ -41,11 +41,10 @@ class DeviceNames:
         self._owners: dict[str, str] = {}
 
     def reserve(self, known: Mapping[str, str]) -> None:
-        """Reserve slugs for the identifiers that had them in an earlier run."""
+        """Reserve the slugs of an earlier run for their identifiers."""
         self._known = known
 
     def name(self, identifier: str) -> str:
-        """Return the slug of an identifier."""
         if identifier not in self._names:
             plain, full = slug(identifier), slug_with_digits(identifier)
             is_anothers = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self._known))
@@ -69,9 +68,9 @@ def group_announcements(
     """Fill `named` with the announcements of each device by its slug, one announcement per step.
 
     Entities with a common identifier or connection form one device. If several announcements have the same unique id,
-    an announcement in `there` takes precedence. Otherwise, the first announcement by topic takes precedence. A
-    migrating announcement is used only until the announcement arrives at the new topic. `doubles` maps the key of
-    each ignored announcement to its topic and the topic that is used instead.
+    an announcement in `there` takes precedence, otherwise the first by topic. A migrating announcement is ignored
+    once it has arrived at the new topic. `doubles` maps the key of each ignored announcement to its topic and the
+    topic that is used instead.
     """
     chosen: dict[tuple[str, str], Announcement] = {}
     for each in announcements:
@@ -102,8 +101,8 @@ def group_announcements(
 
 
 def _markers(announcement: Announcement) -> list[str]:
-    """Return the identifiers and connections that link an announcement to a device. Without identifiers and
-    connections, return the announcement's own id."""
+    """Return the identifiers and connections that link an announcement to its device. Without them, return the
+    announcement's own id."""
     facts = announcement.device
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections
@@ -112,15 +111,14 @@ def _markers(announcement: Announcement) -> list[str]:
 
 
 def _root(roots: dict[str, str], marker: str) -> str:
-    """Return the marker that represents all markers joined with this one. Each call halves the path to that
-    marker."""
+    """Return the representative of all markers that are joined with this one. Each call halves the path to it."""
     while (above := roots.get(marker, marker)) != marker:
         roots[marker] = marker = roots.get(above, above)
     return marker
 
 
 def identifier_of(members: Sequence[Announcement]) -> str:
-    """Return the identifier that names a device, regardless of the order of announcements."""
+    """Return the identifier that names a device, independently of the order of announcements."""
     identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
     connections = [each.device.connections[0] for each in members if each.device.connections]
     alone = [each.unique_id or each.object_id for each in members]

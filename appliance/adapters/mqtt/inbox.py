@@ -12,10 +12,10 @@ MAX_MESSAGES = 60_000
 MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 ENTRY_BYTES = 250
-"""Memory in bytes of a message, in addition to its topic and payload."""
+"""Memory of a message in bytes, in addition to its topic and payload."""
 
 CROWDED = 1_000
-"""If more messages wait, each topic keeps only its newest message."""
+"""Number of waiting messages above which each topic keeps only its newest message."""
 
 
 class Received(Struct, frozen=True):
@@ -27,12 +27,12 @@ class Received(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The approximate memory in bytes."""
+        """Approximate memory in bytes."""
         return len(self.payload) + 2 * len(self.topic) + ENTRY_BYTES
 
 
 class Inbox:
-    """Messages in the order of arrival. `dropped` counts the messages that newer messages replaced."""
+    """Messages in the order of arrival. `dropped` counts the messages that were replaced by newer ones."""
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -46,7 +46,7 @@ class Inbox:
         return len(self._waiting)
 
     def put(self, message: Received) -> None:
-        """Add a message. If many messages wait, remove an older message of the same topic, or the oldest message."""
+        """Add a message. If too many messages wait, remove an older message of its topic, or the oldest message."""
         self._number += 1
         if len(self._waiting) >= CROWDED and (older := self._latest.get(message.topic)) is not None:
             self._drop(older)
@@ -58,7 +58,7 @@ class Inbox:
         self._arrived.set()
 
     def clear(self) -> None:
-        """Remove all messages without counting them, because the connection is gone."""
+        """Discard all messages without counting them, because the connection is lost."""
         self._waiting.clear()
         self._latest.clear()
         self._bytes = 0
@@ -69,7 +69,7 @@ class Inbox:
         return [self._pop(next(iter(self._waiting))) for _ in range(min(limit, len(self._waiting)))]
 
     async def wait(self) -> None:
-        """Return once a message waits."""
+        """Wait until a message arrives."""
         await self._arrived.wait()
 
     def _drop(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""The kind `mqtt`: the settings of a section, the identity of this hub on its broker, and the number of each run."""
+"""The kind `mqtt`: the settings of a section, this hub's identity on its broker, and the number of each run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _secret(value: Any) -> str:
 
 
 class Mqtt(Settings, frozen=True, kw_only=True):
-    """An enabled section of this kind. File paths are relative to the configuration's folder.
+    """An enabled section. File paths are relative to the configuration's folder.
 
     Raises `Invalid` for contradicting keys.
     """
@@ -53,7 +53,7 @@ class Mqtt(Settings, frozen=True, kw_only=True):
     include_config_entities: bool = key(boolean, default=False)
 
     def located(self, root: Path) -> Mqtt:
-        """Return the settings with file paths resolved from this folder."""
+        """Resolve the file paths from this folder."""
         paths = {name: getattr(self, name) for name in ("password_file", "ca_file", "cert_file", "key_file")}
         return replace(self, **{name: str(root / path) for name, path in paths.items() if path is not None})
 
@@ -83,15 +83,14 @@ MQTT = AdapterKind(
 
 
 async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
-    """Return the configured `hub_id`. Without it, return the stored id, which is created at the first start. Raise
-    `StoreFailed`."""
+    """Return the configured `hub_id`, or the stored id, which is created at the first start. Raise `StoreFailed`."""
     return settings.hub_id or await _kept_or_made(secrets, "hub_id", randomness.token_hex(4))
 
 
 async def client_id_of(name: str, secrets: Secrets) -> str:
     """Return the section's client id, which is created once per data directory and is never part of a backup.
 
-    If the id were in backups, two hubs restored from one backup would disconnect each other. Raise `StoreFailed`.
+    If backups contained the id, two hubs restored from one backup would disconnect each other. Raise `StoreFailed`.
     """
     return await _kept_or_made(secrets, "client_id", f"lares-{name[:40]}-{randomness.token_hex(6)}")
 
@@ -104,7 +103,7 @@ async def _kept_or_made(secrets: Secrets, key: str, made: str) -> str:
 
 
 async def next_boot(secrets: Secrets, clock: Clock) -> int:
-    """Return a number that is higher than in every earlier run. Raise `StoreFailed`."""
+    """Return a number that is higher than in all earlier runs. Raise `StoreFailed`."""
     kept = secrets.get("boot")
     last = int(kept) if kept is not None and kept.isdigit() else 0
     boot = max(last + 1, int(clock.now().timestamp() * 1000))

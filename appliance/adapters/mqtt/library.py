@@ -17,40 +17,38 @@ from appliance.adapters.mqtt.inbox import Received
 from appliance.event_loop import REQUEST_TURNS
 
 _PUBLISH, _PUBLISH_BITS, _RETAINED_BIT = 0x30, 0xF6, 0x01
-"""First byte of a message with QoS 0, the mask that clears the bits for duplicate and retained, and the bit for
-retained."""
+"""First byte of a QoS 0 message, the mask that clears the bits "duplicate" and "retained", and the bit "retained"."""
 
 _MAX_SIZE_BYTES = 4
-"""Maximum bytes of a packet's length field."""
+"""Maximum size of a packet's length field."""
 
 READ_STEP_SECS = 0.001
-"""Seconds of reading packets before other work continues."""
+"""Maximum seconds of reading packets before other tasks run."""
 
 MAX_FLOOD_SECS = 600.0
-"""Maximum seconds until the acknowledgement of a request while messages arrive."""
+"""Time limit for the acknowledgement of a request while messages arrive."""
 
 MAX_BUFFERED_BYTES = 64 * 1024 * 1024
-"""Maximum bytes that are read ahead. Beyond this number, the broker has to wait."""
+"""Maximum number of bytes that are read ahead. Beyond this number, the broker has to wait."""
 
 MAX_MQTT_PACKET_BYTES = 2 * 1024 * 1024
-"""Maximum bytes of a packet. The largest picture fits, even in base64. A larger packet is skipped."""
+"""Size limit of a packet. The largest picture fits, even in base64. A larger packet is skipped."""
 
 CHUNK_BYTES = 256 * 1024
 
 MAX_FILL_CHUNKS = 2
-"""Maximum number of calls that read data before other work continues."""
+"""Maximum number of reads before other tasks run."""
 
 T = TypeVar("T")
 
 _PING_ANSWER = {"command": 0xD0, "remaining_length": 0, "to_process": 0}
-"""Replaces a skipped packet in the library's state."""
+"""State of the library's parser after a skipped packet."""
 
 log = logging.getLogger("adapters")
 
 
 class BufferedSocket:
-    """Wraps a connected, non-blocking socket. `fill` reads ahead. All other attributes are the socket's
-    attributes."""
+    """Wraps a connected, non-blocking socket. `fill` reads ahead. All other attributes come from the socket."""
 
     def __init__(self, sock: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._sock, self._loop = sock, loop
@@ -64,7 +62,7 @@ class BufferedSocket:
         return getattr(self._sock, name)
 
     def fill(self) -> None:
-        """Read available data with at most `MAX_FILL_CHUNKS` calls. Raise OSError if the connection broke."""
+        """Read the available data, with at most `MAX_FILL_CHUNKS` reads. Raise OSError if the connection broke."""
         self._is_drained = False
         try:
             for _ in range(MAX_FILL_CHUNKS):
@@ -76,31 +74,32 @@ class BufferedSocket:
                     self.skip(0)
                 self._has_ended = not chunk
                 if len(chunk) < CHUNK_BYTES and not isinstance(self._sock, ssl.SSLSocket):
-                    self._is_drained = bool(chunk)  # further data makes the socket readable again
+                    self._is_drained = bool(chunk)  # the socket becomes readable again when data arrives
                     return
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             self._is_drained = True
 
     def skip(self, size: int) -> None:
-        """Skip this number of further bytes."""
+        """Skip this number of unread bytes."""
         self._to_skip += size
         skipped = min(self._to_skip, len(self._data))
         del self._data[:skipped]
         self._to_skip -= skipped
 
     def pending(self) -> int:
-        """Return the number of bytes that were read ahead. TLS can hold data while the socket is not readable."""
+        """Return the number of bytes that were read ahead. With TLS, data can be pending while the socket is not
+        readable."""
         if not self._data and not self._is_drained:
             self.fill()
         return len(self._data)
 
     def allow(self, secs: float) -> None:
-        """Return data for this number of seconds. After that, act as if no data were available."""
+        """Return data for this number of seconds. After that, report that no data is available."""
         self._until = self._loop.time() + secs
 
     @property
     def is_over(self) -> bool:
-        """Whether the time set by `allow` is over."""
+        """Whether the time set by `allow` has expired."""
         return self._loop.time() >= self._until
 
     def recv(self, size: int) -> bytes:
@@ -117,8 +116,8 @@ class BufferedSocket:
         return chunk
 
     def take_message(self) -> Received | None:
-        """Return the next packet if it is a message and the time set by `allow` is not over. Otherwise, return
-        None."""
+        """Return the next packet. Return None if it is not a QoS 0 message, or if the time set by `allow` has
+        expired."""
         if self.is_over or (found := parse_message(self._data)) is None:
             return None
         message, size = found
@@ -129,7 +128,7 @@ class BufferedSocket:
 
 
 class _PassingQueue(asyncio.Queue[aiomqtt.Message]):
-    """Replaces the library's queue: passes every message to `receive`, counts it, and stays empty."""
+    """Replaces the library's queue. Passes each message to `receive`, counts it, and is always empty."""
 
     def __init__(self, receive: Callable[[Received], None]) -> None:
         super().__init__()
@@ -147,11 +146,11 @@ class _PassingQueue(asyncio.Queue[aiomqtt.Message]):
 
 
 class _PacketReader:
-    """Reads one connection in steps, so that requests run between two steps.
+    """Reads one connection in steps, so that requests can run between two steps.
 
-    The reader empties the socket whenever the socket is readable, because a broker drops messages for a slow reader.
-    The future `disconnected` receives the error that ends the connection, as with the library's own reader. Complete
-    messages with QoS 0 go to `receive`. The library, which is ten times slower, reads all other packets.
+    The reader empties the socket whenever it is readable, because a broker drops messages for a slow reader. The
+    future `disconnected` receives the error that ends the connection, as with the library's own reader. Complete QoS
+    0 messages go to `receive`. The library, which is ten times slower, reads all other packets.
     """
 
     def __init__(self, client: Any, sock: BufferedSocket, loop: asyncio.AbstractEventLoop,
@@ -161,7 +160,7 @@ class _PacketReader:
         self._turns_left = 0
 
     def read(self) -> None:
-        """Read available data. Process packets, unless a later call of this method is scheduled."""
+        """Read the available data. Then process the packets, unless a later call is already scheduled."""
         try:
             self._sock.fill()
             if self._turns_left == 0:
@@ -202,12 +201,12 @@ class _PacketReader:
 
 
 class Client(aiomqtt.Client):
-    """The library's client with a wait that can be cancelled at any time, and that a flood does not time out.
+    """The library's client. Its waits can be cancelled at any time, and do not time out during a flood of messages.
 
     The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that comes together with
     the result, so that the cancelled task never ends. In addition, an acknowledgement arrives only after all messages
-    that the broker had to send before the acknowledgement. Therefore the timeout restarts as long as messages arrive,
-    up to `MAX_FLOOD_SECS`.
+    that the broker had to send before it. Therefore the timeout restarts as long as messages arrive, up to
+    `MAX_FLOOD_SECS`.
     """
 
     def __init__(self, host: str, port: int, receive: Callable[[Received], None], **settings: Any) -> None:
@@ -216,10 +215,10 @@ class Client(aiomqtt.Client):
         self._queue = self._passing
 
     async def __aenter__(self) -> Self:
-        """Connect. Raise `MqttError` with the cause, even if the connection breaks right after the answer."""
+        """Connect. Raise `MqttError` with the cause, even if the connection breaks immediately after the answer."""
         self._is_abandoned = False
         end = self._disconnected
-        # Otherwise asyncio logs that the exception was never retrieved.
+        # Without this callback, asyncio logs that the exception was never retrieved.
         end.add_done_callback(lambda it: it.cancelled() or it.exception())
         try:
             await super().__aenter__()
@@ -269,7 +268,7 @@ class Client(aiomqtt.Client):
 
 
 def parse_message(data: bytearray) -> tuple[Received, int] | None:
-    """Return the message with QoS 0 at the beginning of the data, and its length in bytes.
+    """Return the QoS 0 message at the beginning of the data, and its length in bytes.
 
     Return None for any other packet, an incomplete packet, or an invalid topic.
     """

@@ -1,4 +1,4 @@
-"""The lifecycle of a broker's devices: when they are built, asked to announce themselves, and forgotten."""
+"""The lifecycle of a broker's devices: when they are built, requested to announce themselves, and forgotten."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from appliance.event_loop import in_steps
 from appliance.home.model import Device
 
 QUIET_SECS = 0.1
-"""Seconds without a new configuration before devices are built."""
+"""Seconds without a new configuration after which devices are built."""
 
 SETTLE_SECS = 1.0
-"""Seconds without a new configuration before devices are built, once all retained configurations have arrived."""
+"""Seconds without a new configuration after which all retained configurations are assumed to have arrived."""
 
 MAX_GATHER_SECS = 0.5
-"""Seconds after which devices are built even if configurations still arrive."""
+"""Seconds after which devices are built even if more configurations arrive."""
 
 RETURN_SECS = 10.0
-"""Seconds after a birth message within which announcers without retained configurations can announce themselves
-again."""
+"""Seconds after a birth message during which devices without retained configurations can announce themselves again.
+"""
 
 BIRTH_SECS = 300.0
-"""Minimum seconds between two birth messages, because each one makes every announcer publish its states again."""
+"""Minimum seconds between two birth messages, because each one makes all devices publish their states again."""
 
 log = logging.getLogger("adapters")
 
 
 class Lifecycle:
-    """Builds the devices of one broker from its configurations.
+    """Builds the devices of one broker from their configurations.
 
-    A connection has two steps. First, all retained configurations arrive. Then the hub publishes a birth message, and
-    forgets the known devices that have not announced themselves within `RETURN_SECS`.
+    A connection has two phases. First, all retained configurations arrive. Then the hub publishes a birth message,
+    and forgets the known devices that do not announce themselves within `RETURN_SECS`.
     """
 
     def __init__(self, settings: Mqtt, live: LiveDevices, inbox: Inbox, publish: Publisher, clock: Clock) -> None:
@@ -64,7 +64,7 @@ class Lifecycle:
         self._has_warned = False
 
     def begin(self, more_topics: Iterable[str]) -> None:
-        """Prepare for a new connection, which also subscribes to these topics."""
+        """Prepare for a new connection. It will also subscribe to `more_topics`."""
         self._is_born = self._is_complete = False
         self._seen.clear()
         self._requested.clear()
@@ -99,7 +99,7 @@ class Lifecycle:
                 await self._rebuild(complete=now >= settled_at)
                 if now >= settled_at:
                     await self._request_states(connection)
-                # Building many devices takes long. In a flood, leave most of the time for reading.
+                # Building many devices takes long. During a flood, reserve most of the time for reading.
                 began, gather = self._clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self._clock.monotonic() - now))
             if now < settled_at:
                 if not self._publish.has_started.is_set():
@@ -112,8 +112,8 @@ class Lifecycle:
             now = self._clock.monotonic()
 
     def _is_quiet(self, now: float) -> bool:
-        """Return whether the broker has acknowledged the subscriptions, and neither configurations nor messages
-        wait."""
+        """Return whether the broker has acknowledged the subscriptions, and no configurations or messages are
+        waiting."""
         return self.subscriptions.is_current and now - self._config_at >= SETTLE_SECS and not len(self._inbox)
 
     def _report_progress(self) -> None:
@@ -124,7 +124,7 @@ class Lifecycle:
         )
 
     async def _finish(self, connection: BrokerConnection) -> None:
-        """Request configurations and states that are not retained, once all retained configurations have arrived."""
+        """Request configurations and states that are not retained. All retained configurations must have arrived."""
         await self._rebuild(complete=True)
         if not self._seen and not self._has_warned:
             self._has_warned = True
@@ -138,12 +138,13 @@ class Lifecycle:
         await self._request_states(connection)
 
     async def _request_states(self, connection: BrokerConnection) -> None:
-        """Request the states of devices that do not retain them, once per device and connection."""
+        """Request the states of devices without retained states, once per device and connection."""
         for topic, payload in list(self._live.router.state_requests(self._requested)):
             await connection.publish(Outgoing(topic, payload))
 
     async def _find_missing(self, connection: BrokerConnection) -> None:
-        """Send the birth message when it is due. Later, forget the devices that did not announce themselves again."""
+        """Send a birth message, at most once in `BIRTH_SECS`. After `RETURN_SECS`, forget the devices that did not
+        announce themselves again."""
         now = self._clock.monotonic()
         if not self._is_born and now - self._born_at >= BIRTH_SECS:
             self._is_born, self._born_at = True, now
@@ -152,8 +153,8 @@ class Lifecycle:
             await self._forget_missing()
 
     async def _forget_missing(self) -> None:
-        """Forget devices that are no longer announced. If nothing at all is announced, the broker has lost its
-        messages, so keep all devices."""
+        """Forget devices that are no longer announced. If nothing at all is announced, keep all devices, because the
+        broker has lost its messages."""
         self._is_complete = True
         if self._seen:
             await in_steps(self._clock, self._live.router.forget_configs_except(self._seen))
@@ -161,10 +162,10 @@ class Lifecycle:
         await self._rebuild(complete=True)
 
     async def _rebuild(self, *, complete: bool) -> None:
-        """Rebuild devices whose announcements changed, publish them in steps, and subscribe to their topics.
+        """Rebuild devices whose announcements have changed, publish them in steps, and subscribe to their topics.
 
-        A known device without an announcement becomes unavailable once all retained configurations have arrived. The
-        device is removed if it has not announced itself within `RETURN_SECS` after a birth message.
+        A known device without an announcement becomes unavailable once all retained configurations have arrived. It
+        is removed if it does not announce itself within `RETURN_SECS` after a birth message.
         """
         rebuilt: list[MqttDevice] = []
         await in_steps(self._clock, self._live.router.rebuild(rebuilt))
@@ -188,6 +189,5 @@ class Lifecycle:
 
 
 def _topics_of(device: Device) -> set[str]:
-    """Return the configuration topics of a device."""
     topics = device.metadata.vendor_specific.get("config_topics")
     return {each for each in topics if isinstance(each, str)} if isinstance(topics, list) else set()

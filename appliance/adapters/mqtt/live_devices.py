@@ -1,8 +1,8 @@
-"""The live devices of a broker: messages become observations.
+"""The live devices of a broker: converts messages to observations.
 
-The path of a message: 1. `process` finds the entities that read the message's topic, and keeps pictures. 2.
-`_take_message` lets each entity read the message, which yields changes. 3. `_take_change` publishes events, and
-filters values by the pending command. 4. `_set_and_note` sets the values, and notes the changed attributes. 5.
+The path of a message: 1. `process` finds the entities that read the message's topic, and stores pictures. 2.
+`_take_message` passes the message to each entity, which yields changes. 3. `_take_change` publishes events, and
+filters values by the pending command. 4. `_set_and_note` sets the values, and records the changed attributes. 5.
 `flush` publishes the changed devices.
 
 `tick` expires values. `replay` restores values after a restart or a new announcement.
@@ -40,19 +40,19 @@ from appliance.errors import Invalid
 from appliance.home.model import Device
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-"""Maximum total bytes of the newest messages. With these messages, a device that is announced again has its state at
-once."""
+"""Maximum total size of the stored messages, one per topic. With them, a device that is announced again has its state
+at once."""
 
 MAX_UNREADABLE_TOPICS = 1_000
-"""Maximum number of topics with an unreadable message that are remembered, because a wildcard filter can match any
-number of topics."""
+"""Maximum number of remembered topics with an unreadable message. The limit is necessary because a wildcard filter
+can match any number of topics."""
 
 
 log = logging.getLogger("adapters")
 
 
 class Changes(Struct, kw_only=True):
-    """The changes of one device that are not published yet.
+    """The unpublished changes of one device.
 
     `attributes` are the changed attributes. `pushed` are the attributes in messages that were not retained.
     """
@@ -63,7 +63,7 @@ class Changes(Struct, kw_only=True):
 
     @property
     def are_pushed_values(self) -> bool:
-        """Whether only values changed, and no changed value comes from a retained message."""
+        """Whether only values changed, and all of them came from messages that were not retained."""
         return bool(self.attributes) and self.attributes <= self.pushed
 
 
@@ -94,12 +94,12 @@ class LiveDevices:
         self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
         self._remembered: dict[str, Received] = {}
         self._shown_before: dict[str, Device] = {}
-        self._restored: dict[str, MqttDevice] = {}  # as before the announcement arrived or changed
-        self._published: dict[str, MqttDevice] = {}  # with a complete observation
+        self._restored: dict[str, MqttDevice] = {}  # devices whose stored state has been restored
+        self._published: dict[str, MqttDevice] = {}  # devices that were published with a complete observation
         self._remembered_bytes = 0
 
     def process(self, received: Received) -> Iterator[None]:
-        """Process a message other than a configuration, one reading entity per step. Never raises."""
+        """Process any message except a configuration, one entity per step. Never raises."""
         readers, texts = self.router.readers(received.topic), list[Reader]()
         for each in readers:
             pattern, device, entity = each
@@ -133,17 +133,17 @@ class LiveDevices:
         for number, (pattern, device, entity) in enumerate(readers):
             if number:
                 yield
-            newest = self.router.devices.get(device.id, device)  # a new announcement may have replaced it
+            newest = self.router.devices.get(device.id, device)  # a new announcement may have replaced the device
             same = entity if newest is device else newest.find(entity.announcement.key) or entity
             self._take_message(message, pattern, newest, same)
 
     def _message(self, received: Received) -> Message:
-        """Return the received message with the current time. Raise `Invalid`."""
+        """Convert a received message, and add the current time. Raise `Invalid`."""
         at = self._clock.now().astimezone(self._zone)
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
     def reader_of(self, topic: str) -> str:
-        """Return the id of a device that reads a topic. If no device reads the topic, return the topic."""
+        """Return the id of a device that reads the topic. If there is none, return the topic."""
         return next((device.id for _, device, _ in self.router.readers(topic)), topic)
 
     def _remember(self, received: Received) -> None:
@@ -188,7 +188,7 @@ class LiveDevices:
             pending.check(update, entity)
 
     def _set_and_note(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
-        """Set new values. If one of the new values would replace an unpublished change, publish that change first.
+        """Set new values. If this would replace an unpublished change, publish that change first.
 
         Values that are not live come from retained messages, so their age is unknown.
         """
@@ -201,7 +201,7 @@ class LiveDevices:
             self._note(device, changed, update if is_live else ())
 
     def _note(self, device: MqttDevice, attributes: Iterable[str], pushed: Iterable[str] = ()) -> None:
-        """Note changed attributes of a device for `flush`."""
+        """Record changed attributes of a device for `flush`."""
         changes = self._changed.get(device.id)
         if changes is None or changes.device is not device:
             changes = self._changed[device.id] = Changes(device=device)
@@ -228,7 +228,7 @@ class LiveDevices:
     def show(self, device: MqttDevice) -> None:
         """Publish a device with its remembered values.
 
-        While the broker is lost, the device stays offline and the change is published later.
+        While the broker is unreachable, the device stays offline, and the change is published later.
         """
         self._restore(device)
         if self._publish.is_lost:
@@ -258,7 +258,7 @@ class LiveDevices:
             self._set_and_note(device, entity, kept)
 
     def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
-        """Note when a value of this age in seconds expires, or when the entity's sensor switches off."""
+        """Schedule the time at which a value of this age in seconds expires, or at which the sensor switches off."""
         if entity.off_delay > 0:
             self._due[id(entity)] = self._clock.monotonic() + entity.off_delay, device, entity
         elif entity.expire_after > 0:
@@ -274,17 +274,17 @@ class LiveDevices:
                 self.pictures.forget(device.id, entity)
 
     def remember_devices(self) -> None:
-        """Remember the devices as the home shows them, for devices whose announcement arrives late."""
+        """Store the hub's current state of all devices, to restore it when the devices are announced."""
         self._shown_before |= self._publish.devices()
 
     def forget_restored(self) -> None:
-        """Forget the remembered state of announced devices, because all of their entities have arrived."""
+        """Delete the stored state of announced devices, because all of their entities have arrived."""
         self._shown_before = {id_: each for id_, each in self._shown_before.items() if id_ not in self.router.devices}
 
     def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
-        """Restore the values of rebuilt devices, and process the newest stored messages for them again, in steps.
+        """Restore the values of rebuilt devices, and process the newest messages for them again, in steps.
 
-        The pending commands of rebuilt devices wait for the new entities.
+        The pending commands of rebuilt devices then wait for the new entities.
         """
         own = self.router.devices
         self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
@@ -305,7 +305,7 @@ class LiveDevices:
             yield
 
     def _restore(self, device: MqttDevice) -> None:
-        """Restore the remembered values that have not expired, once per device."""
+        """Restore the stored values that have not expired, once per device."""
         if self._restored.get(device.id) is device:
             return
         self._restored[device.id] = device

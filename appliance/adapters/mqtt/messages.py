@@ -1,4 +1,4 @@
-"""Received messages, whose JSON is parsed once, and messages to publish."""
+"""Received messages, with JSON that is parsed only once, and messages to publish."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ MAX_JSON_DEPTH = 32
 
 
 def parse_json(payload: bytes | str) -> Any:
-    """Return the JSON value. Raise `Invalid` for other payloads, and for JSON deeper than `MAX_JSON_DEPTH`.
+    """Parse JSON. Raise `Invalid` for other payloads, and for JSON deeper than `MAX_JSON_DEPTH`.
 
-    A payload of type `str` is a device's state. Parts of the state that JSON forbids are replaced, so that one bad
-    value does not hide the others.
+    A payload of type `str` is a device's state. In a state, parts that JSON forbids are replaced, so that one invalid
+    value does not affect the others.
     """
     try:
         is_state = isinstance(payload, str) and payload[:1] in _OBJECTS
@@ -41,7 +41,7 @@ def parse_json(payload: bytes | str) -> Any:
 
 
 def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
-    """Return the JSON object. Raise `Invalid` for other values. `name` is the subject of the error message."""
+    """Parse a JSON object. Raise `Invalid` for other values. `name` is the subject of the error message."""
     value = parse_json(payload)
     if not isinstance(value, dict):
         raise Invalid(f"{name} is not a JSON object")
@@ -56,17 +56,16 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 class Message:
-    """A received message. `at` is the time of the message's arrival. The content of a retained message may be much
-    older."""
+    """A received message. `at` is the time of its arrival. The content of a retained message may be much older."""
 
     def __init__(self, topic: str, payload: bytes, at: datetime, *, is_retained: bool = False) -> None:
         """Raise `Invalid` if the payload is too large or not text."""
         if len(payload) > MAX_MQTT_PAYLOAD_BYTES:
             raise Invalid(f"the payload is larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
-        # one name in Latin-1 must not make the whole JSON unreadable
+        # a single name in Latin-1 must not make the whole JSON unreadable
         errors = "replace" if payload[:1] in (b"{", b"[") else "strict"
         try:
-            # C programs also send the terminating zero byte
+            # programs in C also send the terminating zero byte
             self.text = payload.decode("utf-8-sig", errors).rstrip("\0")
         except UnicodeDecodeError:
             raise Invalid("the payload is not text") from None
@@ -81,7 +80,7 @@ class Message:
         return parse_json(self.text)
 
     def rendered(self, template: Template | None) -> str:
-        """Return the payload as rendered by the template. Without a template, return the payload itself. Raise
+        """Return the payload as rendered by the template, or the payload itself without a template. Raise
         `TemplateFailed`."""
         if template is None:
             return self.text
@@ -93,7 +92,7 @@ class Message:
 
 
 def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outgoing:
-    """Return the message described by `{topic, payload, retain?, qos?}`. Raise `Invalid`.
+    """Parse `{topic, payload, retain?, qos?}`. Raise `Invalid`.
 
     A payload other than text is published as JSON, and a missing payload as an empty message. Topics below the
     refused prefixes are invalid.

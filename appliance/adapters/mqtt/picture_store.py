@@ -17,10 +17,10 @@ from appliance.errors import Invalid
 from appliance.home.values import Value
 
 MAX_PICTURES_BYTES = 32 * 1024 * 1024
-"""Maximum total bytes of a broker's pictures, as received. Beyond this size, the oldest pictures are dropped."""
+"""Maximum total size of a broker's pictures, as received. Beyond it, the oldest pictures are dropped."""
 
 MIN_EVENT_SECS = 1.0
-"""Minimum seconds between two picture events of one entity. The changes in between cause one event."""
+"""Minimum seconds between two picture events of one entity. Changes in between are combined into one event."""
 
 
 class _Key(Struct, frozen=True):
@@ -33,10 +33,9 @@ class _Key(Struct, frozen=True):
 
 
 class PictureStore:
-    """The newest picture of each entity, as received. A picture is decoded only on request, which is rare.
+    """The newest picture of each entity, as received. A picture is decoded only on request.
 
-    A new picture causes a device event, so that nothing is written to storage. Only the picture's media type is an
-    attribute.
+    A new picture causes a device event, which is not written to storage. Only its media type is an attribute.
     """
 
     def __init__(self, publish: Publisher, clock: Clock) -> None:
@@ -48,9 +47,9 @@ class PictureStore:
         self._published_at: dict[_Key, float] = {}
 
     def take(self, device_id: str, entity: StillPicture, received: Received) -> Value:
-        """Store a message's picture, and return the picture's media type. Return None for an empty message.
+        """Store a picture, and return its media type. Return None for an empty message.
 
-        If the message is not a picture, keep the former picture and raise `Invalid`.
+        If the message is not a picture, keep the previous picture and raise `Invalid`.
         """
         key, payload = _key(device_id, entity), received.payload
         media_type = entity.media_type_of(payload) if payload else None
@@ -68,8 +67,7 @@ class PictureStore:
         return media_type
 
     def find(self, device_id: str, attribute: str | None) -> Picture | None:
-        """Return the picture of an attribute, by default of the first one by name. Return None if there is no
-        picture."""
+        """Return the picture of an attribute, or None. The default is the first attribute with a picture, by name."""
         of_device = [key for key in self._pictures if key.device_id == device_id]
         for key in sorted(of_device, key=lambda each: each.attribute):
             if attribute in (None, key.attribute):
@@ -95,7 +93,7 @@ class PictureStore:
         self._drop(_key(device_id, entity))
 
     def publish_changes(self) -> None:
-        """Publish an event for each entity with a new picture, at most once per entity in `MIN_EVENT_SECS`."""
+        """Publish an event for each entity with a new picture, at most one per entity in `MIN_EVENT_SECS`."""
         now = self._clock.monotonic()
         self._published_at = {key: at for key, at in self._published_at.items() if now - at < MIN_EVENT_SECS}
         for key in sorted(self._changed - self._published_at.keys(), key=lambda each: each.attribute):

@@ -1,11 +1,11 @@
-"""Standard names of presses, for all ways to announce presses."""
+"""Standard names of presses, for all formats of announcements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 _PREFIXES = ("action_", "button_", "click_", "btn_", "event_", "key_")
-"""Prefixes that announcers add to the name of a press."""
+"""Prefixes that devices add to the name of a press."""
 
 _PRESSES: Mapping[str, tuple[str, ...]] = {
     "single": ("single_press", "single_click", "single_push", "single_tap", "short_press", "short_click", "1_click"),
@@ -14,8 +14,7 @@ _PRESSES: Mapping[str, tuple[str, ...]] = {
     "long": ("long_press", "long_click", "long_push", "long_tap"),
     "release": ("long_release", "short_release", "hold_release", "long_press_release"),
 }
-"""The words that announcers use for each standard name of a press. A word can be the whole name, or the beginning or
-end of the name."""
+"""The words that devices use for each standard name. A word can be the whole name, its beginning, or its end."""
 
 _ALONE: Mapping[str, str] = {
     **dict.fromkeys(("short", "press", "pressed", "click", "clicked", "tap", "s"), "single"),
@@ -26,13 +25,13 @@ _ALONE: Mapping[str, str] = {
     "held": "hold",
     "released": "release",
 }
-"""Standard names of presses, by announced words that must be the whole name."""
+"""Standard names by announced words that must be the whole name."""
 
 _WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each), key=lambda pair: -len(pair[0]))
 
 
 def press_name(raw: str) -> str:
-    """Return the name of an event in lower case and without prefixes. A press gets its standard name."""
+    """Return an event's name in lower case and without prefixes. Return the standard name of a press."""
     name = _without_prefix(raw.lower().replace(" ", "_"))
     if name in _ALONE:
         return _ALONE[name]

@@ -1,4 +1,4 @@
-"""Unusable announcements and messages, and their reports."""
+"""Unusable announcements and messages, and the reports about them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from appliance.errors import LaresError
 log = logging.getLogger("adapters")
 
 MAX_REPORTED = 50
-"""Maximum number of unusable announcements and messages reported within `REPEAT_SECS`. One line covers the remaining
-announcements and messages.
+"""Maximum number of unusable announcements and messages that are reported within `REPEAT_SECS`. One line covers all
+others.
 
 The log accepts twice as many lines per minute.
 """
 
 MAX_REPORTED_WORDS = 5
-"""Maximum number of unknown words reported for one entity, one line each."""
+"""Maximum number of unknown words that are reported for one entity, one line each."""
 
 REPEAT_SECS = 3600.0
-"""Seconds after which a limit that is still exceeded is reported again, and further faults can be reported."""
+"""Seconds after which an exceeded limit is reported again, and further faults can be reported."""
 
 MORE_FAULTS = f"more than {MAX_REPORTED} announcements and messages per hour are unusable; the rest are not listed"
 
 
 class Refusal(Struct, frozen=True):
-    """The reason why an announcement or message was not used.
+    """The reason why an announcement or message cannot be used.
 
     `attribute` is the affected attribute, or `announcement`.
     """
@@ -43,7 +43,7 @@ class Refusal(Struct, frozen=True):
 
 
 def reason_of(error: Exception) -> str:
-    """Return the message of an error. For an unexpected error, return the class and the text."""
+    """Return the message of an error. For an unexpected error, include the name of its class."""
     if isinstance(error, TemplateFailed):
         return f"the template {error}"
     if isinstance(error, LaresError):
@@ -62,7 +62,7 @@ class Reports:
         self._limits_logged_at: dict[str, float] = {}
 
     def report(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> None:
-        """Publish new faults and limits since the last call. Repeat a limit every `REPEAT_SECS`."""
+        """Publish the faults and limits that are new since the last call. Repeat a limit every `REPEAT_SECS`."""
         for key, refusal in [(key, each) for key, each in self._reported.items() if refused.get(key) != each]:
             del self._reported[key]
             self._publish.drop_ended(refusal.device_id[:200], refusal.attribute[:200])

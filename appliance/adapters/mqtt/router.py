@@ -1,4 +1,4 @@
-"""The router of one broker: its configurations, their devices, and the values and events in each message."""
+"""The router of one broker: maps configurations to devices, and each message to values and events."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ from appliance.errors import Invalid
 MAX_BROKER_DEVICES = 2_000
 
 MAX_TOPICS = 10_000
-"""Maximum number of subscribed topics, except those of the discovery itself."""
+"""Maximum number of subscribed topics, not including the discovery topics."""
 
 MAX_WILDCARDS = 200
-"""Maximum number of subscribed filters with wildcards, because each incoming topic is compared with all these
-filters."""
+"""Maximum number of subscribed filters with wildcards. Each incoming topic is compared with all of them."""
 
 MAX_CONFIGS = 60_000
-"""Maximum number of stored configurations. The limit of devices is usually reached earlier."""
+"""Maximum number of stored configurations. Usually the limit of devices is reached earlier."""
 
 MAX_CONFIGS_BYTES = 320 * 1024 * 1024
-"""Maximum total memory in bytes of the configurations."""
+"""Maximum total memory of the configurations."""
 
 ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
-"""Estimated memory in bytes of a small entity, of each of its availability topics, and of each part of its JSON."""
+"""Estimated memory, in bytes, of a small entity, of each availability topic, and of each part of its JSON."""
 
 ORIGIN = "Lares"
-"""The origin in the announcements of Lares hubs."""
+"""The `origin` in the announcements of Lares hubs."""
 
 Reader = tuple[str, MqttDevice, Entity]
-"""A filter, and the device and entity that read the messages at this filter."""
+"""A filter, and a device and entity that read its messages."""
 
 T = TypeVar("T")
 
@@ -52,7 +51,7 @@ def is_wild(text: str) -> bool:
 
 
 def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether a filter matches a topic by the rules of MQTT. The filter and the topic are lists of levels."""
+    """Return whether a filter matches a topic by the rules of MQTT. Both are lists of levels."""
     for at, level in enumerate(levels):
         if level == "#":
             return True
@@ -62,9 +61,9 @@ def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
 
 
 class Router:
-    """The announcements of one broker and their devices.
+    """The announcements of one broker, and their devices.
 
-    `refused` maps a topic or key to the reason why an announcement or message was not used. `limits` has a sentence
+    `refused` maps a topic or key to the reason why an announcement or message cannot be used. `limits` has a sentence
     for each exceeded limit.
     """
 
@@ -96,26 +95,26 @@ class Router:
     def expect(self, known: Mapping[str, str]) -> None:
         """Expect known devices, given as identifiers by device id, to be announced again.
 
-        The expected devices keep their names. If there are too many devices, the expected devices come first, then
-        the existing devices.
+        These devices keep their names. If there are too many devices, expected devices take precedence, then existing
+        devices.
         """
         names = {id_.removeprefix(f"{self._section}:"): identifier for id_, identifier in known.items()}
         self._expected = frozenset(names)
         self._names.reserve({name: identifier for name, identifier in names.items() if identifier})
 
     def end_waiting(self) -> None:
-        """Stop expecting known devices, so that new devices can take their places."""
+        """Stop waiting for known devices, so that new devices can take their places."""
         self._expected = frozenset()
 
     def is_config(self, topic: str) -> bool:
-        """Return whether a topic contains a configuration."""
+        """Return whether configurations arrive at this topic."""
         if topic in self._readers:
             return False
         is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
         return is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
 
     def take_config(self, topic: str, payload: bytes) -> bool:
-        """Process a configuration. Return whether the configuration changed anything. Never raises."""
+        """Process a configuration. Return whether it changed anything. Never raises."""
         if self._payloads.get(topic, b"") == payload:
             return False
         source, found, parts, refusal = topic, self._announced.get(topic, []), None, None
@@ -146,7 +145,7 @@ class Router:
         return True
 
     def _device_of(self, topic: str) -> str:
-        """Return the id of a device announced at a topic. If no device is announced there, return the topic."""
+        """Return the id of a device that is announced at the topic. If there is none, return the topic."""
         known = (self._device_ids.get(each.key) for each in self._announced.get(topic, ()))
         return next((each for each in known if each), topic)
 
@@ -157,7 +156,8 @@ class Router:
             yield
 
     def state_requests(self, requested: set[str]) -> Iterator[tuple[str, str]]:
-        """Yield topics and payloads that request unretained states, for devices that are not in `requested` yet."""
+        """Yield topics and payloads that request unretained states. Skip the devices in `requested`, and add all
+        others to it."""
         for source, parts in self._tasmotas.items():
             if parts.get("config") and source not in requested:
                 requested.add(source)
@@ -165,7 +165,7 @@ class Router:
                     yield from tasmota.state_requests(parts["config"])
 
     def rebuild(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
-        """Rebuild the devices whose announcements changed, in small steps, and add these devices to `rebuilt`.
+        """Rebuild the devices whose announcements changed, in small steps, and add them to `rebuilt`.
 
         Configurations that arrive meanwhile are handled by the next rebuild.
         """
@@ -202,9 +202,9 @@ class Router:
         rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
 
     def _choose_devices(self, groups: Collection[str]) -> list[str]:
-        """Return the sorted names of the devices within the limit. Existing devices stay.
+        """Return the sorted names of the devices within the limit. Existing devices take precedence.
 
-        Devices that the home already knows have a reserved place until their announcement arrives.
+        A known device has a reserved place until its announcement arrives.
         """
         if len(groups) <= MAX_BROKER_DEVICES:
             self.limits.pop("devices", None)
@@ -216,7 +216,7 @@ class Router:
         return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
 
     def _find_bridges(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
-        """Set the bridge of each device, and add each device whose bridge changed to `rebuilt`."""
+        """Set the bridge of each device, and add each device with a changed bridge to `rebuilt`."""
         by_identifier: dict[str, str] = {}
         for announcements, devices in self._built.values():
             for identifier in {each for one in announcements for each in one.device.identifiers} if devices else ():
@@ -240,10 +240,10 @@ class Router:
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, entity: Entity
     ) -> Iterator[Update | EntityEvent | None]:
-        """Yield the events and new values for one entity in a message that matches this filter.
+        """Yield the events and new values for one entity in a message that matches `pattern`.
 
         All values form one update, because a message is one observation. None means that the availability changed.
-        Unreadable parts are noted in `refused`.
+        Unreadable parts are added to `refused`.
         """
         if pattern in entity.availability.topics and self._changes_availability(pattern, message, device, entity):
             yield None
@@ -273,7 +273,7 @@ class Router:
         return entity.availability.is_available != was_available
 
     def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
-        """Note why a message could not be read, once per entity and once per unknown word."""
+        """Record why a message could not be read, once per entity and once per unknown word."""
         key, words = entity.announcement.key, entity.reported_words
         if not isinstance(fault, UnknownValue):
             self.refused.setdefault(key, Refusal(device.id, entity.label, reason_of(fault)))
@@ -290,8 +290,8 @@ class Router:
         return [each for each in usable if not self._is_own(each)]
 
     def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
-        """Return the announcement. If the announcement is unusable, return the previous one, so that a known entity
-        is not removed."""
+        """Return the announcement. If it is unusable, return the previous one, so that a known entity is not
+        removed."""
         if former is None or former == announcement:
             return announcement
         try:
@@ -323,8 +323,7 @@ class Router:
                     yield each
 
     def _note_refusals(self, devices: Iterable[MqttDevice], refused: Mapping[str, Refusal]) -> None:
-        """Note the rejected announcements of newly built devices. Too many entities are noted as an exceeded
-        limit."""
+        """Record the rejected announcements of newly built devices. Record too many entities as an exceeded limit."""
         for key, refusal in refused.items():
             if refusal.reason.startswith(TOO_MANY_ENTITIES):
                 self.limits["entities"] = f"{refusal.device_id}: {refusal.reason}"
@@ -359,9 +358,9 @@ class Router:
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
-    """Return a generous estimate of the memory in bytes for a configuration and its announcements.
+    """Return a generous estimate of the memory for a configuration and its announcements.
 
-    Only the texts of templates are included, because their parsed form has its own limit.
+    Only the texts of templates are included, because their parsed form has a separate limit.
     """
     parts = sum(map(payload.count, (b"{", b"[", b",")))
     topics = (each.config.get("availability") for each in found)

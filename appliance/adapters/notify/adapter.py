@@ -1,5 +1,5 @@
-"""A section of the kind `notify`. Messages are sent in order, with three attempts. Beyond the hourly limit, messages
-are combined into one."""
+"""Sends the messages of a `notify` section in order, with three attempts. Beyond the hourly limit, messages are
+combined into one."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PAUSES_SECS = (1.0, 4.0)
 TRY_TIMEOUT_SECS = 10.0
 
 MAX_WAITING = 100
-"""Limit of messages that wait for earlier messages. Further messages are refused."""
+"""Maximum number of messages that wait for earlier messages. Further messages are refused."""
 
 MAX_GATHERED = 50
-"""Limit of gathered messages whose text is kept. Further messages are only counted."""
+"""Maximum number of gathered messages whose text is stored. Further messages are only counted."""
 
 MAX_GATHERED_CHARS = 200
-"""Limit of characters from each gathered message in the combined message."""
+"""Maximum length of each gathered message in the combined message."""
 
 HOUR_SECS = 3600.0
 
@@ -46,7 +46,7 @@ class NotifyAdapter(Adapter):
     devices."""
 
     operation_secs: Mapping[str, float] = {"send": 55.0}
-    """Time limit of a message, including the wait for earlier messages."""
+    """The time limit of a message includes the wait for earlier messages."""
 
     def __init__(self, settings: NotifySection, context: AdapterContext) -> None:
         super().__init__(context)
@@ -68,7 +68,7 @@ class NotifyAdapter(Adapter):
         return {"send": self._send}
 
     async def run(self) -> None:
-        """Send gathered messages when the hourly limit allows."""
+        """Send gathered messages as soon as the hourly limit allows."""
         self.publish.full_list([])
         self.publish.ready()
         self.publish.started()
@@ -126,7 +126,7 @@ class NotifyAdapter(Adapter):
         self._gathered_count -= count
 
     async def _deliver(self, notification: Notification) -> None:
-        """Send messages in order, with three attempts each. Raises the error of the last attempt."""
+        """Send one message at a time, with three attempts. Raises the error of the last attempt."""
         if self._waiting >= MAX_WAITING:
             raise Busy(f"{self.name} already has {MAX_WAITING} waiting messages; this message was not sent")
         self._sent_at.append(self.clock.monotonic())
@@ -186,7 +186,7 @@ class NotifyAdapter(Adapter):
         return self._redact(str(error))
 
     async def _make_sender(self) -> Sender:
-        """Read secret files and import the sender's module on a thread. Raises `AdapterFailed`."""
+        """On a thread, read the secret files and import the sender's module. Raises `AdapterFailed`."""
         settings = self._settings
         token, password, module = await asyncio.to_thread(self._prepare)
         stated = (*(settings.headers or {}).values(), settings.topic, settings.user)

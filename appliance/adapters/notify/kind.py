@@ -25,7 +25,7 @@ _mailbox = matching(r"(?:[^<>\0-\x1f]* )?<?[^\s<>@]+@[^\s<>@]+>?", 'an address l
 
 
 def _url(value: Any) -> str:
-    """Check an http or https URL. Path and query can contain placeholders. The error contains no secret."""
+    """Check an http or https URL. Path and query can contain placeholders. The error message contains no secret."""
     try:
         text = string(value)
         parts = urlsplit(text)
@@ -47,7 +47,7 @@ def _server(value: Any) -> Address:
 
 
 def _hook_keys(value: Any) -> Mapping[str, str]:
-    """Check a table that maps each hook to a key. The error contains no secret."""
+    """Check a table with the key of each hook. The error message contains no secret."""
     if not isinstance(value, Mapping) or not value:
         raise Invalid('must be a table like { feed = "lrs_…" }')
     for name, secret in value.items():
@@ -67,7 +67,7 @@ def _recipients(value: Any) -> tuple[str, ...]:
 
 
 class NotifySection(Settings, frozen=True, kw_only=True):
-    """Settings of an enabled section: one of `url`, `service`, and `smtp`, and the keys of that choice.
+    """An enabled section: one of `url`, `service`, and `smtp`, and the keys that belong to it.
 
     Raises `Invalid` for keys that cannot be combined.
     """

@@ -1,4 +1,4 @@
-"""Sends a message as mail, over SMTP."""
+"""Sends a message by mail, over SMTP."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_NAMED = 3
 """Maximum number of rejected recipients that an error message names."""
 
 HELLO = "lares.invalid"
-"""The hub's name in its greeting to a server. A lookup of the machine's real name would block the loop."""
+"""Host name in the hub's greeting to a server. A lookup of the machine's real name would block the event loop."""
 
 
 class MailSender:
@@ -87,7 +87,7 @@ def _answer(code: int, message: str) -> str:
 
 
 def _list_refused(refused: Mapping[str, tuple[int, str]]) -> str:
-    """Return each rejected recipient with the server's answer."""
+    """Format the rejected recipients, each with the server's response."""
     named = [f"{name}: {_answer(*answer)}" for name, answer in sorted(refused.items())]
     more = f"; and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
     return "; ".join(named[:MAX_NAMED]) + more

@@ -11,7 +11,7 @@ from appliance.errors import BadAnswer
 
 
 class Button(Struct, frozen=True):
-    """A button of a message: the address of its hook, and the hook's key."""
+    """A button of a message: its label, the address of its hook, and the hook's key."""
 
     label: str
     url: str
@@ -19,7 +19,7 @@ class Button(Struct, frozen=True):
 
 
 class Sender(Protocol):
-    """Sends messages to one service. A sender is built from settings, context, token, and password."""
+    """Sends messages to one service. It is built from settings, context, token, and password."""
 
     shows_buttons: bool
 
@@ -28,4 +28,4 @@ class Sender(Protocol):
 
 
 class PartlySent(BadAnswer):
-    """Only some recipients received the message. Another attempt would send the message to these recipients again."""
+    """Only some recipients received the message. Another attempt would send it to them again."""

@@ -10,14 +10,14 @@ from msgspec import Struct
 PLACEHOLDERS = ("message", "title", "token", "actions")
 
 PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
-"""Matches a placeholder in a URL, a header, or a body."""
+"""Matches a placeholder in a URL, header, or body."""
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """The request of a web service. `needs` are the keys that the section must add.
+    """The request of a web service. `needs` are the keys that the section must set.
 
     `max_chars` limits the characters of a message or, with `counts_bytes`, its bytes in UTF-8. With `joins_title`,
-    the title is the first line of the message.
+    the title becomes the first line of the message.
     """
 
     url: str
@@ -56,4 +56,4 @@ SERVICES: Mapping[str, Service] = {
         joins_title=True,
     ),
 }
-"""Services by the value of `service`."""
+"""Services by the value of the setting `service`."""

@@ -22,16 +22,16 @@ from appliance.errors import BadAnswer
 MAX_REASON_BYTES = 4096
 
 _REASONS = ("description", "errors", "errorDescription", "error", "message")
-"""Fields of an error response that hold the reason, as in Telegram, Pushover, Gotify, ntfy, and other services."""
+"""Fields of an error response that contain the reason, as in Telegram, Pushover, Gotify, ntfy, and other services."""
 
 DEFAULT_TITLE = "Lares"
 
 Texts = Mapping[str, str]
-"""Message, title, token, and actions by placeholder."""
+"""Message, title, token, and actions, by placeholder."""
 
 
 class WebSender:
-    """Sends messages as requests to a web service."""
+    """Sends a message as a request to a web service."""
 
     def __init__(
         self, settings: NotifySection, context: AdapterContext, token: str | None, password: str | None
@@ -54,7 +54,7 @@ class WebSender:
         self._http = HttpClient(context.open_session(), f"{parts.scheme}://{parts.netloc}", context.clock, access)
 
     async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
-        """Send the message once. Raises `Unreachable`, and `BadAnswer` with the service's reason for a refusal."""
+        """Send the message once. Raises `Unreachable`, or `BadAnswer` with the service's reason for a refusal."""
         if self._service is not None:
             if self._service.joins_title and title:
                 message = f"{title}\n{message}"
@@ -83,7 +83,7 @@ class WebSender:
 
     @property
     def shows_buttons(self) -> bool:
-        """Whether the request has a place for buttons."""
+        """Whether the service or the configured request supports buttons."""
         stated = [self._path, self._body or "", *self._headers.values()]
         return self._settings.service in ("ntfy", "telegram") or any("{actions}" in each for each in stated)
 
@@ -129,7 +129,7 @@ def _with_keyboard(body: bytes, buttons: Sequence[Button]) -> bytes:
 
 
 def _reason_in(response: HttpResponse) -> str:
-    """Return the service's reason for a refusal: the text of its JSON error, or a short plain text."""
+    """Return the service's reason for a refusal: the text in its JSON error, or a short plain text."""
     text = response.body[:MAX_REASON_BYTES].decode(errors="replace")
     try:
         found = json.loads(text)
@@ -140,7 +140,7 @@ def _reason_in(response: HttpResponse) -> str:
 
 
 def shortened(text: str, max_units: int, encoding: str) -> str:
-    """Return the text, shortened with an ellipsis if it exceeds `max_units`. A unit is a byte of UTF-8, or a
+    """Return the text. If it exceeds `max_units`, shorten it with an ellipsis. A unit is a byte of UTF-8, or a
     character in UTF-32."""
     encoded, dots = text.encode(encoding, "replace"), "…".encode(encoding)
     room = max_units * (1 if encoding == "utf-8" else len(dots))
@@ -148,7 +148,7 @@ def shortened(text: str, max_units: int, encoding: str) -> str:
 
 
 def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -> tuple[str, str]:
-    """Return the content type and the body. Texts are escaped as that type requires."""
+    """Return the content type, and the body with the texts escaped for this type."""
     kind = (stated or "").lower()
     if "json" in kind or (stated is None and not is_plain and _is_json(body)):
         return "application/json", _fill_json(body, texts)
@@ -169,8 +169,8 @@ def _is_json(body: str) -> bool:
 
 
 def _fill_json(body: str, texts: Texts) -> str:
-    """Fill in a JSON template. A placeholder inside a string becomes part of that string. Any other placeholder
-    becomes a string."""
+    """Fill in a JSON template. A placeholder inside a string becomes part of it. Any other placeholder becomes a
+    string."""
     parts = re.split(r'("(?:[^"\\]|\\.)*")', body)
     return "".join(
         _fill(part, texts, lambda text: json.dumps(text)[1:-1])
@@ -188,7 +188,7 @@ def _fill(template: str, texts: Texts, encode: Callable[[str], Any], raw: str = 
 
 
 def _one_line(text: str) -> str:
-    """Return the value of a header. Control characters, including line breaks, become spaces."""
+    """Replace control characters, including line breaks, by spaces, because the text is a header's value."""
     return re.sub(r"[\0-\x1f\x7f]+", " ", text).strip()
 
 

@@ -1,4 +1,4 @@
-"""A Roku TV: one `Switch` device that is switched by key presses.
+"""A Roku TV: one `Switch` device, which key presses switch on and off.
 
 The adapter uses Roku's External Control Protocol on port 8060. `GET /query/device-info` returns XML, and `POST
 /keypress/<key>` presses a key of the remote control.
@@ -27,13 +27,13 @@ from appliance.home.values import Value
 from appliance.tables.addresses import is_numeric
 
 _KEYS: Mapping[str, str] = {"on": "PowerOn", "off": "PowerOff", "toggle": "Power"}
-"""Keys of the remote control by action on `power`."""
+"""Keys of the remote control, by action on `power`."""
 
 TV_COMMANDS = (CommandSpec(capability="power", actions=tuple(_KEYS)),)
 """Commands that every TV accepts."""
 
 READ_WITHIN_SECS, READ_PAUSES_SECS = 4.0, (1.0, 1.0, 2.0)
-"""Time limit for a change of power after a key press, and the pauses between two readings."""
+"""Time limit for a change of power after a key press, and the pauses between readings."""
 
 GONE = "PowerOff"
 """Power mode of a TV that left the network after it was switched off."""
@@ -42,7 +42,7 @@ FORBIDDEN = 403
 
 
 class DeviceInfo(Struct, frozen=True, kw_only=True):
-    """The answer to `device-info`. `fields` has the text of each element by name."""
+    """The response to `device-info`. `fields` has the text of each element by name."""
 
     power_mode: str | None
     friendly_name: str | None
@@ -67,7 +67,7 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(xml: bytes) -> DeviceInfo:
-        """Parse the answer to `/query/device-info`. Raises `BadAnswer`."""
+        """Parse the response to `/query/device-info`. Raises `BadAnswer`."""
         try:
             root = parse_xml(xml)
         except Invalid as fault:
@@ -84,7 +84,8 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
 
 class RokuAdapter(PollingAdapter):
-    """Polls and commands the TV at one Roku address. `hint` is added to the error of a TV that refuses commands."""
+    """Polls and commands the TV at one Roku address. `hint` is appended to the error of a TV that refuses
+    commands."""
 
     def __init__(
         self,
@@ -101,8 +102,8 @@ class RokuAdapter(PollingAdapter):
         return self._report(await self._fetch_info())
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Press the key, and read the TV until its power changes. If the TV answers the key press, the command
-        succeeds."""
+        """Press the key, and read the TV until its power changes. The command succeeds if the TV accepts the key
+        press."""
         command = check_offered(device_id, TV_COMMANDS, command)
         before = await self._fetch_info_to(command, device_id)
         goal = {"on": True, "off": False, "toggle": not before.is_on}[command.action]
@@ -127,16 +128,16 @@ class RokuAdapter(PollingAdapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`info` returns every field of `device-info`."""
+        """The operation `info` returns all fields of `device-info`."""
         return {"info": self._info}
 
     async def _info(self, _: Mapping[str, Value]) -> Value:
         return (await self._fetch_info()).fields
 
     async def _watch(self, goal: bool) -> list[DeviceInfo | None]:
-        """Read the TV until its power is as expected, within the time of the command. Return every reading.
+        """Read the TV until its power is as expected, within the time of the command. Return all readings.
 
-        An unanswered reading is None. Wrong answers are omitted.
+        An unanswered reading is None. Invalid answers are omitted.
         """
         readings: list[DeviceInfo | None] = []
 
@@ -157,7 +158,7 @@ class RokuAdapter(PollingAdapter):
                 within=READ_WITHIN_SECS,
                 pauses=READ_PAUSES_SECS,
             )
-        except asyncio.CancelledError:  # the command timed out after the TV had answered the key press
+        except asyncio.CancelledError:  # the command timed out, but the TV had answered the key press
             readings.append(None)
         return readings
 
@@ -170,8 +171,8 @@ class RokuAdapter(PollingAdapter):
             raise BadAnswer(f"{self.http.address} {error}") from None
 
     async def _request(self, method: str, path: str, *, repeat: bool = True) -> bytes:
-        """Return the answer. An unanswered key press is never repeated, because the press may already have taken
-        effect."""
+        """Return the response. An unanswered key press is never repeated, because the TV may already have accepted
+        it."""
         try:
             return await self.http.request(method, path, repeat=repeat)
         except HttpRefused as error:

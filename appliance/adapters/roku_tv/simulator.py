@@ -44,7 +44,7 @@ _INFO = {
 
 
 class TvSimulator(SimulatedDevice):
-    """Simulates a Roku TV that has no channels and shows its home screen. `info` has the elements of the TV's
+    """Simulates a Roku TV that has no channels and displays its home screen. `info` has the elements of the TV's
     `device-info` by name.
 
     `keys` holds all key presses in order, including those without effect. With `limited`, the TV rejects control by
@@ -100,7 +100,7 @@ class TvSimulator(SimulatedDevice):
 
     def _press(self, key: str) -> None:
         mode = self.info.get("power-mode")
-        # These keys do nothing on a device without power modes.
+        # On a device without power modes, these keys have no effect.
         if mode is None:
             return
         if key == "PowerOn" or (key == "Power" and mode != ON):

@@ -1,4 +1,4 @@
-"""Virtual devices. A command sets the device's state, and the reply comes after the state is stored."""
+"""Virtual devices. A command sets the device's state, and returns after the state is stored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OBSERVED = ("device_id", "attributes", "event", "data")
 
 
 class VirtualAdapter(Adapter):
-    """The virtual devices of one section. The devices' last attributes are restored at the start."""
+    """The virtual devices of one section. Their last attributes are restored at the start."""
 
     takes_many = True
 
@@ -61,7 +61,8 @@ class VirtualAdapter(Adapter):
         )
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """Set the attributes of the devices. Raises `StoreFailed`, and then no device has changed."""
+        """Set the attributes of the devices. Raises `StoreFailed` if the change cannot be stored. In that case, no
+        device has changed."""
         async with self._lock:
             changes = {}
             for device_id in device_ids:
@@ -72,17 +73,18 @@ class VirtualAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`observe` takes `device_id`, `attributes?`, `event?`, and `data?`. An observation has the same effect as a
-        report from hardware."""
+        """The operation `observe` takes `device_id`, `attributes?`, `event?`, and `data?`. An observation has the
+        same effect as a report from hardware."""
         return {"observe": self._observe}
 
     @property
     def hooks(self) -> Collection[str]:
-        """`device:` and the id of each device."""
+        """One hook per device: `device:` followed by its id."""
         return frozenset(DEVICE_HOOK_PREFIX + device_id for device_id in self._devices)
 
     async def hook(self, request: HookRequest) -> None:
-        """Run `observe` for the hook's device. Without a body, the query has the fields, as in `?event=single`."""
+        """Run `observe` for the hook's device. Without a body, the query contains the fields, as in
+        `?event=single`."""
         stated = request.query if request.data is None and not request.body else request.data
         if not isinstance(stated, Mapping) or not set(stated) <= set(_OBSERVED[1:]):
             raise MalformedRequest(
@@ -116,7 +118,7 @@ class VirtualAdapter(Adapter):
         return self._devices[device_id]
 
     async def _show(self, changes: Mapping[str, Mapping[str, Value]]) -> None:
-        """Save the changes, then publish them."""
+        """Store the changes, then publish them."""
         now, found = self.clock.now(), {each: self.publish.find(each) for each in changes}
         different = [
             replace(device, attributes={**device.attributes, **changes[id_]}, updated_at=now)
@@ -134,7 +136,7 @@ class VirtualAdapter(Adapter):
 
 
 def _fits(device: VirtualDevice, name: str, value: Value) -> bool:
-    """Return whether the present configuration allows the stored value."""
+    """Return whether the current configuration allows the stored value."""
     try:
         return bool(device.check({name: value}))
     except Invalid:

@@ -22,7 +22,7 @@ _BOUNDS: Mapping[str, Mapping[str, Any]] = {
     "percentage": {"min": 0, "max": 100},
     "color_temperature": {"min": KELVIN_RANGE[0], "max": KELVIN_RANGE[1], "unit": "kelvin"},
 }
-"""Limits of a capability's commands, by the type of its schema."""
+"""Limits of a capability's commands, by schema type."""
 
 _device_class = matching(r"[a-z][a-z0-9_]{0,63}", 'a word like "plug"')
 
@@ -56,7 +56,7 @@ def _options(value: Any) -> Mapping[str, tuple[str, ...]]:
 
 
 class VirtualDevice(Settings, frozen=True, kw_only=True):
-    """One device. `attributes` are the device's first values. `options` are the possible words of a text attribute.
+    """One device. `attributes` are its initial values. `options` are the possible words of a text attribute.
 
     Raises `Invalid` for options that do not match the attributes.
     """
@@ -84,7 +84,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
             yield f"has options for {name} that this attribute cannot have: {', '.join(sorted(unknown))}"
 
     def commands(self) -> tuple[CommandSpec, ...]:
-        """Return the device's commands: every action of its attributes, except read-only ones."""
+        """Return the device's commands: all actions of its attributes, except read-only ones."""
         found = (self._command(name, value) for name, value in self.attributes.items())
         return tuple(spec for spec in found if spec is not None)
 
@@ -102,7 +102,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
         )
 
     def check(self, attributes: Mapping[str, Value]) -> dict[str, Value]:
-        """Return these attributes in canonical form. Raises `Invalid` with every attribute that the device cannot
+        """Return these attributes in canonical form. Raises `Invalid` with all attributes that the device cannot
         have."""
         dropped: Dropped = {}
         own = {name: value for name, value in attributes.items() if name in self.attributes}
@@ -128,7 +128,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
 
 
 def _type_of(value: Value) -> Any:
-    """Return the schema type of a custom value. Return None for a value without commands."""
+    """Return the schema type of a custom value, or None if no command can set it."""
     if isinstance(value, bool):
         return "boolean"
     return "number" if is_number(value) else "string" if isinstance(value, str) else None

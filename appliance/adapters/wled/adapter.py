@@ -24,12 +24,12 @@ from appliance.tables.checks import format_value, integer
 
 EFFECT = "custom.wled.effect"
 SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
-"""Seconds without a message before a WebSocket ping, and seconds of WLED's longest fade."""
+"""Seconds without a message after which a WebSocket is pinged, and seconds of WLED's longest fade."""
 
 MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
 _REMOVED_STOPS = (0, -1)
-"""End positions of a removed segment."""
+"""Values of `stop` in a removed segment."""
 
 WHOLE = (
     CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
@@ -47,7 +47,7 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, An
     ("color_rgb", "set"): lambda rgb, effects: {"col": [[rgb["r"], rgb["g"], rgb["b"]]]},
     (EFFECT, "set"): lambda name, effects: {"fx": effects.index(name)},
 }
-"""For each command, a function that returns the change to write."""
+"""For each command, a function from its value to the change."""
 
 
 class WledAdapter(PollingAdapter):
@@ -67,8 +67,8 @@ class WledAdapter(PollingAdapter):
         return self._report(found, found.get("effects") if isinstance(found, dict) else None)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Read the state, write the change, and compare the change with the answer. If the answer differs, read the
-        state again."""
+        """Read the state, write the change, and compare it with the response. If they differ, read the state
+        again."""
         began = self.clock.monotonic()
         before = await (self.poll_state() if self._has_polled else self.poll())
         is_whole = device_id == f"{self.name}:light"
@@ -77,7 +77,7 @@ class WledAdapter(PollingAdapter):
         body = self._body_of(device_id, command, before)
         if command.transition_secs is not None:
             body["tt"] = round(min(command.transition_secs, MAX_FADE_SECS) * 10)
-        # If the answer is unreadable, the result is unknown, and the state is read below.
+        # The result of an unreadable response is unknown, so the state is read below.
         with suppress(Unreadable, Unanswered):
             answer = await self.http.request_json(
                 "POST", "/json/state", json={**body, "v": True}, repeat=command.can_repeat
@@ -88,7 +88,7 @@ class WledAdapter(PollingAdapter):
         return await self.confirm(device_id, expected, began)
 
     def _body_of(self, device_id: str, command: Command, before: Report) -> dict[str, Any]:
-        """Return the change to write. If a segment is switched on, a dark strip is switched on too."""
+        """Return the change to write. Switching a segment on also switches on a dark strip."""
         change = _CHANGES[command.capability, command.action](command.value, self._effects)
         if device_id == f"{self.name}:light":
             return change
@@ -105,7 +105,7 @@ class WledAdapter(PollingAdapter):
         return self._report({"state": await self.http.request_json("GET", "/json/state")}, self._effects)
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
-        """Open the strip's WebSocket. The strip sends its state at once and after each change."""
+        """Open the strip's WebSocket. The strip sends its state at once, and after each change."""
         return self.http.messages("/ws", silence_secs=SILENCE_SECS)
 
     def receive(self, message: Any) -> None:
@@ -116,7 +116,7 @@ class WledAdapter(PollingAdapter):
             self.publish.answered()
 
     def _report(self, answer: Any, effects: Any) -> Report:
-        """Return the strip and its segments, from an object with state and info. Raises `BadAnswer`."""
+        """Convert an object with state and info to the strip and its segments. Raises `BadAnswer`."""
         try:
             state = answer["state"]
             if state.keys().isdisjoint(("on", "bri", "seg")):
@@ -150,7 +150,7 @@ class WledAdapter(PollingAdapter):
         )
 
     def _all_segments(self, listed: bytes, segments: Any, *, is_dark: bool) -> tuple[Observation, ...]:
-        """Return the segments. If the message contains unchanged segments, return the earlier result."""
+        """Return the segments. If they are unchanged, return the earlier result."""
         known_by = (listed, self._effects, self._info.get("name"), is_dark)
         if known_by != self._segments_known_by:
             self._segments_known_by = known_by

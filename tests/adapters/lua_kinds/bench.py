@@ -1,4 +1,4 @@
-"""Shared fixtures of the tests of kinds in Lua: a kind in a home of its own, without a network."""
+"""Shared fixtures of the tests of kinds in Lua: a kind in its own home, without a network."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def section(kind: str, raw: Mapping[str, Any] | None = None, name: str = "it") -
 
 
 class KindAtWork:
-    """One section of a kind, polled and commanded by hand."""
+    """One section of a kind, which the test polls and commands."""
 
     def __init__(self, catalog: KindCatalog, pool: WorkerPool, stated: LuaSection, vendor: Vendor) -> None:
         self.clock, self.bus = FastClock(20), Bus()
@@ -66,7 +66,7 @@ class KindAtWork:
         return {each.id.partition(":")[2]: each for each in self.registry.list_devices()}
 
     async def command(self, local: str, capability: str, action: str, value: Any = None) -> str | None:
-        """Command a device. Return the reason of a failure, otherwise None."""
+        """Command a device. Return the error message, or None."""
         command = Command(capability=capability, action=action, value=value)
         result = await self.adapter.command(f"it:{local}", command)
         if result.report is not None:
@@ -77,7 +77,7 @@ class KindAtWork:
 async def start(
     pool: WorkerPool, tmp_path: Any, text: str | None, vendor: Vendor, kind: str = "mine", **raw: Any
 ) -> KindAtWork:
-    """Start the kind of this text, or the bundled kind. Raises `ConfigFailed`."""
+    """Start the kind with this text, or the bundled kind. Raises `ConfigFailed`."""
     folder = tmp_path / "config"
     (folder / "adapters").mkdir(parents=True, exist_ok=True)
     if text is not None:
@@ -90,7 +90,7 @@ async def start(
 
 @asynccontextmanager
 async def open_kinds(stated: LuaSection, text: str | None = None) -> AsyncIterator[KindCatalog]:
-    """Run the kind of a section in a worker of its own: the kind of this text, otherwise the bundled one."""
+    """Run the kind of a section in its own worker: the kind with this text, or the bundled one."""
     async with open_pool() as pool:
         with tempfile.TemporaryDirectory(prefix="lares-kind-") as folder:
             write(Path(folder), {} if text is None else {f"adapters/{stated.kind}.lua": text})

@@ -1,4 +1,4 @@
-"""The bundled kinds, each with a simulator, a device, and its commands or values: one table for all test files."""
+"""The bundled kinds, each with a simulator, a device, and its commands or values. All test files share this table."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from msgspec import Struct
 from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.home.commands import Command
-from tests.adapters.contract import POWER, Subject, Wish
+from tests.adapters.contract import POWER, ExpectedCommand, Subject
 from tests.adapters.lua_kinds import simulators, sources
 from tests.adapters.lua_kinds.bench import open_kinds, section
 from tests.adapters.lua_kinds.vendor import Vendor
 
 
 class Bundled(Struct, frozen=True, kw_only=True):
-    """One kind with its vendor. `device` is empty for kinds without devices; `stated` are the required settings.
-    `wishes` are the commands of the device, and `taken` returns whether the vendor shows it as on. `shown` are an
-    attribute of a read-only device and its value."""
+    """One kind with its vendor.
+
+    `device` is empty for kinds without devices. `stated` are the required settings. `commands` are the commands of
+    the device, and `taken` returns whether the vendor has switched it on. `shown` are an attribute of a read-only
+    device and its value.
+    """
 
     kind: str
     vendor: Callable[[], Any]
     device: str = ""
     stated: Mapping[str, Any] = {}
-    wishes: Mapping[str, Wish] = {}
+    commands: Mapping[str, ExpectedCommand] = {}
     taken: Callable[[Any], bool] = bool
     shown: tuple[str, Any] = ("", None)
 
@@ -33,7 +36,7 @@ class Bundled(Struct, frozen=True, kw_only=True):
         return section(self.kind, {"base_url": vendor.url, "poll_interval_secs": 1, **self.stated}, name)
 
     def subject(self, **more: Any) -> Subject:
-        """Return the subject of the suite of adapters."""
+        """Convert the row for the contract suite."""
         return Subject(
             name="it",
             kind=LUA_KIND,
@@ -41,20 +44,20 @@ class Bundled(Struct, frozen=True, kw_only=True):
             simulate=self.vendor,
             settings=lambda vendor: self.section(vendor, "it"),
             open_kinds=open_kinds,
-            wishes=self.wishes or POWER,
+            commands=self.commands or POWER,
             **more,
         )
 
 
-def _set(capability: str, on: Any, off: Any) -> Mapping[str, Wish]:
+def _set(capability: str, on: Any, off: Any) -> Mapping[str, ExpectedCommand]:
     return {
-        name: Wish(Command(capability=capability, action="set", value=value), value)
+        name: ExpectedCommand(Command(capability=capability, action="set", value=value), value)
         for name, value in (("on", on), ("off", off))
     }
 
 
-def _play(action: str, shown: str) -> Wish:
-    return Wish(Command(capability="media_playback", action=action), shown)
+def _play(action: str, shown: str) -> ExpectedCommand:
+    return ExpectedCommand(Command(capability="media_playback", action=action), shown)
 
 
 BUNDLED: Mapping[str, Bundled] = {
@@ -62,28 +65,28 @@ BUNDLED: Mapping[str, Bundled] = {
         kind="shelly",
         vendor=simulators.ShellyOne,
         device="switch:0",
-        wishes=POWER,
+        commands=POWER,
         taken=lambda vendor: vendor.status["relays"][0]["ison"],
     ),
     "shelly_two": Bundled(
         kind="shelly",
         vendor=simulators.ShellyTwo,
         device="switch:1",
-        wishes=POWER,
+        commands=POWER,
         taken=lambda vendor: vendor.status["switch:1"]["output"],
     ),
     "tasmota_http": Bundled(
         kind="tasmota_http",
         vendor=simulators.Tasmota,
         device="relay:1",
-        wishes=POWER,
+        commands=POWER,
         taken=lambda vendor: vendor.status["StatusSTS"]["POWER"] == "ON",
     ),
     "homewizard": Bundled(
         kind="homewizard",
         vendor=simulators.HomeWizardSocket,
         device="socket",
-        wishes=POWER,
+        commands=POWER,
         taken=lambda vendor: vendor.state["power_on"],
     ),
     "homewizard_meter": Bundled(
@@ -96,21 +99,21 @@ BUNDLED: Mapping[str, Bundled] = {
         kind="hue",
         vendor=simulators.HueBridge,
         device="lamp1",
-        wishes=POWER,
+        commands=POWER,
         taken=lambda vendor: vendor.lamps["light1"]["on"]["on"],
     ),
     "daikin": Bundled(
         kind="daikin",
         vendor=simulators.Daikin,
         device="air",
-        wishes=_set("hvac_mode", "heat", "off"),
+        commands=_set("hvac_mode", "heat", "off"),
         taken=lambda vendor: vendor.control["pow"] == "1",
     ),
     "sonos": Bundled(
         kind="sonos",
         vendor=simulators.Sonos,
         device="player",
-        wishes={"on": _play("play", "playing"), "off": _play("pause", "paused")},
+        commands={"on": _play("play", "playing"), "off": _play("pause", "paused")},
         taken=lambda vendor: vendor.shows["CurrentTransportState"] == "PLAYING",
     ),
     "fronius": Bundled(

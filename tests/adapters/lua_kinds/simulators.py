@@ -1,4 +1,4 @@
-"""Devices of the bundled kinds that are commanded. Each docstring names the source of its answers."""
+"""Simulators of the bundled kinds that accept commands. Each docstring names the source of the answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NONCE = 1625038762
 
 
 class ShellyOne(Vendor):
-    """A Shelly of the first generation: a plug, as aioshelly captured it."""
+    """A Shelly of the first generation: a plug, as captured by aioshelly."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
@@ -39,9 +39,8 @@ class ShellyOne(Vendor):
 class ShellyTwo(Vendor):
     """A Shelly of the second generation, as captured by aioshelly. It accepts calls over HTTP and its WebSocket.
 
-    `config` has each component's configuration, except its id. `behind` are the components of devices that a
-    Bluetooth
-    gateway connects. With a `password`, its WebSocket requires it.
+    `config` has the configuration of each component, without the id. `behind` are the components of devices that a
+    Bluetooth gateway connects. With a `password`, the WebSocket requires it.
     """
 
     def __init__(self, name: str = "shelly-pro-3.json", password: str = "", **base: Any) -> None:
@@ -59,7 +58,7 @@ class ShellyTwo(Vendor):
         }
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """Push a notification to each connection whose client has greeted with a valid call."""
+        """Push a notification to each connection whose client has sent a valid first call."""
         for socket in self.sockets:
             await socket.send_json({"src": "shelly", "dst": "lares", "method": method, "params": {"ts": 1, **params}})
 
@@ -150,7 +149,7 @@ class ShellyTwo(Vendor):
 
 
 class Tasmota(Vendor):
-    """A Tasmota, made from Gladys's captures: `status` answers `Status 0`. It asks for a `password` if set."""
+    """A Tasmota with Gladys's captures. `status` is the answer to `Status 0`. With a `password`, requests need it."""
 
     def __init__(self, status: Mapping[str, Any] | None = None, password: str = "", **base: Any) -> None:
         super().__init__({"/cm": self._command}, **base)
@@ -195,7 +194,7 @@ def tasmota_status(name: str) -> dict[str, Any]:
 
 
 class HomeWizardSocket(Vendor):
-    """An energy socket, by HomeWizard's published API v1 (`/api`, `/api/v1/data`, `/api/v1/state`)."""
+    """An energy socket, from HomeWizard's published API v1 (`/api`, `/api/v1/data`, `/api/v1/state`)."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
@@ -219,9 +218,9 @@ class HomeWizardSocket(Vendor):
 
 
 class HueBridge(Vendor):
-    """A bridge with two lamps, by the resources of aiohue's models; it pushes changes.
+    """A bridge with two lamps, from the resources of aiohue's models. It pushes changes.
 
-    With `key`, it accepts only that application.
+    With `key`, it accepts only this application.
     """
 
     pushes = "/eventstream/clip/v2"
@@ -260,13 +259,13 @@ class HueBridge(Vendor):
         del self.lamps[f"light{number}"]
 
     async def show(self, number: int, **parts: Any) -> None:
-        """Change these parts of a lamp, and push them."""
+        """Change these parts of a lamp, and push the change."""
         lamp = self.lamps[f"light{number}"]
         lamp.update(parts)
         await self.push([{"type": "update", "data": [{key: lamp[key] for key in ("id", "type", "owner", *parts)}]}])
 
     async def press(self, number: int) -> None:
-        """Press a button of the lamp, and push that."""
+        """Press a button of the lamp, and push the event."""
         report = {"updated": "2026-11-23T18:00:00.000Z", "event": "short_release"}
         button = {"button_report": report, "last_event": "short_release"}
         owner = self.lamps[f"light{number}"]["owner"]
@@ -275,14 +274,14 @@ class HueBridge(Vendor):
         )
 
     async def reach(self, number: int, status: str) -> None:
-        """Lose or find the lamp, and push that."""
+        """Lose or find the lamp, and push the change."""
         link = self.connected[f"lamp{number}"]
         link["status"] = status
         reported = {key: link[key] for key in ("id", "type", "owner", "status")}
         await self.push([{"type": "update", "data": [reported]}])
 
     def answer(self, asked: WebRequest) -> Answer:
-        """Answer lists of each type, or of all types, and apply the values of a PUT to a lamp."""
+        """Return the resources of one type or of all types. Apply a PUT to its lamp."""
         head, _, rest = asked.path.partition("/clip/v2/resource")
         what, _, id_ = rest.strip("/").partition("/")
         if head or (not rest and not asked.path.endswith("resource")):
@@ -322,7 +321,7 @@ class HueBridge(Vendor):
 
 
 class Daikin(Vendor):
-    """An air conditioner with a BRP069 adapter, by the sample answers in pydaikin's documentation."""
+    """An air conditioner with a BRP069 adapter, from the sample answers in pydaikin's documentation."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
@@ -374,7 +373,7 @@ def scpd(action: str, given: tuple[str, ...], reported: tuple[str, ...]) -> str:
 
 
 class Sonos(Vendor):
-    """A player, by the UPnP actions and fields that SoCo documents; it is alone in its group."""
+    """A player, from the UPnP actions and fields in SoCo's documentation. Its group has no other player."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)

@@ -1,4 +1,5 @@
-"""Vendors of the bundled kinds that are only read or asked. Each docstring names the source of its answers."""
+"""Vendors of the bundled kinds that are read-only or answer questions. Each docstring names the source of the
+answers."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def _now() -> int:
 
 
 class HomeWizardMeter(Vendor):
-    """A P1 meter, by HomeWizard's published API v1, with a gas meter that has a separate telegram."""
+    """A P1 meter, from HomeWizard's published API v1. Its gas meter has a separate telegram."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
@@ -38,7 +39,7 @@ class HomeWizardMeter(Vendor):
 
 
 class Fronius(Vendor):
-    """An inverter, by the answers in PyFronius's tests (Solar API v1): `site` and `inverter` are their parts."""
+    """An inverter, from the answers in PyFronius's tests (Solar API v1). `site` and `inverter` are its parts."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
@@ -78,7 +79,7 @@ type ContactInfo { email: String mobile: String }
 
 
 class OpenMeteo(Vendor):
-    """Weather, with the fields of Open-Meteo's captured answers: only the parts and fields that a request names.
+    """Weather, from Open-Meteo's captured answers. It returns only the parts and fields that a request names.
 
     Times are numbers if the request asks for them, otherwise texts.
     """
@@ -117,7 +118,7 @@ def _in_texts(times: Any, *, only_date: bool) -> Any:
 
 
 class Tibber(Vendor):
-    """Prices, by Tibber's published GraphQL schema: one home with a subscription, one without.
+    """Prices, from Tibber's published GraphQL schema: one home with a subscription, and one without.
 
     The schema validates each query, so unknown fields are rejected.
     """
@@ -146,7 +147,7 @@ class Tibber(Vendor):
 
 
 class Awattar(Vendor):
-    """Prices, by aWATTar's published API: of the present hour, and of a day before and after it, in cents."""
+    """Prices in cents, from aWATTar's published API: for the current hour, and for a day before and after it."""
 
     def __init__(self, now: float = 8.05, others: float = 4.0, **base: Any) -> None:
         super().__init__(**base)
@@ -173,13 +174,13 @@ CONTROL = 'xmlns="urn:dslforum-org:control-1-0"'
 
 
 def upnp_error(code: int, description: str) -> str:
-    """Return the page of an error of UPnP."""
+    """Return UPnP's error page."""
     detail = f"<errorCode>{code}</errorCode><errorDescription>{description}</errorDescription>"
     return SOAP.format(f"<s:Fault><detail><UPnPError {CONTROL}>\n{detail}\n</UPnPError></detail></s:Fault>")
 
 
 class FritzBox(Vendor):
-    """A FRITZ!Box, by AVM's description of TR-064's service Hosts: it knows the hosts of `active`."""
+    """A FRITZ!Box, from AVM's description of TR-064's service Hosts. It lists the hosts in `active`."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
@@ -212,7 +213,7 @@ DESCRIPTION = """<?xml version="1.0"?>
 
 
 class Ollama(Vendor):
-    """A model that answers `reply`, by Ollama's documented API."""
+    """A language model that answers `reply`, from Ollama's documented API."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)

@@ -22,7 +22,7 @@ from tests.adapters.lua_kinds.vendor import Answer, Vendor
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FAULT = re.compile(r"\n|attempt to|bad argument|expected, got|traceback|\.lua")
-"""Texts of faults of the file, not of the device."""
+"""Texts of faults in the Lua file, as opposed to faults of the device."""
 
 NONSENSE = (
     *((200, body) for body in ("", "{", "[]", "7", "null", '"x"', "{}", '{"data":7,"status":{},"current":{}}')),
@@ -66,16 +66,16 @@ async def test_nonsense_is_one_sentence_and_not_an_outage(pool: WorkerPool, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if row.wishes])
+@pytest.mark.parametrize("name", [name for name, row in BUNDLED.items() if row.commands])
 async def test_nonsense_to_a_command_is_a_sentence_too(pool: WorkerPool, tmp_path: Path, name: str) -> None:
     row = BUNDLED[name]
     it = await start(pool, tmp_path, None, row.vendor(), row.kind, **row.stated)
     await it.poll()
-    wish = row.wishes["on"].command
+    command = row.commands["on"].command
     for answer in NONSENSE:
         it.adapter.functions.transport = Vendor(always(answer))
         try:
-            sentence = await it.command(row.device, wish.capability, wish.action, wish.value)
+            sentence = await it.command(row.device, command.capability, command.action, command.value)
         except AdapterFailed as error:
             sentence = str(error)
         assert sentence and not FAULT.search(sentence), (answer, sentence)
@@ -115,7 +115,7 @@ async def test_tasmota_of_three_phases_and_two_sensors(pool: WorkerPool, tmp_pat
 
 
 async def test_a_tasmota_with_shutters_shows_and_moves_them(pool: WorkerPool, tmp_path: Path) -> None:
-    """By a published answer to `Status 13`; the second shutter counts from its open end and has slats."""
+    """From a published answer to `Status 13`. The second shutter counts from its open end, and has slats."""
     vendor = Tasmota()
     del vendor.status["StatusSTS"]["POWER"]
     vendor.status["StatusSTS"] |= {f"POWER{number}": "OFF" for number in range(1, 6)}

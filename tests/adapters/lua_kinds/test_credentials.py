@@ -1,4 +1,4 @@
-"""How a section's credentials are sent: Basic, Bearer, and Digest with the challenge of a Shelly."""
+"""Credentials of a section: Basic, Bearer, and Digest with the challenge of a Shelly."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ REALM, NONCE = "shellypro3-aabbccddeeff", "1725185413"
 
 
 class Locked(SimulatedDevice):
-    """Asks for Digest with SHA-256, like the second generation of Shelly, and records the requests."""
+    """Requires Digest with SHA-256, like the second generation of Shelly, and records the requests."""
 
     content_type = "text/plain"
 
     def _routes(self) -> Any:
         return [web.get("/digest", self._digest), web.get("/plain", self._plain), web.get("/socket", self._open)]
 
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Record nothing."""
+    def _note(self, request: web.Request, body: bytes) -> None: ...
 
     async def _plain(self, request: web.Request) -> web.Response:
         return web.Response(text=request.headers.get("Authorization", "none"))

@@ -286,7 +286,7 @@ async def test_kept_values_survive_and_are_hidden(
 
 
 async def test_changes_of_kept_texts_are_limited(pool: WorkerPool, tmp_path: Path) -> None:
-    """Each change is a write to the card."""
+    """Each change is a write to storage."""
     it = await start(pool, tmp_path, kind('ctx:keep("n", crypto.random(8)) return {}'), Vendor({}))
     for _ in range(MAX_KEPT_WRITES):
         await it.poll()
@@ -417,7 +417,7 @@ async def test_a_silent_kind_without_poll_is_offline_after_its_limit(pool: Worke
     text = """return { name = "Sleeper", hook = function(ctx, request)
       return { devices = { { id = "door", kind = "Sensor" } } } end }"""
     it = await start(pool, tmp_path, text, Vendor({}), max_silence_secs=1)
-    it.adapter.max_silence_secs = 86_400  # a stuck execution never ends by itself, however busy the machine is
+    it.adapter.max_silence_secs = 86_400  # a stuck execution never ends by itself, even on a busy machine
     states = []
     for days, is_heard in ((0, True), (0, False), (1, False), (0, True)):
         if is_heard:
@@ -479,7 +479,6 @@ async def test_an_empty_table_of_attributes_removes_them(pool: WorkerPool, tmp_p
 
 
 def powers(changes: list[Any]) -> list[Any]:
-    """Return the power after each change."""
     return [each.device.attributes.get("power") for each in changes]
 
 
@@ -560,7 +559,7 @@ async def test_an_unreadable_answer_to_a_write_is_followed_by_a_poll(
 
 
 async def test_a_row_without_attributes_confirms_no_command(pool: WorkerPool, tmp_path: Path) -> None:
-    """The device already reports `off`; the poll after the command omits the attribute."""
+    """The device already reports `off`. The poll after the command omits the attribute."""
     poll = f"""
       ctx.memory.n = (ctx.memory.n or 0) + 1
       if ctx.memory.n > 1 then return {{ {{ id = "a", name = "B" }} }} end
@@ -611,7 +610,8 @@ async def test_a_good_poll_without_a_device_is_logged_once_with_the_fields_of_th
 
 
 async def test_pushed_values_are_marked_as_pushed(pool: WorkerPool, tmp_path: Path) -> None:
-    """After a restart, triggers compare it with the stored value; a poll only sets the baseline."""
+    """After a restart, triggers compare a pushed value with the stored value. A polled value only sets the
+    baseline."""
     hook = """hook = function() return { devices = {
       { id = "a", name = "B", attributes = { brightness = 5 } },
       { id = "a", attributes = { brightness = 6 } } } } end,"""

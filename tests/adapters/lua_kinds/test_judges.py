@@ -1,7 +1,7 @@
-"""Independent clients test the simulators: they read and command them, and agree with the kinds in Lua.
+"""Independent clients read and command the simulators, and agree with the kinds in Lua.
 
-Not tested this way: Daikin (`pydaikin` needs netifaces, which has no wheel), Tasmota over HTTP (`hatasmota` speaks
-MQTT: `tests/adapters/mqtt/test_tasmota_judge.py`).
+Two kinds are not tested: Daikin (`pydaikin` needs netifaces, which has no wheel), and Tasmota over HTTP (`hatasmota`
+uses MQTT, see `tests/adapters/mqtt/test_tasmota_judge.py`).
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 
 
 class PortConnector(aiohttp.TCPConnector):
-    """Redirects every request to one port of this machine, also over TLS, for clients that know only their vendor's
-    port."""
+    """Redirects all requests to one port of this machine, including TLS, for clients with a fixed vendor port."""
 
     def __init__(self, port: int) -> None:
         super().__init__(ssl=False)
@@ -60,7 +59,7 @@ class PortConnector(aiohttp.TCPConnector):
 
 
 async def shown(pool: WorkerPool, tmp_path: Path, kind: str, vendor: Vendor) -> dict[str, Device]:
-    """Return the devices that the bundled kind shows."""
+    """Return the devices of the bundled kind."""
     stated = next(each.stated for each in BUNDLED.values() if each.kind == kind)
     return await (await start(pool, tmp_path, None, vendor, kind, **stated)).poll()
 
@@ -108,7 +107,7 @@ async def test_aioshelly_and_the_second_generation(pool: WorkerPool, tmp_path: P
 
 
 def server_context() -> ssl.SSLContext:
-    """TLS with a self-signed certificate, like a bridge's."""
+    """Return a TLS context with a self-signed certificate, like a bridge's."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
     return context
@@ -124,7 +123,7 @@ async def test_hue_is_known_by_its_certificate_and_knows_the_hub_by_its_key() ->
     simulate = partial(HueBridge, key="app-key", tls=server_context())
     subject = replace(BUNDLED["hue"].subject(), simulate=simulate, settings=settings)
     async with trial(subject) as it:
-        assert await it.obeys("on") and it.vendor.lamps["light1"]["on"]["on"]
+        assert await it.succeeds("on") and it.vendor.lamps["light1"]["on"]["on"]
         await until(lambda: it.vendor.streams)
         it.vendor.key = "another"
         await until(lambda: it.status is AdapterStatus.DEGRADED)

@@ -62,7 +62,7 @@ KIND = """return {
 
 
 class Chatty(SimulatedDevice):
-    """A WebSocket that answers questions; `received` are its messages; `push` sends to every client."""
+    """A WebSocket that answers questions. `received` are its messages. `push` sends to every client."""
 
     content_type = "application/json"
 
@@ -83,8 +83,7 @@ class Chatty(SimulatedDevice):
         await self.polls.wait()
         return web.Response()
 
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Record nothing."""
+    def _note(self, request: web.Request, body: bytes) -> None: ...
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse()
@@ -114,7 +113,7 @@ class Chatty(SimulatedDevice):
 
 
 class Listening:
-    """An adapter of the kind at work against its vendor."""
+    """A running adapter of the kind, and its vendor."""
 
     def __init__(self, vendor: Chatty) -> None:
         self.vendor = vendor
@@ -185,7 +184,7 @@ async def test_a_connection_that_breaks_is_opened_again_and_polled_for(pool: Wor
 
 
 async def test_an_outage_is_noticed_long_before_the_next_poll(pool: WorkerPool, tmp_path: Path) -> None:
-    """A broken and a refused connection are reasons to poll, although the file polls once per hour."""
+    """After a broken and after a refused connection, the hub polls at once, although the file polls once per hour."""
     text = KIND.replace("ctx.memory.polls =", 'ctx:http { path = "/late" } ctx.memory.polls =')
     async with listening(pool, tmp_path, text) as it:
         it.vendor.polls.set()
@@ -271,14 +270,13 @@ async def test_large_messages_wait_within_a_budget_of_bytes() -> None:
     await reading
 
 
-async def _nothing() -> None:
-    """Return no first message."""
+async def _nothing() -> None: ...
 
 
 async def _flood(vendor: Chatty) -> None:
     while True:
         await vendor.push('{"level": 77}')
-        await asyncio.sleep(0)  # unlike a vendor, the simulator shares the loop of the test
+        await asyncio.sleep(0)  # unlike a vendor, the simulator shares the event loop of the test
 
 
 async def test_server_sent_events_have_names(

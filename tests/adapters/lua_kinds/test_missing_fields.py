@@ -1,4 +1,4 @@
-"""Tests of firmware with a missing field or an unexpected value. The hub reports the other values, or one error."""
+"""Firmware with a missing field or an unexpected value. The hub reports the other values, or one error."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.adapters.lua_kinds.vendor import Vendor
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 OTHERS: Iterator[Any] = itertools.cycle((None, "x", 0, 1e300, [7], {"x": 7}, ""))
-"""Replacement values. Each field is tested with the next two."""
+"""Replacement values. Each field is tested with two of them."""
 
 LEAF = re.compile(r"<(\w+)>([^<]*)</\1>")
 
 
 class Altered:
-    """A `Transport` to the vendor that replaces the answer of one path by `body`."""
+    """A `Transport` to the vendor. It replaces the answer of one path by `body`."""
 
     def __init__(self, vendor: Vendor) -> None:
         self.vendor = vendor
@@ -44,7 +44,7 @@ class Altered:
 
 
 def altered(body: bytes) -> Iterator[bytes]:
-    """Return the answer with each part missing or replaced."""
+    """Yield the answer with each of its parts missing or replaced."""
     try:
         answer = json.loads(body)
     except ValueError:

@@ -1,4 +1,5 @@
-"""Odd answers of devices from public bug reports, one table per rule of the checklist in `docs/lua-adapters.md`."""
+"""Odd answers of devices from public bug reports. Each rule of the checklist in `docs/lua-adapters.md` has one
+table."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ SOLAR = "/solar_api/v1/GetPowerFlowRealtimeData.fcgi"
 
 
 async def begin(pool: WorkerPool, tmp_path: Path, name: str) -> KindAtWork:
-    """Return a bundled kind after a good poll, with its simulator as `vendor`."""
+    """Return a bundled kind after a good poll. Its `vendor` is the simulator."""
     row = BUNDLED[name]
     it = await start(pool, tmp_path, None, row.vendor(), row.kind, **row.stated)
     await it.poll()
@@ -36,7 +37,7 @@ async def begin(pool: WorkerPool, tmp_path: Path, name: str) -> KindAtWork:
 
 
 def solar(code: Any, **status: Any) -> dict[str, Any]:
-    """Return an answer of an inverter that reports an error."""
+    """Return an inverter's answer with an error."""
     return {"Head": {"Status": {"Code": code, **status}}, "Body": {"Data": {}}}
 
 
@@ -282,20 +283,20 @@ async def test_a_write_whose_answer_cannot_be_read_is_read_back(
 ) -> None:
     row = BUNDLED[name]
     it = await begin(pool, tmp_path, name)
-    wish = row.wishes["on"].command
+    command = row.commands["on"].command
 
-    def obey(asked: WebRequest) -> Answer:
+    def apply(asked: WebRequest) -> Answer:
         good = it.vendor.answer(asked)
         return good if asked.method == "GET" and name == "homewizard" else (200, body)
 
     def ignore(asked: WebRequest) -> Answer:
         return it.vendor.answer(asked) if asked.method == "GET" and name == "homewizard" else (200, body)
 
-    it.vendor.odd[path] = obey
-    assert await it.command(row.device, wish.capability, wish.action, wish.value) is None
-    wish = row.wishes["off"].command
+    it.vendor.odd[path] = apply
+    assert await it.command(row.device, command.capability, command.action, command.value) is None
+    command = row.commands["off"].command
     it.vendor.odd[path if name != "sonos" else f"{TRANSPORT}#Pause"] = ignore
-    output = await it.command(row.device, wish.capability, wish.action, wish.value)
+    output = await it.command(row.device, command.capability, command.action, command.value)
     assert output and " was sent " in output, "it did not obey"
 
 
@@ -355,8 +356,8 @@ async def test_a_refusal_is_in_the_words_of_the_device(
     row = BUNDLED[name]
     it = await begin(pool, tmp_path, name)
     it.vendor.odd[path] = answer
-    wish = row.wishes["on"].command
-    assert await it.command(row.device, wish.capability, wish.action, wish.value) == sentence
+    command = row.commands["on"].command
+    assert await it.command(row.device, command.capability, command.action, command.value) == sentence
 
 
 async def test_a_partial_success_of_hue_is_read_back(pool: WorkerPool, tmp_path: Path) -> None:
@@ -378,7 +379,7 @@ async def test_a_busy_bridge_gets_the_command_once_more(status: int) -> None:
             return (status, "busy") if len(sent) == 1 else it.vendor.answer(asked)
 
         it.vendor.odd["/clip/v2/resource/light/light1"] = answer
-        assert await it.obeys("on") and len(sent) == 2
+        assert await it.succeeds("on") and len(sent) == 2
 
 
 async def test_an_older_hue_bridge_lacks_some_types(pool: WorkerPool, tmp_path: Path) -> None:
@@ -403,5 +404,5 @@ async def test_an_empty_bridge_is_logged_once(
 
 
 async def test_the_table_has_every_kind_that_can_be_commanded() -> None:
-    commanded = {name for name, row in BUNDLED.items() if row.wishes}
+    commanded = {name for name, row in BUNDLED.items() if row.commands}
     assert commanded == {name for name, _ in WRITES} | {"tasmota_http"}

@@ -182,16 +182,13 @@ def settings_of(base_url: str, **values: Any) -> SectionSettings:
 
 
 class Spiteful(SimulatedDevice):
-    """A server with malicious answers."""
-
     content_type = "text/plain"
     target = ""
 
     def _routes(self) -> Any:
         return [web.get("/{path:.*}", self._answer)]
 
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Record nothing."""
+    def _note(self, request: web.Request, body: bytes) -> None: ...
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         match request.path:

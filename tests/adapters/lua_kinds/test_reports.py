@@ -38,7 +38,7 @@ SHELLY: tuple[tuple[int, dict[str, Any], dict[str, dict[str, Any]]], ...] = (
     (2, METER, {"em:0": {"power_consumption": 9}}),
     (2, {"sys": {}, "temperature:0": {"tC": 46.8}}, {"sensor": {"temperature": 46.8}}),
 )
-"""Generation, answer, and the attributes of each device: 999 is the value of a sensor without an answer."""
+"""Generation, answer, and the attributes of each device. 999 is the value of a sensor without an answer."""
 
 
 @pytest.mark.parametrize(("generation", "status", "shown"), SHELLY)
@@ -85,7 +85,7 @@ SENSED: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("light_level", {"light": {"light_level": 0, "light_level_valid": False}}, {}),
     ("light_level", {"light": {"light_level": 0, "light_level_valid": True}}, {"illuminance": 0}),
 )
-"""Type of a resource of a Hue bridge, its parts, and the attributes of its device."""
+"""Resource type of a Hue bridge, its parts, and the attributes of its device."""
 
 
 @pytest.mark.parametrize(("what", "parts", "shown"), SENSED)

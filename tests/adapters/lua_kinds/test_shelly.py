@@ -1,4 +1,4 @@
-"""The kind shelly, over captures of real devices and answers that Shelly documents."""
+"""The kind shelly, with captures of real devices and answers from Shelly's documentation."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ async def test_meters_lamps_and_covers_of_the_first_generation(pool: WorkerPool,
 
 
 def second(status: dict[str, Any], config: dict[str, Any] | None = None) -> Vendor:
-    """Return a device of the second generation with these parts."""
+    """Return a device of the second generation with these components."""
     return Vendor(
         {
             "/shelly": {"mac": "AABB", "model": "X", "gen": 2, "name": "Desk"},
@@ -234,14 +234,14 @@ async def test_channels_have_their_configured_names(pool: WorkerPool, tmp_path: 
 
 
 async def receive(it: KindAtWork, message: Any) -> None:
-    """Hand a message to the kind, as its connection does."""
+    """Pass a message to the kind, as its connection does."""
     await it.adapter.apply_update(
         "receive", (await it.adapter.functions.call(["listen", "receive"], message))["first"]
     )
 
 
 async def test_presses_of_the_second_generation_are_pushed(pool: WorkerPool, tmp_path: Path) -> None:
-    """An i4 has inputs only."""
+    """An i4 has only inputs."""
     vendor = second({f"input:{n}": {"id": n, "state": None} for n in range(4)}, {"input:1": {"name": "Bell"}})
     it = await start(pool, tmp_path, None, vendor, "shelly")
     found = await it.poll()
@@ -472,7 +472,7 @@ async def test_the_thermostat_of_a_wall_display(pool: WorkerPool, tmp_path: Path
 
 
 async def test_a_radiator_valve_of_the_first_generation(pool: WorkerPool, tmp_path: Path) -> None:
-    """By Shelly's published answer of the TRV."""
+    """From Shelly's published answer of the TRV."""
     valve = {"pos": 30.0, "target_t": {"enabled": True, "value": 20, "units": "C"}, "schedule": False}
     valve["tmp"] = {"value": 19.5, "units": "C", "is_valid": True}
     status = {"mac": "AABB", "thermostats": [valve], "bat": {"value": 88, "voltage": 3.9}, "calibrated": True}
@@ -499,13 +499,13 @@ async def test_a_radiator_valve_of_the_first_generation(pool: WorkerPool, tmp_pa
 
 
 def component(key: str, status: dict[str, Any], **config: Any) -> dict[str, Any]:
-    """Return a component behind a gateway, as `Shelly.GetComponents` lists it."""
+    """Return a component of a gateway, as listed by `Shelly.GetComponents`."""
     number = int(key.partition(":")[2])
     return {"key": key, "status": {"id": number, **status}, "config": {"id": number, **config}}
 
 
 def objects(address: str, *values: tuple[int, int, Any]) -> list[dict[str, Any]]:
-    """Return the sensors of a device by object, index, and value; those of the second address begin at 210."""
+    """Return a device's sensors by object, index, and value. The numbers of the second address begin at 210."""
     first = 210 if address == "b" else 200
     return [
         component(f"bthomesensor:{first + at}", {"value": value}, addr=address, obj_id=number, idx=index)

@@ -27,18 +27,16 @@ def capture(name: str) -> Any:
 
 
 class Vendor(SimulatedDevice):
-    """Answers each path from the table `answers`, which can change at any time; 404 for any other path.
+    """Answers each path from the table `answers`, which can change at any time. Any other path returns 404.
 
-    `odd` has answers to single requests that replace them: by path, or by path and action of SOAP
-    (`/control#GetVolume`). Inside `async with`, the device listens, and misbehaves according to its `faults`. The
-    device is also a `Transport`, for tests without a network. `asked` are the requests, with the body as bytes and,
-    if it is JSON,
-    as `json`.
+    `odd` has answers to single requests, which take precedence. Its keys are paths, or a path and a SOAP action
+    (`/control#GetVolume`). While entered, the device listens, with its `faults`. The device is also a `Transport`,
+    for tests without a network. `asked` are the requests, with the body as bytes and, if it is JSON, as `json`.
     """
 
     content_type = "application/json"
     pushes = ""
-    """Path of server-sent events; empty without them."""
+    """Path of server-sent events. Empty if there are none."""
 
     def __init__(
         self, answers: Mapping[str, Answer] | Callable[[WebRequest], Answer] | None = None, **base: Any
@@ -56,7 +54,6 @@ class Vendor(SimulatedDevice):
         return found(asked) if callable(found) else found
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Answer without a network."""
         status, body = self._answered(request)
         return HttpResponse(status=status, headers={}, body=body)
 
@@ -82,7 +79,7 @@ class Vendor(SimulatedDevice):
         return [web.route("*", "/{path:.*}", self._serve)]
 
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Record nothing; `asked` has every request."""
+        """Do not record requests, because `asked` contains them."""
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if self.pushes and request.path == self.pushes:
@@ -96,7 +93,7 @@ class Vendor(SimulatedDevice):
 
 
 async def _read(request: web.Request) -> WebRequest:
-    """Return the request in the form of a kind in Lua, with names of headers in lower case."""
+    """Convert a request to that of a kind in Lua. Header names are in lower case."""
     body, found = await request.read(), None
     with suppress(ValueError):
         found = json.loads(body)
@@ -111,5 +108,5 @@ async def _read(request: web.Request) -> WebRequest:
 
 
 def header(asked: WebRequest, name: str) -> str:
-    """Return a header of a request; empty if it is missing."""
+    """Return a header of a request, or an empty text."""
     return next((value for key, value in asked.headers.items() if key.lower() == name.lower()), "")

@@ -1,4 +1,4 @@
-"""Recordings of a real controller server, and a home that follows one."""
+"""Recordings of a real controller server, and a home that replays them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.fakes.context import context_of
 FOLDER = Path(__file__).parents[2] / "fixtures" / "matter"
 NAMES = ("commands", "commission", "events", "errors", "outage", "restart", "missed", "test-node")
 GAP_SECS = 0.1
-"""Seconds without a message that end a group of messages."""
+"""Seconds without a message after which a group of messages ends."""
 
 
 @cache
 def load(name: str) -> list[dict[str, Any]]:
-    """Return the lines of a recording, with the nodes from another file in their places."""
+    """Return the lines of a recording. Insert the nodes, which are in another file."""
     lines = [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text().splitlines()]
     known = {} if name == "commands" else {node["node_id"]: node["attributes"] for node in _first_list("commands")}
     for line in lines:
@@ -52,12 +52,12 @@ def _first_list(name: str) -> list[dict[str, Any]]:
 
 
 def endpoint(node_id: int, number: int) -> Endpoint:
-    """Return a fresh endpoint of the eleven nodes, in their first state."""
+    """Return a new endpoint of one of the eleven nodes, in its initial state."""
     return next(Node(each) for each in _first_list("commands") if each["node_id"] == node_id).endpoints[number]
 
 
 def steps(name: str) -> Iterator[list[dict[str, Any]]]:
-    """Return the messages of the server, in their original pieces."""
+    """Yield the server's messages, in their original groups."""
     piece: list[dict[str, Any]] = []
     at = 0.0
     for line in load(name):
@@ -72,9 +72,9 @@ def steps(name: str) -> Iterator[list[dict[str, Any]]]:
 
 
 class RecordedServer(MatterSimulator):
-    """Replays a recording line by line (`in`), after the requests in it (`out`).
+    """Replays a recording line by line (`in`), each after the requests before it (`out`).
 
-    Each second of the recording takes `pace` real seconds.
+    A second of the recording takes `pace` real seconds.
     """
 
     def __init__(self, recording: Iterable[Mapping[str, Any]], pace: float = 0.0) -> None:
@@ -118,7 +118,7 @@ class RecordedServer(MatterSimulator):
     async def _await_request(
         self, socket: web.WebSocketResponse, message: Mapping[str, Any], ids: dict[Any, Any]
     ) -> bool:
-        """Wait for the request that was recorded here; return False if the connection ends before."""
+        """Wait for the recorded request. Return False if the connection ends before it."""
         while (asked := await self._receive(socket)) is not None:
             if asked["command"] == message["command"]:
                 ids[message["message_id"]] = asked["message_id"]
@@ -129,7 +129,7 @@ class RecordedServer(MatterSimulator):
 
 
 class HearingHome:
-    """A home whose adapter follows a recording."""
+    """A home whose adapter replays a recording."""
 
     def __init__(self) -> None:
         self.bus = Bus()
@@ -151,7 +151,6 @@ class HearingHome:
         list(self.live.flushing())
 
     def hear_all(self, name: str) -> None:
-        """Play a recording from its beginning to its end."""
         for piece in steps(name):
             self.hear(piece)
 
@@ -159,7 +158,7 @@ class HearingHome:
         return dict(self.registry.get_device(f"matter:{device_id}").attributes)
 
     def pressed(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """Return every event of a device."""
+        """Return all device events."""
         return [
             (each.device_id.removeprefix("matter:"), each.event, dict(each.data))
             for each in self.happened
@@ -167,7 +166,7 @@ class HearingHome:
         ]
 
     def values_seen(self, device_id: str, attribute: str) -> list[Any]:
-        """Return each value of an attribute, once for each change; None for a missing value."""
+        """Return each value of an attribute, once per change. A missing value is None."""
         seen: list[Any] = []
         for each in self.happened:
             if isinstance(each, events.DeviceStateChanged) and each.device.id == f"matter:{device_id}":
@@ -177,7 +176,7 @@ class HearingHome:
         return seen
 
     def changed(self) -> set[str]:
-        """Return the changed attributes of devices that existed before."""
+        """Return the changed attributes of devices that existed before the change."""
         return {
             name
             for each in self.happened

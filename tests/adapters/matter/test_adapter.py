@@ -1,5 +1,4 @@
-"""The adapter with a server that answers late, not at all, or in another version, or that restarts; and its
-operations."""
+"""The adapter's operations, and servers that answer late, never, or in another version, or that restart."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ from tests.fakes.patience import until
 
 SUBJECT = test_contract.TestMatter.subject
 IMPATIENT = replace(SUBJECT, speed=20)
-"""Gives up after a quarter of a second."""
+"""An adapter that gives up after a quarter of a second."""
 LAMP_ID, PLUG_ID = "matter:sim-1:1", "matter:sim-2:1"
 
 
@@ -206,7 +205,7 @@ async def test_a_silent_device_is_read_and_then_unavailable() -> None:
 async def test_a_late_answer_is_dropped_and_a_reading_settles_the_state() -> None:
     async with trial(IMPATIENT) as it:
         before = it.registry.get_device(LAMP_ID).attributes
-        it.vendor.faults.delay = 0.6  # twelve of the adapter's seconds
+        it.vendor.faults.delay = 0.6  # twelve seconds of the adapter's clock
         outcome = await _send(it, LAMP_ID, capability="power", action="on")
         assert outcome.status is Status.ERROR and _state(it, LAMP_ID) == "unavailable"
         await until(lambda: it.registry.get_device(LAMP_ID).attributes == {**before, "power": "on"})
@@ -331,7 +330,7 @@ async def test_a_failed_pairing_is_reported_with_a_remedy() -> None:
 
 @pytest.mark.slow
 async def test_the_outage_as_it_was_recorded() -> None:
-    """Ten times as fast, including a device that is dead although the server reports otherwise."""
+    """Replay the recording ten times as fast. One device does not respond, although the server reports otherwise."""
     lines = load("outage")[:-1]
     async with trial(_subject(lambda: RecordedServer(lines, pace=0.1), device="uid-plug:1")) as it:
         changed = _changed_values(it)
@@ -352,12 +351,14 @@ async def test_the_outage_as_it_was_recorded() -> None:
 
 @pytest.mark.slow
 async def test_the_restart_of_the_server_as_it_was_recorded() -> None:
-    lines = [each for each in load("restart")[:-1] if not _is_about_one_node(each["msg"])]  # the last one ends it
+    lines = [
+        each for each in load("restart")[:-1] if not _is_about_one_node(each["msg"])
+    ]  # the last line ends the session
     async with trial(_subject(lambda: RecordedServer(lines, pace=0.1), device="uid-plug:1")) as it:
         changed = _changed_values(it)
         await until(lambda: not it.vendor.script, within=60)
         await until(lambda: it.registry.get_device("matter:uid-dimmer:1").attributes["state"] == "online")
-        # The thermometer was colder when the server came back; nothing else had changed.
+        # The thermometer was colder when the server came back. No other value had changed.
         assert changed == ["matter:uid-sensors:2"]
         assert not [each for each in it.happened if isinstance(each, events.DeviceEvent | events.DeviceRemoved)]
 
@@ -367,7 +368,7 @@ def _is_about_one_node(message: Any) -> bool:
 
 
 def _changed_values(it: Trial) -> list[str]:
-    """Return a list that gets the changed device's id at each later change."""
+    """Return a list. Each later change appends the device's id."""
     changed: list[str] = []
 
     def note(event: events.Event) -> None:

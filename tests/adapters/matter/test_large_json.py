@@ -1,4 +1,4 @@
-"""Large messages of a server are parsed in limited steps. The values are the same as when parsed at once."""
+"""Large messages of a server are parsed in limited steps, with the same values as when parsed at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT = 'x"\\{}[]:, ä' * 10
 
 
 def parse(text: str) -> Any:
-    """Parse a text in steps, to the end."""
+    """Parse a text in steps."""
     return asyncio.run(parse_large(text, VirtualClock()))
 
 

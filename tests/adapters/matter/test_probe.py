@@ -1,4 +1,4 @@
-"""`lares doctor` identifies the server; `lares check` warns of a server on another machine."""
+"""`lares doctor` identifies the server. `lares check` warns of a server on another machine."""
 
 from __future__ import annotations
 

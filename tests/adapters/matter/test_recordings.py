@@ -83,7 +83,6 @@ DEVICES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
 
 @pytest.fixture
 def home() -> HearingHome:
-    """Provide a home without messages."""
     return HearingHome()
 
 
@@ -153,11 +152,11 @@ COMMANDS: list[tuple[int, str, dict[str, Any]]] = [
     (45, "uid-plug:1", {"capability": "power", "action": "on"}),
     (46, "uid-plug:1", {"capability": "power", "action": "toggle"}),
 ]
-"""The number of a recorded request, and the equivalent command."""
+"""The numbers of recorded requests, and the equivalent commands."""
 
 OPTIONS = ("optionsMask", "optionsOverride", "transitionTime")
 REFUSED = {31}
-"""The device refused this command, so its result is never shown."""
+"""The device refused this command, so its result is never reported."""
 
 
 def test_commands_are_the_recorded_requests_and_end_with_the_reports(home: HearingHome) -> None:
@@ -193,7 +192,7 @@ def test_commands_are_the_recorded_requests_and_end_with_the_reports(home: Heari
 
 
 def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the request without its options: the recording has requests without them."""
+    """Remove the options from a request, because the recorded requests have none."""
     payload = {key: each for key, each in arguments.get("payload", {}).items() if key not in OPTIONS}
     return {**arguments, "payload": payload}
 
@@ -298,7 +297,7 @@ def test_a_bridged_device_exists_once_it_is_complete(home: HearingHome) -> None:
 
 @pytest.mark.parametrize("name", ["outage", "restart", "missed"])
 def test_outages_and_restarts_change_no_value_and_fire_no_trigger(home: HearingHome, name: str) -> None:
-    """The home is newer than the server's list of nodes that are not reachable yet."""
+    """The home is newer than the server's list, because some nodes are not reachable yet."""
     home.hear_all("commands")
     if name == "restart":
         home.hear(next(steps("restart")))
@@ -333,7 +332,7 @@ def test_a_returning_server_changes_only_reachability(home: HearingHome) -> None
     home.happened.clear()
     home.hear_all("restart")
     assert home.changed() == {"state", "temperature"}
-    # The thermometer was turned down while the server was away; everything it reported later is the new value.
+    # The temperature was lowered while the server was away. All later reports contain the new value.
     assert home.values_seen("uid-sensors:2", "temperature")[-1] == _measured(11.11, "°C")
     assert set(home.values_seen("uid-plug:1", "state")) == {"online", "unavailable"}
 
@@ -394,7 +393,7 @@ SENTENCES = {
     ("test-node", "6"): "the server does not know the device (error 5: Node 900000 does not exist or has not been "
     "interviewed.)",
 }
-"""The sentence of each refusal, by recording and number of the request."""
+"""The error message of each refusal, by recording and number of the request."""
 
 
 async def test_every_refusal_has_its_status_and_meaning() -> None:
@@ -413,7 +412,7 @@ async def test_every_refusal_has_its_status_and_meaning() -> None:
 
 
 class _Answered:
-    """A connection whose server gives this answer to everything."""
+    """A connection whose server gives the same answer to each request."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self._answer = answer
@@ -432,7 +431,7 @@ class _Answered:
     ],
 )
 def test_a_light_that_is_off_accepts_a_colour(node: int, raw: dict[str, Any]) -> None:
-    """Without these options it answers with success, but does nothing."""
+    """Without these options, the light answers with success, but ignores the command."""
     payload = request_for(endpoint(node, 1), Command.parse(raw)).arguments["payload"]
     assert (payload["optionsMask"], payload["optionsOverride"]) == (1, 1)
 

@@ -26,19 +26,19 @@ USER, PASSWORD = "lares", "only-for-tests"
 
 TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 CERTIFICATE, KEY = TLS / "cert.pem", TLS / "key.pem"
-"""A self-signed certificate for 127.0.0.1, valid for a hundred years. Its key is not secret."""
+"""A self-signed certificate for 127.0.0.1, valid for a hundred years. Its key is public."""
 
 both_brokers = pytest.mark.parametrize(
     "broker", ["own", pytest.param("mosquitto", marks=pytest.mark.slow)], indirect=True
 )
-"""Runs a test with the fake broker and with Mosquitto."""
+"""Runs a test with both the fake broker and Mosquitto."""
 
 
 class Announcer(aiomqtt.Client):
-    """The library's client with a wait that can be cancelled.
+    """The library's client, with a wait that can be cancelled.
 
-    The library uses `asyncio.wait_for`, which in Python 3.11 loses a cancellation that comes together with the
-    result.
+    The library uses `asyncio.wait_for`. In Python 3.11, this function loses a cancellation that comes together with
+    the result.
     """
 
     async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
@@ -51,7 +51,7 @@ class Announcer(aiomqtt.Client):
 
 
 class Broker:
-    """One broker with the same password for all users. It can be killed and started again at the same port."""
+    """A broker with one password for all users. It can be killed, and started again at the same port."""
 
     port = 0
     tls_port = 0
@@ -67,7 +67,7 @@ class Broker:
 
 
 class OwnBroker(mqtt_broker.Broker, Broker):
-    """The tests' own."""
+    """The fake broker of the tests."""
 
     def __init__(self, _folder: Path, users: Sequence[str] = (USER,), access: str | None = None) -> None:
         super().__init__(dict.fromkeys(users, PASSWORD), access)

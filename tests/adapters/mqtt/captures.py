@@ -1,4 +1,4 @@
-"""The captures of announcers in `tests/fixtures/mqtt`."""
+"""Captured announcements in `tests/fixtures/mqtt`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Capture:
-    """One file: the announcements, and the states that follow."""
+    """The content of one file: the announcements, and the states that follow."""
 
     name: str
     messages: tuple[Sent, ...]
@@ -43,7 +43,7 @@ def captures() -> Iterator[Capture]:
 
 
 def configurations() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Return every configuration of every capture, by its topic."""
+    """Yield each configuration of each capture, with its topic."""
     for each in captures():
         for sent in each.messages:
             if sent.topic.endswith("/config") and sent.payload.startswith(b"{"):

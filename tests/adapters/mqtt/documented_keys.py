@@ -77,7 +77,7 @@ water_heater: current_temperature_{template,topic} initial {min,max}_temp
 
 
 def expanded(words: str) -> Iterator[str]:
-    """Return the words with every choice in braces expanded."""
+    """Expand every choice in braces."""
     for word in words.split():
         if (found := re.search(r"\{([^}]*)\}", word)) is None:
             yield word
@@ -90,7 +90,7 @@ DOCUMENTED: dict[str, frozenset[str]] = {
     component: frozenset(expanded(keys))
     for component, keys in re.findall(r"(\w+): ((?:[^:]|\n)*)(?=\n\w+:|\n*\Z)", _COMPONENTS)
 }
-"""The keys of each component, without the common keys."""
+"""Keys of each component, not including the common keys."""
 
 EVERYWHERE = frozenset(_EVERYWHERE.split())
-"""The keys of every component."""
+"""Keys of all components."""

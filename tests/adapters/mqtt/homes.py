@@ -32,7 +32,7 @@ PLAIN = Mqtt(**{**_DEFAULTS, "host": "127.0.0.1", "username": USER, "password": 
 
 
 class SkippingClock(Clock):
-    """A clock with real time plus skipped seconds. Skipped seconds do not end a wait."""
+    """A clock with real time plus skipped seconds. Skipping does not end a wait."""
 
     skipped_secs = 0.0
 
@@ -69,7 +69,7 @@ class BrokerHome:
         return found[0].attributes if found else {}
 
     async def shows(self, device_id: str, **attributes: Any) -> None:
-        """Wait until a device shows these attributes."""
+        """Wait until a device reports these attributes."""
         await until(
             lambda: (
                 all(self.attributes(device_id).get(key) == value for key, value in attributes.items())
@@ -79,7 +79,7 @@ class BrokerHome:
         )
 
     async def listens(self, *captured: Capture) -> None:
-        """Wait until every configuration of these captures is built and the broker has acknowledged its topics."""
+        """Wait until all configurations of these captures are built, and the broker has acknowledged their topics."""
         expected = new_catalog()
         for each in captured:
             take(expected, each.messages)
@@ -100,11 +100,10 @@ class BrokerHome:
         await self.send(device_id, {"capability": capability, "action": action, "value": value})
 
     async def send(self, device_id: str, command: Mapping[str, Any]) -> None:
-        """Send a command with all fields of a request."""
         await self.adapter.command(device_id, Command.parse(dict(command)))
 
     def happened(self) -> list[tuple[str, str]]:
-        """Return the device events so far: device and name."""
+        """Return device id and name of each device event."""
         return [(each.device_id, each.event) for each in self.events if isinstance(each, events.DeviceEvent)]
 
     def errors(self) -> list[str]:
@@ -120,7 +119,7 @@ async def until(holds: Callable[[], bool], failure: Callable[[], str] = lambda: 
 
 
 class Lamp:
-    """A device of a publishing hub; it records each command and shows its result."""
+    """A device of a publishing hub. It records each command, and reports its result."""
 
     def __init__(self, registry: Registry, device: Observation) -> None:
         self.registry = registry
@@ -143,7 +142,7 @@ class Lamp:
 async def publishing(
     home: BrokerHome, hub_id: str, lamp: Lamp, boot: int = 1, **access: Any
 ) -> AsyncIterator[HubPublisher]:
-    """Return a hub that publishes one lamp."""
+    """Run a hub that publishes one lamp."""
     home_access = HomeAccess(
         registry=home.registry,
         bus=home.bus,

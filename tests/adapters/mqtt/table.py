@@ -36,14 +36,13 @@ def live_devices(clock: Clock | None = None) -> LiveDevices:
 
 
 def rebuild(catalog: Router) -> list[MqttDevice]:
-    """Rebuild the changed devices, and return the new and changed ones."""
     rebuilt: list[MqttDevice] = []
     deque(catalog.rebuild(rebuilt), maxlen=0)
     return rebuilt
 
 
 def take(catalog: Router, messages: tuple[Sent, ...]) -> list[tuple[str, str, dict[str, Any]]]:
-    """Process messages in a catalog, configurations first. Return each event as device, name, and data."""
+    """Process messages, configurations first. Return each event as device, name, and data."""
     for sent in messages:
         if catalog.is_config(sent.topic):
             catalog.take_config(sent.topic, sent.payload)
@@ -92,7 +91,7 @@ class Noted:
 
 
 def expected_lines() -> list[str]:
-    """Return the table of every capture: one line per device, its events, and the number of refusals."""
+    """Return the table of all captures: one line per device, its events, and the number of refusals."""
     lines: list[str] = []
     for capture in captures():
         catalog = new_catalog()
@@ -117,7 +116,7 @@ def described(device: MqttDevice) -> dict[str, Any]:
 
 
 def write() -> None:
-    """Write the table again. Check the difference before you commit it."""
+    """Update the table. Check the difference before you commit it."""
     EXPECTED.write_text("".join(f"{line}\n" for line in expected_lines()))
 
 

@@ -1,4 +1,4 @@
-"""A simulator of Tasmota devices, written from the public documentation: announcements, states, and answers."""
+"""A simulator of Tasmota devices, written from the public documentation: announcements, states, and responses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ BASE: Mapping[str, Any] = {
     "so": {"4": 0, "11": 0, "13": 0, "17": 0, "20": 0, "30": 0, "68": 0, "73": 0, "82": 0, "114": 0, "117": 0},
     "lk": 1, "lt_st": 0, "bat": 0, "dslp": 0, "sho": [], "sht": [], "ver": 1,
 }  # fmt: skip
-"""The configuration of a device without outputs, as version 14 announces it."""
+"""The configuration of a device without outputs, as announced by version 14."""
 
 
 class TasmotaDevice:
-    """One device. It keeps the values of its outputs, and answers each command as the firmware does."""
+    """One device. It stores the values of its outputs, and responds to each command as the firmware does."""
 
     def __init__(self, shown: Mapping[str, Any], sensors: Mapping[str, Any], **config: Any) -> None:
         options = config.get("so", {})
@@ -32,7 +32,7 @@ class TasmotaDevice:
 
     @property
     def announcements(self) -> tuple[Sent, ...]:
-        """The retained messages: both of the discovery, and the will of a connected device."""
+        """The retained messages: both discovery messages, and the status of a connected device."""
         prefix = f"tasmota/discovery/{MAC}"
         config, sensors = json.dumps(self.config), json.dumps({"sn": self.sensors, "ver": 1})
         return (
@@ -42,7 +42,7 @@ class TasmotaDevice:
         )
 
     def answers(self, topic: str, payload: str) -> list[tuple[str, str]]:
-        """Return the messages after a command: the answer, and the state if it is requested."""
+        """Return the messages after a command: the response, and the state if it is requested."""
         name = topic.removeprefix("cmnd/tA1/")
         if name == "STATUS":
             return [("stat/tA1/STATUS10", json.dumps({"StatusSNS": self.sensors}))]
@@ -68,7 +68,7 @@ class TasmotaDevice:
         if name in ("Fade", "Speed", "FanSpeed", "Scheme"):
             return {name: int(payload)}
         if self.config["ty"]:
-            name = name.removesuffix("3")  # the state of a Tuya module shows the third dimmer as `Dimmer`
+            name = name.removesuffix("3")  # the state of a Tuya module contains the third dimmer as `Dimmer`
         number = name[-1] if name[-1].isdigit() else ""
         return {**self._switched_on(f"POWER{number}"), name: int(payload)}
 

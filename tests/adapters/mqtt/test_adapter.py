@@ -1,4 +1,4 @@
-"""The adapter against a broker: announced devices appear, take commands, and come back after outages."""
+"""The adapter with a broker: announced devices appear, accept commands, and come back after outages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.adapters.mqtt.homes import BrokerHome, until
 
 
 async def announce(client: aiomqtt.Client, home: BrokerHome, *chosen: Capture) -> None:
-    """Announce devices, and return once the home listens to all of their topics."""
+    """Announce devices. Return once the home is subscribed to all of their topics."""
     for each in chosen:
         for sent in each.messages:
             await client.publish(sent.topic, sent.payload, qos=1, retain=sent.retain)
@@ -126,7 +126,7 @@ async def test_a_missing_result_is_reported_and_a_late_one_does_not_change_the_s
         await home.shows(device_id, state="online")
         await client.publish(state, "OFF", qos=1)
         await home.shows(device_id, power="off")
-        # The loop stalls while the wait ends. The device's state must still confirm the command.
+        # The event loop stalls while the wait ends. The device's state must still confirm the command.
         asyncio.get_running_loop().call_later(MQTT_RESULT_SECS - 0.3, time.sleep, 0.6)
         with pytest.raises(BadAnswer, match="power on and shows power 'off' after 5 s"):
             await home.adapter.within_limit(home.command(device_id, "power", "on"))
@@ -143,7 +143,7 @@ async def test_a_missing_result_is_reported_and_a_late_one_does_not_change_the_s
 @both_brokers
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # the library leaves a socket to the garbage collector
+)  # the library leaves closing a socket to the garbage collector
 async def test_a_wrong_password_and_an_unknown_certificate_are_reported(broker: Broker, tmp_path: Path) -> None:
     async with BrokerHome(broker, password="wrong") as home:
         await until(lambda: bool(home.errors()))

@@ -1,4 +1,4 @@
-"""The cost of announcements and messages: memory is limited, faults are reported, and expensive work waits."""
+"""The cost of announcements and messages. Memory is limited, faults are reported, and expensive work waits."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ TASMOTA = {"t": "<n>", "ft": "%prefix%/%topic%/", "tp": [1, 2, 3], **MANY}
 
 
 def parts_of(component: str, **fields: Any) -> str:
-    """Return a configuration in the device form with the maximum number of components."""
+    """Return a device configuration with the maximum number of components."""
     return json.dumps({**fields, "cmps": {number: {"p": component, "t": "c", "cmd_t": "c"} for number in range(256)}})
 
 

@@ -1,5 +1,4 @@
-"""The connection to a broker. The hub reports other clients with its client id, and servers that do not speak
-MQTT."""
+"""The connection to a broker. The hub reports other clients with its client id, and servers that do not use MQTT."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, both_brokers
 
 
 class Impatient(Clock):
-    """The box's clock. A pause ends once `may_go_on` is set; `pauses` lists the lengths of all pauses."""
+    """The machine's clock. A pause ends once `may_go_on` is set. `pauses` lists the lengths of all pauses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +35,8 @@ class Impatient(Clock):
 
 @asynccontextmanager
 async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.Event, asyncio.Queue[str]]]:
-    """Keep a connection within the context. Provide the time of each connect and the reason of each loss."""
+    """Keep a connection while entered. Yield an event for each connection, and a queue with the reason of each
+    loss."""
     connected, losses = asyncio.Event(), asyncio.Queue[str]()
 
     async def session(_: hub.BrokerConnection) -> None:
@@ -54,7 +54,7 @@ async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.
 
 
 def ours_at(port: int, receive: Callable[[Received], None] = lambda _: None) -> hub.Broker:
-    """Return the hub's side of the broker at a port."""
+    """Return the hub's connection to the broker at a port."""
     settings = Mqtt(host="127.0.0.1", port=port, username=USER, password=PASSWORD)
     return hub.Broker(settings, "lares-7", None, receive)
 
@@ -93,7 +93,7 @@ async def test_an_unreachable_broker_is_reported_in_words() -> None:
 
 
 SMALL, LARGE = b"\x30\x04\x00\x01tx", b"\x30\x80\x80\xc0\x01\x00\x01t" + b"y" * (3 * 1024 * 1024 - 3)
-"""Received messages of one byte and of three MiB."""
+"""Received messages with one byte and three MiB."""
 
 
 NO_MQTT = "does not speak MQTT; set host and port to a broker's address"

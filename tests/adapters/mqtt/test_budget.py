@@ -11,7 +11,7 @@ from tests.fakes.rows import each_row
 
 
 class Works:
-    """Messages of a budget, with a record of their work."""
+    """Messages in a budget, and a record of their work."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock()

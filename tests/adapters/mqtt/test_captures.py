@@ -1,4 +1,4 @@
-"""Every capture becomes the devices in the table, and broken messages do no harm."""
+"""Each capture becomes the devices in the table. Broken messages have no effect on others."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_field_of_another_type_is_harmless() -> None:
 
 
 def take_all(catalog: Router, messages: list[Sent]) -> None:
-    """Let the catalog process the messages, and send every command that it offers; no exception may escape."""
+    """Process the messages, and send all offered commands. No exception may be raised."""
     readable = []
     for each in messages:
         try:

@@ -1,4 +1,4 @@
-"""Every component of Home Assistant's discovery: its states, commands, and keys."""
+"""All components of Home Assistant's discovery: states, commands, and keys."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ ROWS: tuple[Row, ...] = (
     ("water_heater", {"mode_command_topic": "{x}/m", "mode_state_topic": "{x}/ms"},
      {"capability": "custom.mqtt.mode", "value": "eco"}, "m", "eco", {"ms": "eco"}, {"custom.mqtt.mode": "eco"}),
 )  # fmt: skip
-"""Each row: the component, its keys, a command, topic and payload of the expected message, the answers by topic, and
-the attributes after them."""
+"""Each row: the component, its keys, a command, topic and payload of the expected message, the responses by topic,
+and the attributes after them."""
 
 STATE = {"state_topic": "s"}
 TOPICS = {**STATE, "command_topic": "c"}
@@ -204,8 +204,7 @@ WRITTEN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any], list[tu
     ("siren", {**TOPICS, "command_template": "{{ value }}"}, {},
      {"capability": "custom.mqtt.x", "action": "set", "value": True}, [("c", "ON")]),
 ]  # fmt: skip
-"""Each row: the component, its keys, the states by topic, a command, and the resulting messages, with JSON as an
-object."""
+"""Each row: the component, its keys, the states by topic, a command, and the expected messages. JSON is an object."""
 
 HANDS_ON = (
     ("zigbee2mqtt/qbkg12lm", "mqtt:zigbee2mqtt_0x00158d000000a10a:switch_right", "power", "on", None,
@@ -231,13 +230,13 @@ HANDS_ON = (
     ("device-based/weather-node", "mqtt:ea334450945afc", "power", "on", None, "kitchen/relay/set", "ON",
      ("kitchen/relay/relay", "ON")),
 )  # fmt: skip
-"""Each row: a capture, a device, a command, the message that the announcer expects, and its answer."""
+"""Each row: a capture, a device, a command, the message that the device expects, and its response."""
 
 
 def announced(
     live: LiveDevices, component: str, keys: Mapping[str, Any], states: Mapping[str, str], reasons: Sequence[str] = ()
 ) -> MqttDevice:
-    """Return the device of one entity after these states; `reasons` are the expected reasons of refusals."""
+    """Return the device of one entity after these states. `reasons` are the expected reasons of refusals."""
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for topic, text in states.items():
         receive(live, topic, text.encode())
@@ -248,7 +247,7 @@ def announced(
 async def commanded(
     live: LiveDevices, device_id: str, command: Mapping[str, Any], answers: Mapping[str, str], *, waits: bool = False
 ) -> list[Outgoing]:
-    """Return the messages of a command. If it `waits`, the command must not be complete before these answers
+    """Return the messages of a command. With `waits`, the command must not be complete before these responses
     arrive."""
     connection: Any = Noted()
     work = asyncio.ensure_future(live.commands.run(connection, device_id, Command.parse(dict(command))))

@@ -23,7 +23,7 @@ from tests.fakes.patience import until
 
 
 class AnnouncedSwitches:
-    """A broker and two switches. Unplugging them stops the broker. The broker retains configurations and states."""
+    """A broker and two switches. `unplug` stops the broker. The broker retains configurations and states."""
 
     def __init__(self) -> None:
         self.faults = Faults()
@@ -44,14 +44,14 @@ class AnnouncedSwitches:
         self._stack.close()
 
     async def plug_in(self) -> None:
-        """Start the broker and the switches, and return when they have announced themselves."""
+        """Start the broker and the switches. Return when the switches have announced themselves."""
         self._has_announced.clear()
         await self.broker.start()
         self._start(self._serve())
         await self._has_announced.wait()
 
     async def unplug(self) -> None:
-        """End the switches and the broker without notice."""
+        """Stop the switches and the broker abruptly."""
         for task in tuple(self._work):
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
@@ -108,8 +108,6 @@ class AnnouncedSwitches:
 
 
 class TestMqtt(AdapterContract):
-    """Two switches on one broker."""
-
     subject = Subject(
         name="mqtt",
         kind=MQTT,

@@ -1,4 +1,4 @@
-"""The grouping of announcements into devices, and the stable, unique ids of devices."""
+"""Announcements are grouped into devices with stable, unique ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hub reads each documented key of each component, or the documentation gives the reason why not."""
+"""The hub reads all documented keys of each component. For any other key, the documentation gives the reason."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ from tests.fakes.rows import each_row
 
 PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
 TOLD = {"url_topic"}
-"""Keys that are read only to report that they are not supported."""
+"""Keys that are read only to report that they are unsupported."""
 
 OLD = {"color_mode", "components", "json_attributes", "payload_turn_off", "payload_turn_on"}
 """Abbreviated keys that are no longer documented."""
 
 
 class NotingConfig(dict[str, Any]):
-    """A configuration that records which of its keys are read."""
+    """A configuration that records the keys that are read."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__(config)
         self.asked: set[str] = set()
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the value under a key, and note the key."""
         self.asked.add(key)
         return super().get(key, default)
 
@@ -56,7 +55,7 @@ GIVEN: dict[str, Any] = {
     "unit_of_measurement": "m", "temperature_unit": "C", "availability": None, "on_command_type": "last",
     "timezone": "Europe/Berlin", "migrate_discovery": None, "entity_category": None,
 }  # fmt: skip
-"""Values of keys whose names do not reveal their types."""
+"""Values of keys whose types do not follow from their names."""
 
 _NUMBERS = re.compile(
     r"max|min|speed_range|position_(open|closed)$|tilt_(min|max|.*value)|flash_time|qos|.*(step|scale|after|delay)$"
@@ -80,7 +79,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "climate": ({}, {"mode_state_template": None, "current_temperature_template": None}),
     "water_heater": ({}, {"current_temperature_template": None}),
 }
-"""Configurations of components whose keys exclude each other."""
+"""Configurations of components with keys that exclude each other."""
 
 VALUES: dict[str, Any] = {
     "color_temperature": {"value": 3000, "unit": "kelvin"}, "color_xy": {"x": 0.3, "y": 0.3}, "color_hex": "#010203",
@@ -106,7 +105,7 @@ def plausible(key: str) -> Any:
 
 
 def keys_read(component: str) -> set[str]:
-    """Return the keys that are read while such an entity is built, shown, updated, and commanded."""
+    """Return the keys that are read while an entity of this component is built, published, updated, and commanded."""
     keys = {*DOCUMENTED[component], *EVERYWHERE} - {"optimistic"}
     asked: set[str] = set()
     for variant in VARIANTS.get(component, ({},)):
@@ -133,7 +132,7 @@ def built(announcement: Announcement) -> list[MqttDevice]:
 
 
 def use(device: MqttDevice) -> None:
-    """Show a device, process messages for it, and send all of its commands."""
+    """Publish a device, process messages for it, and send all of its commands."""
     device.observation()
     for entity in device.entities:
         assert entity.is_assumed("power") in (True, False)
@@ -157,7 +156,7 @@ def values_of(attribute: str, schema: Any) -> list[Any]:
 
 
 def write(entity: Entity, command: Command) -> None:
-    """Write a command, which may be rejected."""
+    """Write a command, which the entity may reject."""
     try:
         entity.write(command, NOW)
     except LaresError:
@@ -165,7 +164,7 @@ def write(entity: Entity, command: Command) -> None:
 
 
 def rows() -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield each component of the page's table with the patterns of its read and omitted keys."""
+    """Yield each component in the page's table, with the patterns of its read and omitted keys."""
     table = PAGE.read_text().partition("## Every component")[2].partition("\n## ")[0]
     for line in table.splitlines():
         cells = [each.strip() for each in line.strip().strip("|").split(" | ")]

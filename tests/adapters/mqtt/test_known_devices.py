@@ -1,4 +1,4 @@
-"""Known devices stay: broken configurations do not change them, and new devices do not displace them."""
+"""Known devices stay. Broken configurations do not change them, and new devices do not displace them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BROKEN = (
     b'{"x": ' * 99 + b"1" + b"}" * 99,
     b'{"device": {"ids": ["plug"]}, "components": 5}',
 )
-"""Configurations that are unusable in both forms."""
+"""Configurations that are invalid in both formats."""
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -69,7 +69,7 @@ def sensor(name: str) -> Sent:
 
 
 def announce(catalog: Router, sent: list[Sent]) -> None:
-    """Let the catalog accept configurations and build devices within its limit."""
+    """Process configurations, and build devices within the limit."""
     for each in sent:
         catalog.take_config(each.topic, each.payload)
     rebuild(catalog)

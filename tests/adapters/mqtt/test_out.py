@@ -1,4 +1,4 @@
-"""The publisher: its messages, their use by other hubs, and the absence of loops."""
+"""The publisher: its messages, their use by other hubs, and protection against loops."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ async def test_two_hubs_are_one_home_without_a_loop(broker: Broker) -> None:
             broker.stop(signal.SIGKILL)
             await there.shows(THERE, state="offline")
             await broker.start()
-            # The broker kept no messages, so the lamp may disappear. Its newest state shows that it was announced
+            # The broker kept no messages, so the lamp may disappear. Its newest state proves that it was announced
             # again.
             await until(lambda: publisher._connection is not None)
             lamp.show(brightness=71)
@@ -217,7 +217,7 @@ CHANGED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "hub_id": ({"hub_id": "there"}, ["homeassistant" + CONFIG.replace("here", "there"), "lares/there" + STATE]),
     "discovery_prefix": ({"discovery_prefix": "other"}, ["lares/here" + STATE, "other" + CONFIG]),
 }
-"""Each row: the changed key, and the retained topics of the lamp afterwards."""
+"""Each row: the changed key, and the lamp's retained topics after the change."""
 
 
 @pytest.mark.parametrize("key", CHANGED)
@@ -227,8 +227,7 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
     async with broker.client() as client, BrokerHome(broker) as home:
         lamp = Lamp(home.registry, LAMP)
 
-        async def obey(id_: str, is_enabled: bool) -> None:
-            """Do nothing."""
+        async def obey(id_: str, is_enabled: bool) -> None: ...
 
         access = HomeAccess(registry=home.registry, bus=home.bus, send=lamp.send, scenes=dict, run_scene=print,
                             automations=lambda: {"a": ("A", True)}, switch=obey, frame_of=no_frame)  # fmt: skip

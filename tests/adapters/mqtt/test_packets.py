@@ -1,4 +1,4 @@
-"""The parser of packets with messages."""
+"""The parser of MQTT packets with messages."""
 
 from __future__ import annotations
 

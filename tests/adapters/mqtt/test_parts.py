@@ -1,4 +1,4 @@
-"""Announcements and the hub's own announcements, without a broker."""
+"""Received announcements, and the hub's own announcements, without a broker."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ async def test_a_command_survives_a_new_announcement_of_its_device(
 
 
 class Interrupted(Noted):
-    """A connection that does something while a message is being sent."""
+    """A connection that calls a function while a message is being sent."""
 
     def __init__(self, meanwhile: Callable[[], None]) -> None:
         super().__init__()
@@ -255,8 +255,8 @@ MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[st
         {"x/state": b"40"}, Command(capability="custom.mqtt.x", action="set", value=90), ("x/state", b"41"),
     ),
 }  # fmt: skip
-"""By name: topic and fields of the configuration, the state before, a command, and the first sign that the device
-executes it."""
+"""By name: topic and fields of the configuration, the state before, a command, and the first report that confirms it.
+"""
 
 
 @pytest.mark.parametrize("is_announced_anew", [False, True])
@@ -285,8 +285,7 @@ async def test_a_moving_cover_completes_its_command(clock: VirtualClock, name: s
 
 
 def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:
-    """Return configurations of a number of devices, with a number of entities each, and a number of topics per
-    entity."""
+    """Return the configurations of `count` devices with `entities` entities each and `topics` topics per entity."""
     return [
         config(f"sensor/d{device}/e{entity}", state_topic=f"{device}/{entity}", unique_id=f"{device}_{entity}",
                device={"identifiers": [f"d{device}"]},

@@ -1,4 +1,4 @@
-"""Still pictures of cameras and images: stored and rejected pictures, and their events."""
+"""Still pictures of cameras and images: stored pictures, rejected pictures, and events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGE = JPEG.ljust(MAX_PICTURE_BYTES, b"\0")
 
 
 class Cameras:
-    """The live devices of a broker, and the events that they publish."""
+    """The live devices of a broker, and their published events."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.events: list[tuple[str, str, Any]] = []
@@ -35,7 +35,7 @@ class Cameras:
         self.events.append((event.device_id, event.event, event.data))
 
     def announce(self, object_id: str, component: str = "camera", **keys: Any) -> None:
-        """Announce a device with this id; without keys, remove it."""
+        """Announce a device with this id. Without keys, remove it."""
         key = "topic" if component == "camera" else "image_topic"
         sent = config(f"{component}/{object_id}", **{key: f"{object_id}/still", "unique_id": object_id, **keys})
         announce(self.live, sent if keys else Sent(sent.topic, b"", retain=True))
@@ -49,7 +49,7 @@ class Cameras:
         return found
 
     def shown(self, object_id: str) -> dict[str, Any]:
-        """Return the device's attributes without its state."""
+        """Return the device's attributes without `state`."""
         return {key: value for key, value in self.device(object_id).attributes.items() if key != "state"}
 
     def picture(self, object_id: str, attribute: str | None = None) -> Picture | None:
@@ -58,7 +58,6 @@ class Cameras:
 
 @pytest.fixture
 def cameras(clock: VirtualClock) -> Cameras:
-    """Start without a camera."""
     return Cameras(clock)
 
 

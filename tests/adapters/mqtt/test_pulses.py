@@ -1,4 +1,4 @@
-"""Every change is published in order, and the state of an unavailable device never confirms a command."""
+"""All changes are published in order. The state of an unavailable device never confirms a command."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def home_of(*configs: Sent) -> tuple[LiveDevices, list[dict[str, Any]]]:
 
 
 def receive(live: LiveDevices, *messages: tuple[str, str]) -> None:
-    """Take messages that came together, as one batch."""
+    """Process messages as one batch."""
     for topic, text in messages:
         deque(live.process(Received(topic, text.encode(), False)), maxlen=0)
     deque(live.flush(), maxlen=0)
@@ -82,7 +82,7 @@ def test_changes_of_different_attributes_in_a_batch_are_one() -> None:
 
 
 class Plug:
-    """A connection to a plug that answers, or not, and may become available with its answer."""
+    """A connection to a plug that may answer, and may become available with its answer."""
 
     def __init__(self, live: LiveDevices, *answers: tuple[str, str]) -> None:
         self._live = live

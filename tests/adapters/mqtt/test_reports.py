@@ -1,4 +1,4 @@
-"""Payloads of public bug reports in Home Assistant's format: the resulting attributes, commands, and reports."""
+"""Payloads of public bug reports in Home Assistant's format, with their attributes, commands, and reports."""
 
 from __future__ import annotations
 
@@ -242,8 +242,7 @@ FAILING: list[tuple[str, dict[str, str], Command, bytes, bytes]] = [
     ("vacuum", {"command_topic": "c", "state_topic": "s"},
      Command(capability="custom.mqtt.x", action="set", value="start"), b'{"state":"docked"}', b'{"state":"error"}'),
 ]  # fmt: skip
-"""Each row: the component, its keys, a command, the state before, and a state after which the command cannot
-succeed."""
+"""Each row: the component, its keys, a command, the state before it, and a state that rules out its result."""
 
 
 @pytest.mark.parametrize(("component", "keys", "command", "before", "after"), FAILING)
@@ -285,8 +284,7 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
     receive(live, "s", b"closed")
 
     class Nothing:
-        async def publish(self, message: Outgoing) -> None:
-            """Do nothing."""
+        async def publish(self, message: Outgoing) -> None: ...
 
     connection: Any = Nothing()
     command = Command(capability="garage_door", action="open")

@@ -1,4 +1,4 @@
-"""Values from before a restart stay until a device repeats them, because many announcers send them only once."""
+"""Values from before a restart are kept until a device sends new ones, because many devices send them only once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VALUE = {"custom.mqtt.x": 21, "custom.mqtt.y": 21}
 
 
 class RestartingHub:
-    """A hub with one device. Each call of `restart` restarts the hub, and keeps the home.
+    """A hub with one device. `restart` restarts the hub, but keeps the home.
 
     The entities of the device are announced one after the other, as in a flood of announcements.
     """
@@ -40,7 +40,7 @@ class RestartingHub:
         self.restart()
 
     def restart(self, *first: Received) -> None:
-        """Restart; `first` are the messages that come before the old values are restored."""
+        """Restart the hub. `first` are the messages that come before the old values are restored."""
         self.live = LiveDevices(new_catalog(), self.publish, self._clock)
         self.live.remember_devices()
         for sent in self._configs:
@@ -121,7 +121,7 @@ def test_a_press_during_a_new_announcement_of_its_device_is_not_lost() -> None:
     keys = {"state_topic": "x", "event_types": ["single"], "device": {"identifiers": ["x"]}}
     announce(live, config("sensor/a", unique_id="a", **keys), config("event/b", unique_id="b", **keys))
     reading = live.process(Received("x", b'{"event_type": "single"}', is_retained=False))
-    next(reading)  # the sensor has read the message, the event entity has not
+    next(reading)  # the sensor has read the message, but the event entity has not
     announce(live, config("event/b", unique_id="b", name="new", **keys))
     deque(reading, maxlen=0)
     assert [each.event for each in happened if isinstance(each, events.DeviceEvent)] == ["single"]

@@ -1,4 +1,4 @@
-"""Tasmota devices are shown and commanded, and the documentation contains every key of their discovery."""
+"""Tasmota devices are published and commanded. The documentation contains every key of their discovery."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
 ID = "mqtt:aabbcc0000a1"
 
 Shown = Mapping[str, Mapping[str, Any]]
-"""Attributes by the end of the device's id, after the section and the MAC."""
+"""Attributes by the end of the device's id, after the section and the MAC address."""
 
 
 class Play(msgspec.Struct, frozen=True, kw_only=True):
-    """One device: its announcement, its first state, and what follows."""
+    """One device: its announcement, its first state, and later messages."""
 
     config: dict[str, Any]
     state: dict[str, Any] = {}
     sensors: dict[str, Any] = {}
     """The sensors in the announcement."""
     values: dict[str, Any] = {}
-    """The first message of its sensors."""
+    """The first message of these sensors."""
     shown: Shown = {}
     commands: tuple[tuple[str, dict[str, Any], list[tuple[str, str]], dict[str, Any]], ...] = ()
     """The commanded part, the command, its messages, and the attributes after them."""
@@ -301,7 +301,7 @@ PLAYS: dict[str, Play] = {
         config={"rl": [1], "so": {"4": 1}}, state={"POWER": "ON"}, shown={"": {"power": "on"}},
     ),
 }  # fmt: skip
-"""Devices by their special property."""
+"""Devices by the property that distinguishes them."""
 
 
 def announced(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
@@ -340,7 +340,7 @@ async def test_a_tasmota_device_takes_its_commands(name: str) -> None:
 async def commanded(
     live: LiveDevices, device: TasmotaDevice, device_id: str, command: dict[str, Any]
 ) -> list[tuple[str, str]]:
-    """Return the messages of a command; the device answers each at once."""
+    """Return the messages of a command. The device responds to each of them at once."""
     sent: list[tuple[str, str]] = []
 
     class Connection:
@@ -482,7 +482,7 @@ def test_odd_values_of_one_key_affect_only_that_key(odd: dict[str, Any]) -> None
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:
-    """Return the rows of the table under a heading of the page, by each word in code of the first cell."""
+    """Return the rows of the table below a heading of the page, by each code word in the first cell."""
     table = PAGE.read_text().partition(f"### {heading}")[2].partition("\n##")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
     return {
@@ -493,7 +493,7 @@ def rows_of(heading: str) -> dict[str, list[str]]:
 
 
 class Noting(dict[str, Any]):
-    """An object that notes which of its keys are asked for."""
+    """An object that records the keys that are read."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         super().__init__(raw)

@@ -1,6 +1,6 @@
-"""hatasmota, the reference reader of Tasmota's discovery, reads the simulated devices like the hub.
+"""hatasmota, the reference reader of Tasmota's discovery, agrees with the hub about the simulated devices.
 
-Install `hatasmota` to run this test; it is not a dependency of the tests.
+Install `hatasmota` to run this test. It is not a dependency of the tests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNJUDGED = ("reader of cards",)
 
 
 class JudgeClient:
-    """The connection of the reference reader to a broker: it records the reader's messages, and passes the device's
+    """The reference reader's connection to a broker. It records the reader's messages, and passes the device's
     messages to it."""
 
     def __init__(self) -> None:
@@ -49,14 +49,14 @@ class JudgeClient:
         return {}
 
     def receive(self, topic: str, payload: str) -> None:
-        """Deliver a message to the subscribers of its topic."""
+        """Pass a message to the subscribers of its topic."""
         for subscribed, callback in list(self.callbacks):
             if subscribed == topic:
                 callback(bus.ReceiveMessage(topic, payload, 0, False))
 
 
 class JudgedEntity:
-    """One entity of the reference reader: its last state, and the object id that the hub gives to the same output."""
+    """One entity of the reference reader: its last state, and the hub's object id for the same output."""
 
     def __init__(self, config: Any, client: JudgeClient) -> None:
         self.config = config
@@ -77,7 +77,7 @@ class JudgedEntity:
         return words.get(self.config.platform, "fan").format(number)
 
     def shown(self) -> Iterator[tuple[str, Any]]:
-        """Return the hub's attributes that correspond to the reader's state."""
+        """Yield the hub's attributes that correspond to the reader's state."""
         values = self.values
         match self.config.platform:
             case "fan":
@@ -91,7 +91,7 @@ class JudgedEntity:
 
 
 async def judged(device: TasmotaDevice, client: JudgeClient) -> list[JudgedEntity]:
-    """Return the entities that the reference reader builds for a device, subscribed to their topics."""
+    """Return the entities that the reference reader builds for a device. They are subscribed to their topics."""
     config = judge.TasmotaDiscoveryMsg(device.config)
     found = [
         each
@@ -166,7 +166,7 @@ async def test_the_reference_reader_sends_the_same_commands(
     await getattr(entity.entity, method)(*arguments)
     ours = live.router.devices[f"mqtt:{MAC.lower()}{part}"].offers[command["capability"]][0]
     messages = ours.write(Command.parse(dict(command)), NOW).messages
-    # The names of Tasmota's commands are not case-sensitive.
+    # The names of Tasmota's commands are case-insensitive.
     assert [(each.topic.lower(), each.payload) for each in messages] == [
         (topic.lower(), payload) for topic, payload in client.sent
     ]

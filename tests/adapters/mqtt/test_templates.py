@@ -48,7 +48,7 @@ class _Dict(dict[Any, Any]):
 
 
 def oracle() -> jinja2.Environment:
-    """Jinja with the filters that Home Assistant adds, written from their documentation."""
+    """Return Jinja with Home Assistant's additional filters, written from their documentation."""
     environment = ImmutableSandboxedEnvironment(extensions=["jinja2.ext.loopcontrols"])
 
     def rounded(value: Any, digits: int = 0) -> Any:
@@ -89,7 +89,7 @@ def oracle() -> jinja2.Environment:
 
 
 def templates() -> Iterator[str]:
-    """Return every template of the captures and of the list of shapes, each once."""
+    """Yield each distinct template of the captures and of the list of forms."""
     seen: set[str] = set()
     texts = [text for _, config in configurations() for text in _texts(config)]
     texts += [
@@ -110,7 +110,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def payloads() -> list[bytes]:
-    """Return the distinct states of the captures, and some states that no announcer would send."""
+    """Return the distinct states of the captures, and some states that no device would send."""
     found = {sent.payload for each in captures() for sent in each.states}
     return sorted(
         found | {b'{"action":"single","update":{"state":"idle"}}', b"5", b"null", b'""', b"[]", b"on", b"{}"}
@@ -368,7 +368,7 @@ USES = [
     "ns.x | unique | list", "ns.x | to_json", "ns.x | join", "ns.x ~ ns.x", "'%s' % ns.x", "'{}'.format(ns.x)",
     "ns.x | flatten", "ns.x | float", "[ns.x] | first",
 ]  # fmt: skip
-"""Operations on a value of 2^60 parts, if a template could create it."""
+"""Operations on a value of 2^60 parts, which no template may create."""
 
 SLOW = [
     "value.title()", "value | title", "value.split()", "value.split('x')", "value.splitlines()", "value[::-1]",
@@ -381,11 +381,11 @@ SLOW = [
     "value[:60] | regex_findall('x*x*y')", "value[:256] | regex_findall('.*y')", "value | striptags",
     "value_json | last", "value_json | map('string') | list", "value.splitlines(true)",
 ]  # fmt: skip
-"""Work on 60,000 characters or 20,000 elements, which a template may repeat 490 times."""
+"""Operations on 60,000 characters or 20,000 elements, which a template may repeat 490 times."""
 
 
 def attacks() -> Iterator[str]:
-    """Return templates that never end, or use much memory, without limits."""
+    """Yield templates that would never end, or would use much memory, without limits."""
     yield from REFUSED
     yield from (f"{DOUBLED}{{{{ {use} }}}}" for use in USES)
     for start in ("(ns.x, ns.x)", "[ns.x, ns.x]", "{'a': ns.x, 'b': ns.x}", "ns.x + ns.x", "ns.x * 2", "[ns.x] * 2"):
@@ -407,11 +407,12 @@ LONG_STEPS = [
     + ") | slugify }}",
     "{% set x, y = 'x' * 32000, '\u4e00' * 32000 %}{{ (x ~ x).strip(y ~ y ~ 'x') }}",
 ]  # fmt: skip
-"""Templates with a step that takes seconds without a cost limit."""
+"""Templates with a step that would take seconds without a cost limit."""
 
 
 def rendering_cost(text: str, **names: Any) -> tuple[float, int]:
-    """The processor seconds and bytes for rendering a template, with or without success. Parsing is not included."""
+    """Return the processor seconds and bytes for rendering a template, successfully or not. Parsing is not
+    included."""
     made = Template(text)
     began = time.process_time()
     with contextlib.suppress(TemplateFailed):
@@ -427,7 +428,7 @@ def rendering_cost(text: str, **names: Any) -> tuple[float, int]:
 
 @pytest.mark.slow
 def test_no_attack_takes_long_or_much_memory() -> None:
-    """Allow a rendering five times its limit of 20 ms, for a busy machine."""
+    """A rendering may take five times its limit of 20 ms, because the machine may be busy."""
     slow = []
     for text in attacks():
         for value, payload in (("x" * 60_000, list(range(20_000))), ("\U0001f600\n" * 30_000, [[1, 2]] * 9_000)):
@@ -477,7 +478,7 @@ LITERALS = ["0", "1", "-3", "2.5", "'ab'", "'x' * 99", "true", "none", "[]", "{}
 
 
 class TemplateGenerator:
-    """Random templates of everything that Jinja's parser and the tables of functions support."""
+    """Random templates of all parts that Jinja's parser and the tables of functions support."""
 
     def __init__(self, seed: int) -> None:
         self.choose = random.Random(seed)
@@ -530,7 +531,7 @@ class TemplateGenerator:
 
 @pytest.mark.slow
 def test_no_random_template_exceeds_its_time_or_two_megabytes() -> None:
-    """`PROOF_TEMPLATE_SECS=600` searches for ten minutes; a fault names the seed that reproduces it."""
+    """`PROOF_TEMPLATE_SECS=600` searches for ten minutes. An error contains the seed that reproduces it."""
     until, seed = time.monotonic() + float(os.environ.get("PROOF_TEMPLATE_SECS", "15")), random.randrange(2**32)
     payloads = [("ab" * 30_000, list(range(20_000))), ('{"a": 1}', {"a": "x,y", "l": [1, "a", None, {"b": 2.5}]})]
     rendered = 0

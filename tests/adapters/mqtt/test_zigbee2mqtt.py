@@ -1,4 +1,4 @@
-"""Zigbee2MQTT's own code announces every model that it supports; each model is built and commanded."""
+"""Zigbee2MQTT's own code announces all models that it supports. The test builds and commands each model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.fakes.programs import need
 SCRIPT = Path(__file__).with_name("zigbee2mqtt.js")
 PACKAGES = ("zigbee2mqtt@2.14.1",)
 MIN_SHARE = 0.97
-"""The share of models that are fully supported: everything is shown, and every command has its result."""
+"""Minimum share of fully supported models. All their values are published, and all their commands have results."""
 
 
 _VALUES: Mapping[str, tuple[Any, ...]] = {
@@ -43,7 +43,7 @@ _VALUES: Mapping[str, tuple[Any, ...]] = {
 
 
 class Verdict(Struct):
-    """The result for one model: the tested `commands`, and why others failed or entities were omitted."""
+    """The result for one model: the tested `commands`, failures of other commands, and omitted entities."""
 
     model: str
     entities: int = 0
@@ -61,7 +61,7 @@ class Verdict(Struct):
 
 
 def judge(model: str, announced: list[tuple[str, str]]) -> Verdict:
-    """Announce one model. Send each of its commands with each possible value."""
+    """Announce one model, and send each of its commands with each possible value."""
     verdict, catalog = Verdict(model, len(announced)), new_catalog(includes_config_entities=True)
     take(catalog, tuple(Sent(topic, payload.encode(), True) for topic, payload in announced))
     verdict.failures += [f"{each.attribute}: {each.reason}" for each in catalog.refused.values()]
@@ -117,7 +117,7 @@ def _values(spec: CommandSpec) -> tuple[Any, ...]:
 
 
 def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Command, known: dict[str, Any]) -> None:
-    """Send one command, let the device answer, and check that its result is shown."""
+    """Send one command, simulate the device's answer, and check that its result is published."""
     check_offered(device.id, device.specs, command)
     entity, _ = device.offers[spec.capability]
     intent = entity.write(command, NOW)
@@ -144,8 +144,8 @@ def _shown(entity: Entity, expected: Mapping[str, Any]) -> str:
 def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the states of a device that executes a message at `<base>/<name>[/endpoint]/set[/property]`.
 
-    A device that is addressed by its own name puts the endpoint after each property. A device that is addressed by an
-    endpoint's name does not. A property whose name contains the endpoint has both forms, because models differ.
+    If the topic contains the device's own name, the endpoint follows each property. If the topic contains an
+    endpoint's name, it does not. A property whose name contains the endpoint has both forms, because models differ.
     """
     before, _, name = message.topic.partition("/set")
     base, device, *endpoints = before.split("/")

@@ -1,4 +1,4 @@
-"""The configurations that a hub publishes: one per device, and one for its scenes and automations."""
+"""The discovery payloads that a hub publishes: one per device, and one for its scenes and automations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _JOINED = {
     "cover": (cover.announce, cover.COVER_KEYS),
     "climate": (climate.announce, climate.CLIMATE_KEYS),
 }
-"""Components that use several attributes, each with its function and those attributes."""
+"""Components that combine several attributes: the function that describes the component, and the attributes."""
 
 _SINGLE: Mapping[str, Callable[[PublishedDevice, str], Fields | None]] = {
     "lock": lock.announce,
@@ -30,11 +30,11 @@ _SINGLE: Mapping[str, Callable[[PublishedDevice, str], Fields | None]] = {
     "binary_sensor": sensor.announce_binary_sensor,
     "sensor": sensor.announce_sensor,
 }
-"""Components of one attribute. The first component that accepts an attribute gets it."""
+"""Components for one attribute. An attribute gets the first component that accepts it."""
 
 
 def _components(device: PublishedDevice) -> Iterator[tuple[str, Fields]]:
-    """Yield every component of a device by object id."""
+    """Yield the object id and the fields of each component of a device."""
     left = set(device.keys)
     for platform, (announce, keys) in _JOINED.items():
         if (fields := announce(device)) is not None:
@@ -50,7 +50,7 @@ def _components(device: PublishedDevice) -> Iterator[tuple[str, Fields]]:
 
 
 def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
-    """Return the configuration of a device. `events` are the names of the device's previous events."""
+    """Return the discovery payload of a device. `events` are the names of the device's previous events."""
     state_topic = topics.of("devices", device.id, "state")
     components = dict(_components(PublishedDevice(device, topics.of("devices", device.id, "set"), state_topic)))
     if events:
@@ -84,12 +84,12 @@ def announcement(device: Device, room: str | None, topics: HubTopics, events: tu
 
 
 def origin() -> dict[str, str]:
-    """Return the object `origin` of a configuration."""
+    """Return the object `origin` of a discovery payload."""
     return {"name": "Lares", "sw_version": VERSION}
 
 
 def hub_announcement(scenes: Mapping[str, str], automations: Mapping[str, str], topics: HubTopics) -> bytes:
-    """Return the configuration of the hub itself with its scenes and automations, which are given as names by id."""
+    """Return the discovery payload of the hub, with its scenes and automations, given as names by id."""
     components: dict[str, Fields] = {}
     for id_, name in scenes.items():
         key = f"scene_{discovery_id(id_)}"

@@ -1,4 +1,5 @@
-"""Starts the publishers of the home: one for each MQTT section that publishes, and one that clears old topics."""
+"""Starts the publishers of the home: one for each MQTT section with `publish = true`, and one that clears old
+topics."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from appliance.tasks import Tasks
 log = logging.getLogger("adapters")
 
 PUBLISH_RETRY_SECS = 60.0
-"""Pause before a publisher again tries to store its ids and its run number."""
+"""Pause before a publisher retries to store its ids and its run number."""
 
 OpenPublishers = Callable[[], Awaitable[list[AbstractAsyncContextManager[Any]]]]
 
@@ -66,10 +67,10 @@ async def open_publishers(
     root: Path,
     every_broker: Collection[str] = (),
 ) -> list[AbstractAsyncContextManager[Any]]:
-    """Return a publisher for each section with `publish = true`. Each publisher publishes the home while entered.
+    """Return a publisher for each section with `publish = true`. A publisher works while entered.
 
-    Topics that a section no longer publishes are cleared. `every_broker` has the names of all MQTT sections. Devices
-    of these sections are not published. `every_broker` can change later.
+    Topics to which a section no longer publishes are cleared. `every_broker` has the names of all MQTT sections, and
+    can change later. Devices of these sections are not published.
 
     Raises `StoreFailed` if the run number cannot be saved.
     """
@@ -79,7 +80,7 @@ async def open_publishers(
         secrets = secrets_of(name)
         if (before := published_topics(secrets)) is None and not settings.publish:
             continue
-        # Imported only if a section publishes, because the module imports the MQTT library.
+        # Imported only if a section publishes, because this module imports the MQTT library.
         from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
         from appliance.adapters.mqtt.out.withdrawal import withdrawal
 

@@ -1,4 +1,4 @@
-"""The publisher: sends this hub's devices, scenes, and automations to a broker, and runs commands from the broker."""
+"""Publishes this hub's devices, scenes, and automations on a broker, and runs commands from the broker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from appliance.home.model import Device
 from appliance.tasks import Tasks
 
 GATHER_SECS = 0.05
-"""Seconds in which the changes of a device are collected before they are published."""
+"""Seconds during which the changes of a device are collected before they are published."""
 
 CATALOG_SECS = 1.0
 """Seconds between two checks for changed scenes and automations."""
@@ -45,16 +45,16 @@ MAX_BUSY_TARGETS = 1_000
 """Maximum number of devices, scenes, and automations with waiting commands."""
 
 MAX_SENDING = 1_000
-"""Maximum number of answers and events in transit to the broker. Further answers and events are dropped."""
+"""Maximum number of results and events in transit to the broker. Further results and events are dropped."""
 
 MIN_REPUBLISH_SECS = 60.0
-"""Minimum seconds before a topic is published again after another client changed it."""
+"""Minimum seconds before a topic is published again after another client has changed it."""
 
 log = logging.getLogger("adapters")
 
 
 class HubPublisher:
-    """Publishes while its context is entered. Devices of `brokers`, the MQTT sections, are not announced.
+    """Publishes while entered. Devices of `brokers`, the MQTT sections, are not announced.
 
     `boot` is higher at each start, so that subscribers can order the states of two runs.
     """
@@ -81,12 +81,12 @@ class HubPublisher:
         self._frames: deque[bytes] = deque(maxlen=MAX_FRAMES)
         self._sequence = 0
         self._events: dict[str, dict[str, None]] = {}
-        self._published: dict[str, str] = {}  # payloads of this connection's retained messages, by topic
-        self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # announced names by id
-        self._automations: set[str] = set()  # topics of their states
+        self._published: dict[str, str] = {}  # payloads of the retained messages of this connection, by topic
+        self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # announced scenes and automations
+        self._automations: set[str] = set()  # state topics of the automations
         self._queues: dict[tuple[str, str], deque[Command | bool | None]] = {}
         self._sending = 0
-        self._overwritten: dict[str, float] = {}  # times at which other clients changed a topic
+        self._overwritten: dict[str, float] = {}  # topics that other clients changed, with the time of the change
         self._republished_at: dict[str, float] = {}
         self._connection: BrokerConnection | None = None
 
@@ -118,7 +118,7 @@ class HubPublisher:
                 self._publish_event(id_, name, data)
 
     def _is_own(self, event: events.Event) -> bool:
-        """Return whether the event's device did not come from MQTT."""
+        """Return whether the event's device does not come from MQTT."""
         device = getattr(event, "device", None)
         device_id = getattr(event, "device_id", "") if device is None else device.id
         return device_id.partition(":")[0] not in self._brokers
@@ -138,7 +138,7 @@ class HubPublisher:
             raise Unreachable(f"publishing failed ({type(error).__name__}: {error})") from error
 
     async def _publish_all(self, connection: BrokerConnection) -> None:
-        """Publish everything, then every change."""
+        """Publish the current state, then each change."""
         self._frames.clear()
         self._overwritten.clear()
         self._published.clear()
@@ -153,7 +153,7 @@ class HubPublisher:
                 self._mark_changed(device.id)
             await self._publish_changes(connection)
             await self._publish_catalogs(connection)
-            # Retained messages of an earlier run arrive now and are deleted. Messages of this run also arrive.
+            # The retained messages of earlier runs arrive now, and are deleted. Messages of this run arrive too.
             await connection.subscribe([*self._topics.leftovers, self._topics.status])
             looked_at = self._clock.monotonic()
             while True:
@@ -179,8 +179,7 @@ class HubPublisher:
                 raise end
 
     async def _keep(self, connection: BrokerConnection, topic: str, payload: str) -> None:
-        """Publish a retained message unless the broker already has the message. An empty payload deletes the retained
-        message."""
+        """Publish a retained message unless the broker already has it. An empty payload deletes the message."""
         if self._published.get(topic, "") == payload:
             return
         self._published[topic] = payload
@@ -189,12 +188,13 @@ class HubPublisher:
         await connection.publish(retained(topic, payload))
 
     async def _publish_overwritten(self, connection: BrokerConnection) -> None:
-        """Publish again the messages that another client changed or cleared, at most once per minute for each
+        """Publish the messages that another client changed or cleared again, at most once per minute for each
         topic."""
         now = self._clock.monotonic()
         recent = {topic: at for topic, at in self._republished_at.items() if now - at < MIN_REPUBLISH_SECS}
         self._republished_at = recent
-        # If the hub has just published two messages at a topic, the first one comes back shortly before the second.
+        # If the hub publishes two messages to a topic in quick succession, the broker returns the first one before
+        # the second one.
         due = [topic for topic, at in self._overwritten.items() if now - at >= CATALOG_SECS and topic not in recent]
         for topic in due:
             del self._overwritten[topic]
@@ -226,7 +226,7 @@ class HubPublisher:
         await self._keep(connection, state_topic, orjson.dumps(state).decode())
 
     def _find(self, device_id: str) -> Device | None:
-        """Return the device that this hub publishes under an id. Return None for an unknown id, and for a device from
+        """Return the device that this hub publishes under an id. Return None for an unknown id, or for a device from
         MQTT."""
         found = self._home.registry.find_devices([device_id])
         return found[0] if found and found[0].metadata.source not in self._brokers else None
@@ -242,7 +242,7 @@ class HubPublisher:
         self._send(Outgoing(self._topics.of("devices", device_id, "event"), payload, qos=1))
 
     async def _publish_catalogs(self, connection: BrokerConnection) -> None:
-        """Publish the changed scenes and automations, and whether each automation is enabled."""
+        """Publish changes of the scenes and automations, including whether each automation is enabled."""
         scenes, automations = self._home.scenes(), self._home.automations()
         names = {id_: name for id_, (name, _) in automations.items()}
         if self._catalogs != (scenes, names):
@@ -270,8 +270,7 @@ class HubPublisher:
             self._take_command(levels[2], unquote(levels[3]), received.payload)
 
     def _check_kept(self, received: Received) -> None:
-        """Delete a message of an earlier run. If another client replaced a message of this run, note the message's
-        topic.
+        """Delete a message of an earlier run. If another client replaced a message of this run, record its topic.
 
         The hub's own messages come back in order, so the last message at a topic is the retained message.
         """
@@ -285,7 +284,7 @@ class HubPublisher:
             self._overwritten[received.topic] = self._clock.monotonic()
 
     def _take_command(self, target: str, id_: str, payload: bytes) -> None:
-        """Queue a command. The queue contains parsed commands, not messages."""
+        """Queue a command. It is parsed first, so that the queue does not contain messages."""
         queue = self._queues.get((target, id_))
         if queue is None and len(self._queues) < MAX_BUSY_TARGETS:
             queue = deque()
@@ -301,7 +300,7 @@ class HubPublisher:
             self._tasks.start(self._run_commands(target, id_), f"commands of the broker to {target} {id_[:100]}")
 
     async def _run_commands(self, target: str, id_: str) -> None:
-        """Run the waiting commands in order. A failed command does not stop the next commands."""
+        """Run the waiting commands in order. A failed command does not stop further commands."""
         queue = self._queues[target, id_]
         try:
             while queue:
@@ -332,8 +331,7 @@ class HubPublisher:
                     await self._publish_catalogs(self._connection)
 
     def _answer(self, target: str, id_: str, error: LaresError) -> None:
-        """Report why a command did not run: at the device's result topic, or in the log for scenes and
-        automations."""
+        """Publish the error of a device's command at its result topic. Log the error of a scene or automation."""
         if target == "devices":
             self._answer_device(id_, "busy" if isinstance(error, Busy) else "error", str(error))
         else:
@@ -344,7 +342,7 @@ class HubPublisher:
         self._send(Outgoing(self._topics.of("devices", id_, "result"), orjson.dumps(result).decode(), qos=1))
 
     def _send(self, message: Outgoing) -> None:
-        """Publish in the background while the broker is connected."""
+        """Publish in the background if the broker is connected. Otherwise, discard the message."""
 
         async def send(connection: BrokerConnection) -> None:
             self._sending += 1
@@ -360,7 +358,8 @@ class HubPublisher:
 
 
 def _parse(target: str, payload: bytes) -> Command | bool | None:
-    """Return a device's command, or whether to enable an automation. Return None for a scene. Raise `LaresError`."""
+    """Parse a command: the command to a device, true or false to enable or disable an automation, None for a scene.
+    Raise `LaresError`."""
     if target == "devices":
         if len(payload) > MAX_COMMAND_BYTES:
             raise Invalid(f"the command is larger than {MAX_COMMAND_BYTES // 1024} KiB")

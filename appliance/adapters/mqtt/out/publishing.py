@@ -1,4 +1,4 @@
-"""The publisher's access to the hub, its topics, and ids in topics."""
+"""The publisher's access to the hub, its topics, and the encoding of ids in topics."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 
 _ENCODED = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"})
-"""Characters that are percent-encoded if an id is used as a topic level."""
+"""Characters that are percent-encoded in a topic level."""
 
 MAX_LEVEL_CHARS = 200
-"""Maximum characters of a topic level. The end of a longer level is replaced by digits of its SHA-256."""
+"""Maximum length of a topic level. A longer level ends in digits of its SHA-256."""
 
 
 def discovery_id(id_: str) -> str:
-    """Return an id as a discovery topic level, which allows only letters, digits, `_`, and `-`. Each id has a
-    different level.
+    """Encode an id as a discovery topic level of letters, digits, `_`, and `-`. Different ids have different levels.
 
-    Any other character becomes its code between two `_`. An underscore is also encoded if the underscore looks like
-    the beginning of a code.
+    Any other character becomes its code between two `_`. An underscore that looks like the beginning of a code is
+    also encoded.
     """
     level = re.sub(r"[^a-zA-Z0-9_-]|_(?=[0-9a-f]{2,}[^a-zA-Z0-9-])", lambda char: f"_{ord(char[0]):x}_", id_)
     if len(level) <= MAX_LEVEL_CHARS:
@@ -46,35 +45,35 @@ class HubTopics(Struct, frozen=True):
 
     @property
     def status(self) -> str:
-        """The topic of the retained status `online` or `offline`."""
+        """Topic of the retained status, `online` or `offline`."""
         return f"lares/{self.hub_id}/status"
 
     @property
     def events(self) -> str:
-        """The topic of all events, in the frames of the event stream."""
+        """Topic of all events, in the format of the event stream."""
         return f"lares/{self.hub_id}/events"
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The topics of commands to the hub."""
+        """Topic filters for commands to the hub."""
         return tuple(f"lares/{self.hub_id}/{each}" for each in ("devices/+/set", "scenes/+/run", "automations/+/set"))
 
     @property
     def leftovers(self) -> tuple[str, ...]:
-        """The topics that may contain outdated messages of an earlier run."""
+        """Topic filters for outdated messages of an earlier run."""
         states = (f"lares/{self.hub_id}/{each}/+/state" for each in ("devices", "automations"))
         return self.config("+"), *states
 
     def of(self, kind: str, id_: str, last: str) -> str:
-        """Return the topic `last`, such as `state` or `set`, of a device, scene, or automation."""
+        """Return a topic of a device, scene, or automation. `last` is its last level, such as `state` or `set`."""
         return f"lares/{self.hub_id}/{kind}/{id_.translate(_ENCODED)}/{last}"
 
     def config(self, level: str) -> str:
-        """Return the topic of a configuration. `level` is a result of `discovery_id`."""
+        """Return the topic of a discovery payload. `level` is a result of `discovery_id`."""
         return f"{self.prefix}/device/lares_{self.hub_id}/{level}/config"
 
     def identifier(self, device_id: str) -> str:
-        """Return the identifier in a device's configuration."""
+        """Return the identifier for a device's discovery payload."""
         return f"lares_{self.hub_id}_{device_id}"
 
 
@@ -104,7 +103,8 @@ class HomeAccess(Struct, frozen=True, kw_only=True):
 
 
 def published_topics(secrets: Secrets) -> HubTopics | None:
-    """Return the topics that still contain messages of an earlier run. Return None if all are cleared."""
+    """Return the topics that may still contain retained messages of an earlier run. Return None if all are
+    cleared."""
     kept = secrets.get("published")
     hub_id, prefix = orjson.loads(kept) if kept else ("", "")
     return HubTopics(hub_id, prefix) if hub_id else None
@@ -120,5 +120,5 @@ async def keep_published(secrets: Secrets, topics: HubTopics | None) -> None:
 
 
 def retained(topic: str, payload: str) -> Outgoing:
-    """Return a message that the broker retains. An empty payload deletes the retained message."""
+    """Return a retained message. An empty payload deletes it from the broker."""
     return Outgoing(topic, payload, qos=1, retain=True)

@@ -1,4 +1,4 @@
-"""Deletion of the hub's retained messages after a change of its settings."""
+"""Deletes the hub's retained messages after a change of its settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from appliance.errors import Unreachable
 from appliance.tasks import Tasks, back_off
 
 RETAINED_QUIET_SECS = 1.0
-"""Seconds without a retained message after which all retained messages have arrived."""
+"""Seconds without a retained message after which all retained messages are assumed to have arrived."""
 
 log = logging.getLogger("adapters")
 
@@ -25,10 +25,10 @@ log = logging.getLogger("adapters")
 async def withdrawal(
     settings: Mqtt, topics: HubTopics, after: HubTopics | None, secrets: Secrets, clock: Clock, client_id: str
 ) -> AsyncIterator[None]:
-    """While entered, delete the retained messages of a hub once. Retry until the broker answers.
+    """While entered, delete a hub's retained messages once. Retry until the broker responds.
 
-    `after` are the topics that the hub uses from now on. Messages at these topics are not deleted. The topics in
-    `after` are stored once the old topics are cleared.
+    `after` are the topics that the hub will use. Messages at these topics are not deleted. `after` is stored once the
+    old topics are cleared.
     """
     kept = () if after is None else after.leftovers
     filters = [each for each in topics.leftovers if each not in kept]
@@ -61,7 +61,7 @@ async def withdrawal(
 async def _clear(
     connection: BrokerConnection, filters: Sequence[str], found: Mapping[str, None], clock: Clock
 ) -> None:
-    """Delete the messages at these topics once all the messages have arrived."""
+    """Collect the topics of the retained messages in `found`. Once all have arrived, delete the messages."""
     await connection.subscribe(filters)
     count = -1
     while count != len(found):

@@ -26,7 +26,7 @@ class Regulated(Entity):
         self.unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
 
     def add_power(self) -> None:
-        """Offer to switch the device on and off, without showing its power."""
+        """Offer to switch the device on and off, without a reported power."""
         if self.can("power_command"):
             self.offer("power", ("on", "off"), lambda each: self.intent("power_command", self.payload(each.action)))
 
@@ -38,12 +38,12 @@ class Regulated(Entity):
                  to_payload=lambda value: plain_number(value["value"]))  # fmt: skip
 
     def range_of(self, name: str, low: float, high: float) -> dict[str, Value]:
-        """Return the range of a target, `min_<name>` to `max_<name>`, as announced or by default."""
+        """Return the announced range of a target, `min_<name>` to `max_<name>`, or the default."""
         low, high = self.config.bounds(f"min_{name}", f"max_{name}", low, high)
         return {"min": plain_number(low), "max": plain_number(high)}
 
     def add_modes(self, modes: tuple[str, ...]) -> None:
-        """Read the mode and the current action. Offer to set the mode if any mode is known."""
+        """Read the mode and the current action. If modes are announced, offer to set the mode."""
         key, action = "custom.mqtt.mode", "custom.mqtt.action"
         parse = self.or_reset("mode", text_parser(key, self.config.texts("modes")))
         self.add(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
@@ -55,7 +55,7 @@ class Regulated(Entity):
         self.read(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
 
     def or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
-        """Return the parser with `payload_reset_<name>` as a word for unknown."""
+        """Return a parser that also treats `payload_reset_<name>` as an unknown value."""
         reset = self.config.text(f"payload_reset_{name}", "None")
         return lambda text: parse("None" if text == reset else text)
 
@@ -66,7 +66,7 @@ class Regulated(Entity):
 
 
 def text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
-    """Return a parser of texts. A word in `UNKNOWN` makes the attribute unknown, unless the word is an option."""
+    """Return a parser of texts. A word in `UNKNOWN` makes the attribute unknown unless it is an option."""
 
     def parse(text: str) -> Update:
         if is_unknown(text) and text not in options:
@@ -77,7 +77,6 @@ def text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Upd
 
 
 def measured_in(unit: str) -> Callable[[float], Value]:
-    """Return a function that adds the unit to a number."""
     return lambda value: {"value": value, "unit": unit}
 
 
@@ -87,7 +86,7 @@ _ACTIONS = {
     "off": "off", "heating": "heating", "cooling": "cooling", "drying": "dry", "idle": "idle", "fan": "fan_only",
     "preheating": "heating", "defrosting": "idle",
 }  # fmt: skip
-"""`hvac_state` by the words in Home Assistant's `action_topic`."""
+"""Values of `hvac_state` by the words in Home Assistant's `action_topic`."""
 
 _WORDS = {
     "fan_mode": "fan_mode",
@@ -95,10 +94,10 @@ _WORDS = {
     "preset_mode": "preset_mode",
     "custom.mqtt.swing_horizontal_mode": "swing_horizontal_mode",
 }
-"""Announced names by attribute, for attributes whose values are words."""
+"""Names in the discovery payload by attribute, for attributes whose values are words."""
 
 _DEFAULT_RANGE = {"°C": (7, 35), "°F": (44.6, 95)}
-"""Default temperature range by unit, as in Home Assistant."""
+"""Home Assistant's default temperature range, by unit."""
 
 
 class Climate(Regulated):
@@ -127,7 +126,7 @@ class Climate(Regulated):
                           "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"})  # fmt: skip
 
     def _parser(self, attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
-        """Return a parser of modes by their announced names. The preset `None` means that no preset is active."""
+        """Return a parser of announced modes. The preset `None` means that no preset is active."""
         if attribute != "preset_mode":
             return text_parser(attribute, options)
         return self.words({"none": "none", "None": "none", **{each: each for each in options}}, attribute)
@@ -180,7 +179,7 @@ class Humidifier(Regulated):
         self.add(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
         self.add_current("humidity", "%")
         self.add_modes(self.config.texts("modes"))
-        if self.can("command"):  # after target and mode, because the first offer represents the entity
+        if self.can("command"):  # after the target and the mode, because the first offer represents the entity
             self.offer("power", SWITCHED, self._switch)
         self.claim_shown({"humidity": "current_humidity_topic", "power": "state_topic"})
 
@@ -190,7 +189,7 @@ class Humidifier(Regulated):
 
 
 _HEATER_RANGE = {"°C": (43.3, 60.0), "°F": (110.0, 140.0)}
-"""Default range of temperatures."""
+"""Default temperature range, by unit."""
 
 _HEATER_MODES = ("off", "eco", "electric", "gas", "heat_pump", "high_demand", "performance")
 

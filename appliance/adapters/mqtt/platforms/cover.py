@@ -30,25 +30,24 @@ _PERCENT = (0.0, 100.0)
 
 
 class Scale:
-    """The announced numbers for 0 and 100 percent. The first number can be the larger one."""
+    """The device's numbers for 0 and 100 percent. The first number can be the larger one."""
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = low, high
 
     def percent(self, raw: float) -> int:
-        """Convert an announced number to a percentage from 0 to 100."""
+        """Convert a device's number to a percentage from 0 to 100."""
         return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
 
     def raw(self, percent: float) -> int | float:
-        """Convert a percentage to an announced number."""
+        """Convert a percentage to the device's number."""
         return plain_number(round(scaled(percent, *_PERCENT, to=(self.low, self.high))))
 
 
 class Cover(Entity):
-    """A cover, garage door, or door. `motion` is the cover's last announced state: open, opening, closed, closing, or
-    stopped.
+    """A cover, garage door, or door. `motion` is the last reported state: open, opening, closed, closing, or stopped.
 
-    Opening or closing is complete when the cover begins to move. A stop command is complete when it is sent.
+    A command to open or close is complete when the cover begins to move. A stop command is complete when it is sent.
     """
 
     def setup(self) -> None:
@@ -79,7 +78,7 @@ class Cover(Entity):
         self.claims = tuple(dict.fromkeys((self._attribute, *self.offers)))
 
     def _steps(self) -> tuple[str, ...]:
-        """Return the actions with a payload. An announced null removes an action."""
+        """Return the actions with a payload. A payload of null disables an action."""
         if not self.has_target("command_topic"):
             return ()
         actions = ("open", "close", "stop")
@@ -106,7 +105,7 @@ class Cover(Entity):
         return "stopped" if position is None else "closed" if position == 0 else "open"
 
     def _parse_position(self, text: str) -> Update:
-        """Return the position, or the position and tilt if both are in one object."""
+        """Parse a position, or an object with position and tilt."""
         if text == "" or is_unknown(text):
             return {}
         if text.startswith("{"):
@@ -164,7 +163,7 @@ class Cover(Entity):
         def begins(entity: Entity) -> bool:
             motion = entity.motion if isinstance(entity, Cover) else ""
             if entity is not self and motion == motion_before:
-                motion = ""  # after a new announcement, this is the state from before the command
+                motion = ""  # after a new announcement, the motion comes from the time before the command
             if motion in ("opening", "closing") or has_moved(entity, "cover_position", before, target):
                 return True
             return motion == ("open" if target == 100 else "closed") and target in (0, 100)
@@ -174,7 +173,7 @@ class Cover(Entity):
 
 
 def has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> bool:
-    """Return whether the attribute has the target value or has changed. An unknown value does not confirm a
+    """Return whether the attribute has changed or has the target value. An unknown value does not confirm a
     movement."""
     value = entity.attributes.get(attribute)
     return value is not None and (value == target or value != before)
@@ -211,12 +210,11 @@ def announce(device: PublishedDevice) -> Fields | None:
 
 
 _ENDS = {"payload_open": "open", "payload_close": "closed"}
-"""The state after each payload. An announced null removes a payload."""
+"""The state after each payload. A payload of null disables the command."""
 
 
 class Valve(Entity):
-    """A valve with one custom attribute. The attribute is a percentage if the valve reports positions, otherwise open
-    or closed."""
+    """A valve with one custom attribute: a percentage if the valve reports positions, otherwise open or closed."""
 
     def setup(self) -> None:
         self._reports_position = self.config.flag("reports_position")

@@ -1,4 +1,4 @@
-"""Base of all entities: their topics, the meaning of their messages, and their commands."""
+"""Base of all entities: topics, the parsing of messages, and commands."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ Update = Mapping[str, Value]
 """New values by attribute. None means that the value is unknown."""
 
 UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf", "infinity", "-infinity")
-"""Texts for an unknown value, in upper or lower case."""
+"""Texts for an unknown value, in any case."""
 
 MAX_LISTED_WORDS = 8
-"""Maximum number of expected words in an error message."""
+"""Maximum number of words that an error message lists."""
 
 
 class EntityEvent(Struct, frozen=True):
-    """A device's event that leaves no state, such as a press."""
+    """An event of a device that does not change its state, such as a press."""
 
     name: str
     data: Mapping[str, Value]
 
 
 class UnknownValue(Invalid):
-    """A message contained a text without a known meaning. `update` holds the values that the message changes. If
-    `is_kept` is set, the attribute keeps its value."""
+    """A message contained an unknown word. `update` holds the values that the message changes. If `is_kept`, the
+    attribute keeps its value."""
 
     def __init__(self, text: str, expected: str, update: Update, *, is_kept: bool = False) -> None:
         self.attribute = "" if is_kept else next(iter(update), "")
@@ -48,7 +48,7 @@ class UnknownValue(Invalid):
 
 
 PayloadParser = Callable[[str], Update | EntityEvent | None]
-"""Parses the text of a message. An empty update or None means that the text is ignored. Raises `Invalid`."""
+"""Parses the text of a message. Returns an empty update or None to ignore the text. Raises `Invalid`."""
 
 
 class TopicReader(Struct, frozen=True):
@@ -62,9 +62,9 @@ class TopicReader(Struct, frozen=True):
 class Intent(Struct, frozen=True, kw_only=True):
     """The messages of a command, and the attributes that confirm it.
 
-    Without `shows`, the command is complete when it is sent. With `begins`, the command is complete as soon as
-    `begins` returns true for the entity. After a new announcement, `begins` gets a new entity object. `fails` are
-    states after which the result is impossible.
+    Without `shows`, the command is complete when it is sent. With `begins`, it is complete when `begins` returns true
+    for the entity. After a new announcement, `begins` gets a new entity object. `fails` are states that rule out the
+    result.
     """
 
     messages: tuple[Outgoing, ...]
@@ -74,8 +74,7 @@ class Intent(Struct, frozen=True, kw_only=True):
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """The actions that a device offers for one attribute, the function that makes the messages of a command, and the
-    schema of the accepted values.
+    """The actions for one attribute, the function that makes the messages of a command, and the schema of the values.
 
     `write` raises `Invalid` or `Unsupported`.
     """
@@ -86,8 +85,8 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 class Availability:
-    """The availability of one entity. Without availability topics, the entity is always available. With availability
-    topics, the entity is available only after a message."""
+    """The availability of one entity. An entity without availability topics is always available. An entity with
+    availability topics is available only after a message."""
 
     def __init__(self, config: AnnouncedFields) -> None:
         self._entries = list(_entries(config))
@@ -98,7 +97,7 @@ class Availability:
 
     @property
     def is_available(self) -> bool:
-        """Whether the entity is available in the announced mode."""
+        """Whether the entity is available, by the announced mode."""
         if not self._entries:
             return True
         if self._mode == "all":
@@ -107,7 +106,7 @@ class Availability:
 
     @property
     def is_denied(self) -> bool:
-        """Whether a message reported the entity unavailable. False if no message has arrived."""
+        """Whether a message reported the entity unavailable. False before the first message."""
         return not self.is_available and not all(self._reported.values())
 
     def take(self, filter_: str, message: Message) -> None:
@@ -136,22 +135,22 @@ class Entity:
     """One announced entity.
 
     `attributes` contains the known values by capability or `custom.mqtt.<field>`. `claims` are the capabilities that
-    the entity shows, unless another entity claims them. `offers` are the attributes that accept commands. An entity
-    that `reports_events` has no state, so retained messages of its topics are ignored. If `expire_after` is set, the
-    entity is expired before its first value, and after these seconds without a value. `unconfirmed` are attributes
-    from before a restart that no message has confirmed yet.
+    the entity represents, unless another entity claims them. `offers` are the attributes that accept commands. An
+    entity that `reports_events` has no state, so retained messages of its topics are ignored. If `expire_after` is
+    set, the entity is expired before its first value, and after these seconds without a value. `unconfirmed` are
+    attributes from before a restart that no message has confirmed yet.
     """
 
     device_class: str | None = None
-    """The class of a device with this main entity. If the value is None, the component is the class. If the value is
-    empty, the announced class is used."""
+    """The class of a device with this main entity. None selects the component, and an empty text selects the
+    announced class."""
     reports_events = False
     is_renamed = False
     """Whether `use_custom` can rename the attribute. Other entities keep the names of their capabilities."""
     event_names: tuple[str, ...] = ()
-    """The announced events, or nothing if the events are unknown."""
+    """The announced events. Empty if they are unknown."""
     more_keys: tuple[str, ...] = ()
-    """Attributes that the entity can show in addition to its claims, offers, and custom attribute."""
+    """Attributes that the entity can have in addition to its claims, offers, and custom attribute."""
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
@@ -173,7 +172,7 @@ class Entity:
         self._confirmed: set[str] = set()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
-                self.config.template(key)  # commands read these fields later, but faults are reported now
+                self.config.template(key)  # commands read these fields later, but faults must be reported now
         try:
             self.setup()
             if not self.readers and not self.offers:
@@ -183,16 +182,16 @@ class Entity:
         self.is_expired = self.expire_after > 0 and bool(self.readers) and not self.reports_events
 
     def setup(self) -> None:
-        """Set readers, offers, and claims from the configuration. Raise `Invalid` if a required key is missing."""
+        """Add readers, offers, and claims from the configuration. Raise `Invalid` if a required key is missing."""
 
     @property
     def is_available(self) -> bool:
-        """Whether the availability topics report the entity available, and its value has not expired."""
+        """Whether the entity is reported available, and its value has not expired."""
         return self.availability.is_available and not self.is_expired
 
     @property
     def topics(self) -> list[str]:
-        """The topics to subscribe to, each once."""
+        """The topics to subscribe to, without duplicates."""
         return list(dict.fromkeys([*(each.topic for each in self.readers), *sorted(self.availability.topics)]))
 
     @property
@@ -202,7 +201,7 @@ class Entity:
 
     @property
     def keys(self) -> set[str]:
-        """All attributes that the entity can show."""
+        """All attributes that the entity can have."""
         named = {*self.claims} or {self.custom}
         return named | self.offers.keys() | {*self.more_keys} | self._confirmed - {""}
 
@@ -211,11 +210,11 @@ class Entity:
         return self.config.flag("optimistic", not self.readers) or not {attribute, ""} & self._confirmed
 
     def assumed(self, update: Update) -> Update:
-        """Return the values to show after a command that no message will confirm."""
+        """Return the values to assume after a command that no message will confirm."""
         return update
 
     def expire(self) -> Update:
-        """Let the values expire. Return the update that makes the values unknown."""
+        """Mark the entity as expired. Return the update that makes its values unknown."""
         self.is_expired = True
         return dict.fromkeys(self.attributes)
 
@@ -224,14 +223,15 @@ class Entity:
         self.is_expired = False
 
     def use_custom(self, suffix: str = "") -> None:
-        """Move the value to a custom attribute, because another entity has the capability or the name."""
+        """Rename the value to a custom attribute, because another entity has the capability or the name."""
         offer = self.offers.pop(self.custom, None)
         self.custom, self.claims = self.custom + suffix, ()
         if offer is not None:
             self.offers[self.custom] = offer
 
     def restore(self, shown: Mapping[str, Value]) -> bool:
-        """Show values from before a restart for attributes without a value. Return whether any value was restored."""
+        """Restore values from before a restart for attributes without a value. Return whether any value was
+        restored."""
         kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}
         self.attributes |= kept
         self.unconfirmed |= kept.keys()
@@ -246,16 +246,15 @@ class Entity:
         return self.offers[command.capability].write(command)
 
     def dismantle(self) -> None:
-        """Clear readers and offers to break reference cycles, because the garbage collector ignores frozen
-        objects."""
+        """Clear readers and offers to break reference cycles. The garbage collector ignores frozen objects."""
         self.readers.clear()
         self.offers.clear()
 
     def read(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
-        """Read the topic under a key, if there is one, and further topics under `_<key>s`.
+        """Read the topic under `key`, if it is announced, and further topics under `_<key>s`.
 
-        The first announced template is rendered. After a command, the messages confirm the attributes in `shows`. The
-        entry `""` means any attribute.
+        Use the first announced template. After a command, the messages confirm the attributes in `shows`. The entry
+        `""` means any attribute.
         """
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
@@ -266,7 +265,6 @@ class Entity:
     def offer(
         self, attribute: str, actions: tuple[str, ...], write: Callable[[Command], Intent], **schema: Value
     ) -> None:
-        """Let the attribute accept commands."""
         self.offers[attribute] = Offer(actions=actions, write=write, schema=schema)
 
     def add(
@@ -279,12 +277,11 @@ class Entity:
         to_payload: Callable[[Any], Any] = lambda value: value,
         to_shown: Callable[[Any], Value] = lambda payload: payload,
     ) -> None:
-        """Read an attribute at `<name>_state_topic`. With a schema, the attribute can also be set at
-        `<name>_command_topic`.
+        """Read an attribute at `<name>_state_topic`. With a schema, it can also be set at `<name>_command_topic`.
 
-        The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`.
-        Without conversions, a message contains the value of the command. Without a state topic, a command is complete
-        when it is sent.
+        The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`. By
+        default, the payload is the value of the command. Without a state topic, a command is complete when it is
+        sent.
         """
         is_shown = f"{name}_state_topic" in self.config
 
@@ -299,8 +296,8 @@ class Entity:
             self.offer(attribute, ("set",), write, **schema)
 
     def can(self, name: str) -> bool:
-        """Return whether the entity can publish to `<name>_topic`: the topic is usable, and `<name>_template` is
-        missing or readable."""
+        """Return whether the entity can publish to `<name>_topic`. The topic must be usable, and `<name>_template`
+        must be readable or missing."""
         return self.has_target(f"{name}_topic") and not is_unreadable(self.config.template(f"{name}_template"))
 
     def need(self, name: str = "command") -> None:
@@ -313,15 +310,15 @@ class Entity:
         return self.config.target(key) is not None
 
     def intent(self, name: str, payload: Value, shows: Update | None = None, **names: Value) -> Intent:
-        """Return one message, as `publish` creates it, and the values that confirm the command."""
+        """Return the message of `publish`, and the values that confirm the command."""
         return Intent(messages=(self.publish(name, payload, **names),), shows=shows or {})
 
     def publish(self, name: str, payload: Value, **names: Value) -> Outgoing:
-        """Return the message for `<name>_topic`, rendered by `<name>_template` if there is one."""
+        """Return the message for `<name>_topic`, rendered by `<name>_template` if it is announced."""
         return self.publish_with(self.config.template(f"{name}_template"), f"{name}_topic", payload, **names)
 
     def publish_with(self, template: Template | None, key: str, payload: Value, **names: Value) -> Outgoing:
-        """Return the message for the topic under a key, rendered by this template. Raise `Unsupported`."""
+        """Return the message for the topic under `key`, rendered by this template. Raise `Unsupported`."""
         topic, object_id = self.config.target(key), self.announcement.object_id
         if topic is None or is_unreadable(template):
             raise Unsupported(f"{object_id} announces no usable {key}, or an unreadable template for it")
@@ -331,12 +328,12 @@ class Entity:
         return Outgoing(topic, text, self.qos, self.retains)
 
     def payload(self, word: str) -> str:
-        """Return the announced payload for a word, by default the word in capitals."""
+        """Return the announced payload for a word. The default is the word in capitals."""
         return self.config.text(f"payload_{word}", word.upper())
 
     def switched(self, command: Command) -> str:
-        """Return the power after the command. Raise `BadAnswer` for `toggle` if the entity reports its power, but the
-        report has not arrived yet."""
+        """Return the power after the command. Raise `BadAnswer` for `toggle` if the entity has not yet reported its
+        power."""
         shown = self.attributes.get("power")
         if shown is None and self.is_assumed("power"):
             shown = "off"
@@ -345,10 +342,10 @@ class Entity:
     def words(
         self, words: Mapping[str, Value], attribute: str = "", *, ignored: Container[str] = (), is_kept: bool = True
     ) -> Callable[[str], Update]:
-        """Return a parser for the words of one attribute, by default of the entity's custom attribute.
+        """Return a parser for the words of one attribute, by default of the custom attribute.
 
-        An unknown word is reported. The attribute then keeps its value if `is_kept` is set. Otherwise, the attribute
-        becomes unknown. An empty text and the ignored words change nothing.
+        An unknown word is reported. With `is_kept`, the attribute then keeps its value. Otherwise, it becomes
+        unknown. An empty text and the ignored words change nothing.
         """
 
         def parse(text: str) -> Update:
@@ -374,12 +371,12 @@ def is_unknown(text: str) -> bool:
 
 
 def parse_number(text: str, *attributes: str) -> int | float:
-    """Return the number in a text, as an integer if the text is an integer.
+    """Parse a number. Return an integer if the text is an integer.
 
     Raise `UnknownValue` for other texts, with an update that makes these attributes unknown.
     """
     try:
-        value = math.nan if "_" in text else float(text)  # Python takes 1_000
+        value = math.nan if "_" in text else float(text)  # Python accepts 1_000
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or abs(value) > 1e18:
@@ -388,8 +385,8 @@ def parse_number(text: str, *attributes: str) -> int | float:
 
 
 def stated_number(value: Any) -> int | float | None:
-    """Return a JSON number, or the number in a text, because some announcers write numbers as text. Return None for
-    anything else."""
+    """Return a JSON number, or the number in a text, because some devices send numbers as text. Return None for other
+    values."""
     if not isinstance(value, str):
         return value if is_number(value) else None
     try:
@@ -401,7 +398,7 @@ def stated_number(value: Any) -> int | float | None:
 def number_parser(
     attribute: str, convert: Callable[[float], Value] | None = None, *, ignores_unknown: bool = False
 ) -> Callable[[str], Update]:
-    """Return a parser for the numbers of one attribute, each converted by `convert`.
+    """Return a parser for the numbers of one attribute. `convert` is applied to each number.
 
     Any other text makes the attribute unknown, unless `ignores_unknown` is set.
     """
@@ -418,19 +415,19 @@ def number_parser(
 
 
 def plain_number(value: float) -> int | float:
-    """Return an integer without a decimal point, because announcers expect this form, and return any other number
+    """Convert a whole number to an integer, because devices expect no decimal point. Return any other number
     unchanged."""
     return int(value) if value == int(value) else value
 
 
 def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) -> float:
-    """Return the value scaled from the range low to high to the other range. Low may be greater than high."""
+    """Scale a value from the range `low` to `high` to the range `to`. `low` may be greater than `high`."""
     share = (value - low) / (high - low) if high != low else 0.0
     return to[0] + share * (to[1] - to[0])
 
 
 def clamped(value: float, low: int = 0, high: int = 100) -> int:
-    """Return the value as an integer within low and high."""
+    """Clamp a value to the range, and round it."""
     return round(min(max(value, low), high))
 
 
@@ -448,7 +445,7 @@ def changed_keys(entity: Entity, update: Update) -> list[str]:
 
 
 def apply(entity: Entity, update: Update) -> list[str]:
-    """Set new values. Return the changed attributes."""
+    """Set new values, and return the changed attributes."""
     changed = changed_keys(entity, update)
     set_values(entity, update, changed)
     return changed

@@ -18,14 +18,14 @@ MAX_EVENT_CHARS = 100
 
 
 def event_of(raw: str, data: Mapping[str, Value] | None = None) -> EntityEvent:
-    """Return the event of an announced word. Its data contain the original word as `raw`."""
+    """Convert an announced word to an event. The event's data contain the original word as `raw`."""
     return EntityEvent(press_name(raw)[:MAX_EVENT_CHARS], {"raw": raw[:MAX_EVENT_CHARS], **(data or {})})
 
 
 class EventEntity(Entity):
-    """An entity whose messages are events in JSON with `event_type`.
+    """An entity whose messages are JSON events with `event_type`.
 
-    If the device has several such entities, the data of their events contain the entity's object id as `entity`.
+    If the device has several such entities, the data of each event contain the entity's object id as `entity`.
     """
 
     device_class = "button"
@@ -44,12 +44,12 @@ class EventEntity(Entity):
         return event_of(name, {**self._source, **found})
 
     def add_source(self) -> None:
-        """Add the object id to the data of each event, because the device has several such entities."""
+        """Add the object id to the data of each event, to distinguish the event entities of one device."""
         self._source = {"entity": self.announcement.object_id}
 
 
 class ActionSensor(EventEntity):
-    """A sensor named `action` whose texts are presses, as Zigbee2MQTT announces it for older clients."""
+    """A sensor `action` whose texts are presses, as Zigbee2MQTT announces it for older clients."""
 
     def _parse(self, text: str) -> EntityEvent | None:
         return event_of(text, self._source) if text and not is_unknown(text) else None
@@ -60,7 +60,7 @@ def announce_events(topic: str, names: Sequence[str]) -> Fields:
 
 
 class TriggerEntity(Entity):
-    """A trigger of a device automation: a payload at a topic. The event's name consists of type and subtype."""
+    """A trigger of a device automation: a payload at a topic. The event's name combines type and subtype."""
 
     device_class = "button"
     reports_events = True

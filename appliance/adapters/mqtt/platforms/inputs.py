@@ -13,7 +13,7 @@ from appliance.home.values import Value
 
 
 class Input(Entity):
-    """A text under the object id. The text can be set if there is a command topic."""
+    """A text under the object id. It can be set if there is a command topic."""
 
     device_class: str | None = ""
 
@@ -27,17 +27,17 @@ class Input(Entity):
         return {"type": "string"}
 
     def parse(self, text: str) -> Update:
-        """Return the value of a message. A text is cut after 1,000 characters."""
+        """Return the value of a message. Cut a text after 1,000 characters."""
         is_null = text == "None" and "value_template" in self.config and text not in self.config.texts("options")
         return {self.custom: None if is_null else text[:1000]}
 
     def set_value(self, command: Command) -> Intent:
-        """Return the value's payload, rendered by the template if there is one. Raise `Invalid`."""
+        """Return the value's message, rendered by the template if one is announced. Raise `Invalid`."""
         return self.intent("command", command.value, {self.custom: command.value})
 
 
 class Text(Input):
-    """A text with the announced length, by default 0 to 255 characters."""
+    """A text. The default length is 0 to 255 characters."""
 
     def schema(self) -> dict[str, Value]:
         low, high = self.config.bounds("min", "max", 0, 255)
@@ -58,7 +58,7 @@ def announce_text(device: PublishedDevice, key: str) -> Fields | None:
 
 
 class Number(Input):
-    """A number within the announced range, by default 1 to 100 in steps of 1.
+    """A number. The default range is 1 to 100 in steps of 1.
 
     If a bound is a fraction, there is no default step. `payload_reset` makes the value unknown.
     """
@@ -120,7 +120,7 @@ _EXAMPLES = {"date": "2026-11-23", "time": "07:30:00", "datetime": "2026-11-23T0
 
 
 class Moment(Input):
-    """A date, a time of day, or both. A point in time with an offset, or in a known `timezone`, is shown in UTC."""
+    """A date, a time of day, or both. A time with an offset or a known `timezone` is converted to UTC."""
 
     def setup(self) -> None:
         self._component, name = self.announcement.component, self.config.text("timezone")
@@ -152,7 +152,7 @@ class Moment(Input):
 
 
 class SentText(Input):
-    """An entity that accepts texts: messages to display, or infrared codes to send. A receiver of codes shows the
+    """An entity that accepts texts: messages to display, or infrared codes to send. A receiver of codes reports the
     last code."""
 
     device_class = None
@@ -163,7 +163,7 @@ class SentText(Input):
 
 
 class Button(Entity):
-    """A button or a scene, which shows no state. The only command is complete when it is sent."""
+    """A button or a scene, which has no state. A command is complete when it is sent."""
 
     def setup(self) -> None:
         is_button = self.announcement.component == "button"

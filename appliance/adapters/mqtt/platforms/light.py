@@ -1,4 +1,4 @@
-"""Base of lights: modes, scales, and the meaning of commands."""
+"""Base of lights: modes, scales, and commands."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ NOTATIONS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
     "hs": (("hue", "hue", 360), ("sat", "saturation", 100)),
     "xy": (("x", "x", 1.0), ("y", "y", 1.0)),
 }
-"""The parts of each colour notation: the name in command templates, the name in Lares, and the largest number."""
+"""The components of each colour notation: the name in command templates, the name in Lares, and the maximum."""
 
 WHITES = ("custom.mqtt.white", "custom.mqtt.cold_white", "custom.mqtt.warm_white")
-"""White channels of a light with colours, in percent: a single one, or cold and warm white."""
+"""White channels of a light with colours, in percent: a single channel, or cold and warm white."""
 
 
 class LightChange(Struct, frozen=True):
@@ -71,7 +71,7 @@ class LightEntity(Entity):
     _can_flash = False
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the messages of a change in the order of sending."""
+        """Return the messages of a change, in the order of sending."""
         raise NotImplementedError
 
     def _write(self, command: Command) -> Intent:
@@ -109,7 +109,6 @@ class LightEntity(Entity):
         self.offer(attribute, ("set",), self._write, **schema)
 
     def _whites(self) -> tuple[str, ...]:
-        """Return the attributes of the light's white channels."""
         return WHITES[1:] if "rgbww" in self._modes else WHITES[:1] if "rgbw" in self._modes else ()
 
     def _offer_effects(self) -> None:
@@ -127,7 +126,7 @@ class LightEntity(Entity):
         return next((each for each in self.effect_names if each.lower() == effect), "")
 
     def _kelvin_range(self) -> tuple[int, int]:
-        """Return the light's range of kelvin, within the range of the capability."""
+        """Return the light's kelvin range, limited to the range of the capability."""
         warm, cold = self.config.number("max_mireds", 0), self.config.number("min_mireds", 0)
         low = self.config.number("min_kelvin", 1e6 / warm if warm > 0 else 0)
         high = self.config.number("max_kelvin", 1e6 / cold if cold > 0 else 1e6)
@@ -141,13 +140,12 @@ class LightEntity(Entity):
         return level_of(percent, self._scale)
 
     def kelvin_of(self, raw: float) -> Value:
-        """Convert an announced colour temperature to kelvin within the range of the capability."""
+        """Convert a reported colour temperature to kelvin, limited to the range of the capability."""
         kelvin = raw if self.config.flag("color_temp_kelvin") else 1e6 / max(raw, 1)
         return {"value": clamped_kelvin(kelvin), "unit": "kelvin"}
 
     def parse_temperature(self, text: str) -> Update:
-        """Return the colour temperature of a message. Return an empty update if the temperature is unknown or
-        impossible."""
+        """Parse a colour temperature. Return an empty update if it is unknown or impossible."""
         if text == "" or is_unknown(text) or (raw := parse_number(text)) <= 0:
             return {}
         return {"color_temperature": self.kelvin_of(raw)}
@@ -157,7 +155,7 @@ class LightEntity(Entity):
         return kelvin_in(value) if self.config.flag("color_temp_kelvin") else mireds_in(value)
 
     def mode_update(self, mode: str) -> dict[str, Value]:
-        """Return the canonical mode, and None for colour attributes that do not belong to the mode."""
+        """Return the canonical mode, and None for the colour attributes of other modes."""
         kept = COLOR_OF_MODE.get(mode, "")
         if not kept and mode not in ("white", "brightness", "onoff"):
             return {}
@@ -168,33 +166,31 @@ class LightEntity(Entity):
         return {**ended, "color_mode": shown}
 
     def assumed(self, update: Update) -> Update:
-        """Return the update. A colour also sets its mode, and clears the colour attributes of other modes."""
+        """Add the mode of a colour to the update, and clear the colour attributes of other modes."""
         mode = next((mode for mode, key in COLOR_OF_MODE.items() if key in update), "")
         return {**self.mode_update(mode), **update}
 
     def power_update(self, word: str) -> dict[str, Value]:
-        """Return the power for on, off, or an unknown state, in upper or lower case. Return an empty update for other
-        words."""
+        """Return the power for on, off, or an unknown state, in any case. Return an empty update for other words."""
         power = word.lower()
         return {"power": power} if power in ("on", "off") else {"power": None} if is_unknown(word) else {}
 
     def check_power(self, word: str, update: Update) -> Update:
-        """Return the update of a message with this word for the power. Raise `UnknownValue` for an unknown word."""
+        """Return the update. Raise `UnknownValue` if the word for the power is unknown."""
         if word and "power" not in update:
             unknown_word(word, ("ON", "OFF"), update, is_kept=True)
         return update
 
     def effect_update(self, name: Value) -> Update:
-        """Convert the light's own name of an effect. The result is a capability if the catalog has the effect,
-        otherwise a custom attribute."""
+        """Convert the light's own name of an effect to a capability if the catalog has the effect, otherwise to a
+        custom attribute."""
         word = name.lower() if isinstance(name, str) and name else None
         if word is None or word in EFFECTS:
             return {"effect": word, "custom.mqtt.effect": None}
         return {"effect": None, "custom.mqtt.effect": name}
 
     def change(self, command: Command) -> LightChange:
-        """Return the change of a command. Brightness 0 switches the light off. Any other property switches the light
-        on."""
+        """Convert a command to a change. Brightness 0 switches the light off. Any other property switches it on."""
         capability, value = command.capability, command.value
         if capability == "power":
             return LightChange(self.switched(command))
@@ -226,7 +222,7 @@ class LightEntity(Entity):
         return LightChange("on", "effect", effect) if effect else LightChange("on", "flash", "short")
 
     def color_with(self, whites: list[int]) -> list[int]:
-        """Return the shown red, green, and blue, followed by the white channels. An unknown colour is black."""
+        """Return the current red, green, and blue, followed by the white channels. An unknown colour is black."""
         shown: Any = self.attributes.get("color_rgb") or {"r": 0, "g": 0, "b": 0}
         return [shown["r"], shown["g"], shown["b"], *whites]
 
@@ -243,8 +239,7 @@ def rgb_of_hex(text: str) -> dict[str, int]:
 
 
 def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
-    """Return the attribute of a colour. The colour's numbers are limited to their ranges, and are integers if the
-    limits of the range are integers."""
+    """Return the attribute of a colour. Its numbers are clamped, and rounded if the range consists of integers."""
     parts = zip(NOTATIONS[notation], numbers, strict=True)
     color = {
         key: clamped(number, 0, top) if isinstance(top, int) else min(max(number, 0.0), top)
@@ -256,7 +251,7 @@ def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
 LIGHT_KEYS = (
     "brightness", "color_temperature", "color_rgb", "color_hs", "color_xy", "color_hex", "color_mode", "effect",
 )  # fmt: skip
-"""Attributes of a light, except its power."""
+"""All attributes of a light except its power."""
 
 
 def announce(device: PublishedDevice) -> Fields | None:
@@ -291,8 +286,7 @@ def announce(device: PublishedDevice) -> Fields | None:
 
 
 def _dimmed(device: PublishedDevice) -> Fields:
-    """Return the fields of a light without power. A brightness above 0 switches the light on, and 0 switches the
-    light off."""
+    """Return the fields of a light without power. A brightness above 0 switches it on, and 0 switches it off."""
     full, dark = (command_text("brightness", "set", value) for value in ("100", "0"))
     state = f"{{% if {expression('brightness')} > 0 %}}{full}{{% else %}}{dark}{{% endif %}}"
     return {

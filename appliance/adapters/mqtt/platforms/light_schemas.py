@@ -1,4 +1,4 @@
-"""The three schemas of lights: one topic per value, JSON, and templates."""
+"""The three schemas of lights: one topic per property, JSON, and templates."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TopicLight(LightEntity):
         self._has_mode_topic = self.config.topic("color_mode_state_topic") is not None
         self.read("state_topic", self.words(states, "power"), "state_value_template", "value_template",
                   shows=("power",))  # fmt: skip
-        # first, because one message may contain the mode and colours
+        # first, because one message may contain both the mode and colours
         self._read("color_mode", "color_mode", self._parse_mode)
         self._read("brightness", "brightness", parse_brightness)
         self._read("color_temp", "color_temperature", self._parse_temperature)
@@ -72,10 +72,10 @@ class TopicLight(LightEntity):
         return {**update, **self._by_notation.get(COLOR_OF_MODE.get(text, ""), {})} if update else update
 
     def _of_notation(self, mode: str, update: Update) -> Update:
-        """Return a colour with the mode that it sets.
+        """Return a colour with the mode that it implies.
 
-        If a topic reports the mode, a colour sets no mode. In that case, the colour is shown only while the topic
-        reports the colour's mode.
+        If a topic reports the mode, a colour implies no mode. The colour is then used only while the reported mode is
+        the colour's mode.
         """
         if not self._has_mode_topic:
             return {**self.mode_update(mode), **update}
@@ -88,7 +88,7 @@ class TopicLight(LightEntity):
         return self._of_notation("color_temp", update) if update else {}
 
     def _color_parser(self, notation: str) -> Callable[[str], Update]:
-        """Return a parser of lists such as `255,0,64`. One or two white values may follow the three colours."""
+        """Return a parser of lists such as `255,0,64`. Up to two white values may follow the three colours."""
 
         def parse(text: str) -> Update:
             if text == "" or is_unknown(text):
@@ -107,12 +107,13 @@ class TopicLight(LightEntity):
         return replace(intent, shows=change.shows) if change.name and not self._switches_on(change) else intent
 
     def _switches_on(self, change: LightChange) -> bool:
-        """Return whether a property needs a switch-on message before or after its own message."""
+        """Return whether a property needs an additional message that switches the light on."""
         is_brightness = change.name == "brightness" and self.config.text("on_command_type") == "brightness"
         return "power" in self.offers and not is_brightness
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the property's message, with a switch-on message before or after the property's message."""
+        """Return the property's message. If necessary, add a message that switches the light on, before or after
+        it."""
         if not change.name:
             return (self._switch(change.power),)
         message, order = self._property(change), self.config.text("on_command_type", "last")
@@ -127,7 +128,7 @@ class TopicLight(LightEntity):
         return self.publish_with(None, "command_topic", self.payload(power))
 
     def _property(self, change: LightChange) -> Outgoing:
-        """Return the message of one property. A colour is the list of its parts, with 0 for white."""
+        """Return the message of one property. A colour is a list of its components. Its white channels are 0."""
         if change.name == "whites":
             return self._with_whites(self.color_with(change.value))
         if change.name not in ("rgb", "hs", "xy"):
@@ -139,7 +140,7 @@ class TopicLight(LightEntity):
         return self.publish(f"{change.name}_command", ",".join(map(str, names.values())), **names)
 
     def _with_whites(self, parts: list[Any]) -> Outgoing:
-        """Return the message of a colour followed by the white channels."""
+        """Return the message of a colour and its white channels."""
         whites = ("white",) if len(parts) == 4 else ("cold_white", "warm_white")
         names: dict[str, Any] = dict(zip(("red", "green", "blue", *whites), parts, strict=True))
         return self.publish(f"rgb{'w' * len(whites)}_command", ",".join(map(str, parts)), **names)
@@ -153,7 +154,7 @@ class JsonLight(LightEntity):
 
     def setup(self) -> None:
         modes = frozenset(self.config.texts("supported_color_modes"))
-        if not modes:  # for announcers older than Home Assistant 2021.5
+        if not modes:  # for discovery payloads older than Home Assistant 2021.5
             modes = frozenset(mode for mode in ("color_temp", "xy", "hs", "rgb") if self.config.flag(mode))
         self._modes = modes
         self._has_brightness = self.config.flag("brightness") or bool(modes - {"onoff"})
@@ -193,7 +194,7 @@ class JsonLight(LightEntity):
         return update
 
     def _likely_mode(self, state: Mapping[str, Any]) -> str:
-        """Return the mode of a message that does not name its mode, if only one mode is possible."""
+        """Return the mode of a message without a mode, if only one mode is possible."""
         color = state.get("color")
         if isinstance(color, dict):
             for mode, key in (("xy", "x"), ("hs", "h"), ("rgb", "r")):
@@ -203,7 +204,7 @@ class JsonLight(LightEntity):
         return "color_temp" if has_temperature and "color_temp" in self._modes else ""
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return one object, including the fade."""
+        """Return one object. It includes the fade."""
         body: dict[str, Value] = {"state": change.power.upper()}
         if change.name == "hs":
             body["color"] = {"h": change.value["hue"], "s": change.value["saturation"]}
@@ -229,7 +230,7 @@ def _color(mode: str, color: Mapping[str, Any]) -> dict[str, Value]:
 
 
 class TemplateLight(LightEntity):
-    """A light with one command, which is rendered by templates."""
+    """A light with one command, which templates render."""
 
     def setup(self) -> None:
         self._has_brightness = "brightness_template" in self.config
@@ -259,9 +260,9 @@ class TemplateLight(LightEntity):
         return self.has_target("command_topic") and not is_unreadable(template)
 
     def _part(self, part: str) -> Callable[[str], Update]:
-        """Return a parser for one of three colours. The parser of the last colour completes the update.
+        """Return a parser for one of three colours. The parser of the last one completes the update.
 
-        An unknown colour clears the colour attribute, because lamps with white channels report white this way.
+        An unknown colour clears the colour attribute, because lamps with white channels report white in this way.
         """
 
         def parse(text: str) -> Update:
@@ -278,7 +279,7 @@ class TemplateLight(LightEntity):
         return parse
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return one message. The command's template has access only to the values of the command."""
+        """Return one message. Its template has access only to the values of the command."""
         names: dict[str, Value] = {}
         if change.name == "rgb":
             names = {name: change.value[key] for name, key, _ in NOTATIONS["rgb"]}

@@ -14,8 +14,8 @@ from appliance.home.values import Value
 
 
 class LockEntity(Entity):
-    """A lock. The action `open` of the lock's custom attribute opens the latch. A lock with a code requires the code
-    in each command."""
+    """A lock. The action `open` of its custom attribute opens the latch. A lock with a code requires it in each
+    command."""
 
     def setup(self) -> None:
         self.need()
@@ -32,8 +32,7 @@ class LockEntity(Entity):
         self.claims = ("lock",)
 
     def _readable_format(self) -> str:
-        """Return the pattern of codes. If the pattern is unreadable or too costly, note a problem and return an empty
-        text."""
+        """Return the pattern of codes. If it is unreadable or too costly, add a problem and return an empty text."""
         pattern = self.config.text("code_format")
         try:
             texts.check(pattern)
@@ -48,7 +47,7 @@ class LockEntity(Entity):
         return Intent(messages=(message,), shows=shows, fails=("jammed",))
 
     def _checked_code(self, command: Command) -> str:
-        """Return the command's code, or an empty text if the lock requires no code. Raise `Invalid`."""
+        """Return the command's code, or an empty text if the lock requires none. Raise `Invalid`."""
         if "code_format" not in self.config:
             return ""
         code = _code_of(command)
@@ -79,8 +78,7 @@ _ALARM_STATES = ("disarmed", *_ALARM_MODES, "arming", "disarming", "pending")
 
 
 class AlarmPanel(Entity):
-    """An alarm panel. The panel's custom attribute shows the mode, and accepts the supported modes (by default, all
-    modes)."""
+    """An alarm panel. Its custom attribute is the mode, and accepts the supported modes (by default, all modes)."""
 
     def setup(self) -> None:
         self.need()
@@ -91,7 +89,7 @@ class AlarmPanel(Entity):
         self.offer(self.custom, ("set",), self._write, type="enum", values=["disarmed", *modes])
 
     def _write(self, command: Command) -> Intent:
-        """Return the message for a mode: its payload, which templates get as `action`, and the command's code."""
+        """Return the message for a mode. Templates get its payload as `action`, and the command's code."""
         mode = str(command.value)
         feature = "disarm" if mode == "disarmed" else _ALARM_MODES[mode]
         action, code = self.payload(feature), self._checked_code(command, feature)
@@ -113,7 +111,7 @@ class AlarmPanel(Entity):
 
 
 def _code_of(command: Command) -> str:
-    """Return the code of the command. Raise `Invalid` if the command has no code."""
+    """Return the command's code. Raise `Invalid` if it is missing."""
     if command.code is None:
         raise Invalid(f"{command.capability} requires a code: add the field code to the command")
     return command.code

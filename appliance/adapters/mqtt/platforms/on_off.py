@@ -14,7 +14,7 @@ from appliance.home.values import Value
 
 
 class OnOff(Entity):
-    """Base of switches, fans, and sirens: a command topic, and separate payloads for command and state."""
+    """Base of switches, fans, and sirens: a command topic, and separate payloads for commands and states."""
 
     def setup(self) -> None:
         self.states: dict[str, Value] = {
@@ -31,12 +31,12 @@ class OnOff(Entity):
         self.claims = ("power",)
 
     def switch(self, action: str) -> Intent:
-        """Return the payload for `on` or `off`, rendered by the template if there is one."""
+        """Return the payload for `on` or `off`, rendered by the template if one is announced."""
         return self.intent("command", self.payload(action), {"power": action})
 
 
 class Switch(OnOff):
-    """A switch, or an outlet, which has the class `plug`."""
+    """A switch or an outlet. An outlet has the class `plug`."""
 
     def setup(self) -> None:
         super().setup()
@@ -53,8 +53,7 @@ def announce(device: PublishedDevice, key: str) -> Fields | None:
 
 
 class Fan(OnOff):
-    """A fan. The fan's speed is `custom.mqtt.percentage`, and the preset is `preset_mode`. A speed of 0 switches the
-    fan off."""
+    """A fan. Its speed is `custom.mqtt.percentage`, and its preset is `preset_mode`. Speed 0 switches it off."""
 
     def setup(self) -> None:
         super().setup()
@@ -99,7 +98,7 @@ class Fan(OnOff):
 
 
 class Siren(OnOff):
-    """A siren: a boolean custom attribute. Setting tone, volume, or duration also switches the siren on."""
+    """A siren, with a boolean custom attribute. Setting tone, volume, or duration also switches it on."""
 
     def setup(self) -> None:
         super().setup()
@@ -114,8 +113,7 @@ class Siren(OnOff):
             self._offer_extra("volume_level", type="number", min=0, max=1)
 
     def _can_vary(self, key: str, variable: str) -> bool:
-        """Return the flag `key`. If the flag is missing, return whether the command template mentions the
-        variable."""
+        """Return the flag `key`. If it is missing, return whether the command template contains the variable."""
         return self.config.flag(key, variable in self.config.text("command_template"))
 
     def _offer_extra(self, name: str, **schema: Value) -> None:
@@ -133,7 +131,7 @@ class Siren(OnOff):
         return {**more, **self.words({state: action == "on" for state, action in self.states.items()})(text)}
 
     def _write(self, action: str, **extra: Value) -> Intent:
-        """Return the payload for on or off: rendered by the command template, or as JSON with the additional
+        """Return the payload for on or off, rendered by the command template, or as JSON with the additional
         values."""
         keys = ("command_template",) if action == "on" else ("command_off_template", "command_template")
         payload, template = self.payload(action), self.config.template(*keys)

@@ -10,20 +10,21 @@ from appliance.errors import Invalid
 from appliance.home.values import Value
 
 MAX_PICTURE_BYTES = 1024 * 1024
-"""Maximum bytes of a decoded picture."""
+"""Size limit of a decoded picture."""
 
 PICTURE_EVENT = "picture"
 
 HEAD_BYTES = 12
-"""Bytes at the beginning of a picture that identify its type."""
+"""Number of bytes at the beginning of a picture that identify its type."""
 
 _BLANKS = b" \t\r\n"
 
 
 class StillPicture(Entity):
-    """A camera or an image. The entity's custom attribute is the media type of the newest picture.
+    """A camera or an image. Its custom attribute is the media type of the newest picture.
 
-    Only messages that match `picture_filter` are read. Each message is a picture, in base64 if `is_base64` is set.
+    Only messages that match `picture_filter` are read. Each message is a picture, encoded in base64 if `is_base64` is
+    set.
     """
 
     def setup(self) -> None:
@@ -46,7 +47,7 @@ class StillPicture(Entity):
         return False
 
     def media_type_of(self, payload: bytes) -> str:
-        """Return the media type of this message. Raise `Invalid` if the message is not a picture or too large."""
+        """Return the picture's media type. Raise `Invalid` if the message is not a picture, or too large."""
         if _decoded_size(payload, is_base64=self.is_base64) > MAX_PICTURE_BYTES:
             raise Invalid(f"the picture is larger than {MAX_PICTURE_BYTES // 1024**2} MiB")
         media_type = _media_type(_decoded_head(payload) if self.is_base64 else payload[:HEAD_BYTES])
@@ -56,8 +57,7 @@ class StillPicture(Entity):
         return media_type
 
     def decode(self, payload: bytes) -> bytes:
-        """Return the picture of a message with a known media type. Raise `Invalid` if the base64 of the message is
-        incomplete."""
+        """Return the picture of a message with a known media type. Raise `Invalid` for incomplete base64."""
         if not self.is_base64:
             return payload
         try:

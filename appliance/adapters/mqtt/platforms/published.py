@@ -1,8 +1,7 @@
-"""Base of the announcements by this hub. The announcements describe the hub's devices with the keys of Home
-Assistant's MQTT discovery.
+"""Base of the announcements by this hub. They describe its devices in Home Assistant's discovery format.
 
-The function `announce` of a platform returns the fields of the platform's component for a device or attribute of this
-hub, or None if another component must show it.
+The function `announce` of a platform returns the component's fields for a device or attribute of this hub. It returns
+None if another component must represent the device or attribute.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Fields = dict[str, Any]
 
 
 class PublishedDevice:
-    """A device of this hub. `keys` are the device's attributes and capabilities except `state`."""
+    """A device of this hub. `keys` are its attributes and capabilities except `state`."""
 
     def __init__(self, device: Device, set_topic: str, state_topic: str) -> None:
         self.attributes = device.attributes
@@ -27,23 +26,24 @@ class PublishedDevice:
         self.state_topic = state_topic
 
     def settable(self, key: str) -> Mapping[str, Any]:
-        """Return the schema of the values that can be set. Return an empty schema if the attribute cannot be set."""
+        """Return the schema of the values that can be set. Return an empty schema for a read-only attribute."""
         spec = self.specs.get(key)
         return spec.schema() if spec is not None and "set" in spec.actions else {}
 
     def sends(self, name: str, key: str, value: str) -> Fields:
-        """Return the fields for `<name>` to set an attribute. `value` is JSON, or a template that renders JSON."""
+        """Return the fields for setting an attribute through `<name>_topic`. `value` is JSON, or a template that
+        renders JSON."""
         return {f"{name}_topic": self.set_topic, f"{name}_template": command_text(key, "set", value)}
 
     def show_and_set(
         self, name: str, key: str, value: str, shown: str = "", template: str = "value_template"
     ) -> Fields:
-        """Return the fields that show one property, and also set it if it accepts commands."""
+        """Return the fields for reading one property, and for setting it if it accepts commands."""
         fields = {f"{name}_state_topic": self.state_topic, f"{name}_{template}": shown or shown_text(key)}
         return fields | self.sends(f"{name}_command", key, value) if key in self.specs else fields
 
     def switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> Fields:
-        """Return the fields of a switch that uses the same texts for commands and states.
+        """Return the fields of a switch with the same texts for commands and states.
 
         `payloads` maps the value for on, and then the value for off, to a payload. The values are template literals.
         """

@@ -1,4 +1,4 @@
-"""Vacuum cleaners and lawn mowers, which have different words for commands and states."""
+"""Vacuum cleaners and lawn mowers, which use different words for commands and states."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from appliance.home.values import Value
 
 
 class Ordered(Entity):
-    """An entity with different words for states and commands. Commands set the entity's custom attribute."""
+    """An entity with different words for states and commands. Commands set its custom attribute."""
 
     def offer_orders(
         self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[str], Outgoing]
     ) -> None:
         """Offer the supported commands.
 
-        A command is complete when the device shows one of the command's states. Without states, a command is complete
-        when it is sent.
+        A command is complete when the device reports one of its states. Without states, it is complete when it is
+        sent.
         """
 
         def write(command: Command) -> Intent:
@@ -42,7 +42,7 @@ _VACUUM: Mapping[str, tuple[str, ...]] = {
     "clean_spot": ("cleaning",),
     "locate": (),
 }
-"""Commands of a vacuum cleaner, and the states that confirm each command."""
+"""Commands of a vacuum cleaner, and the states that confirm them."""
 
 
 class Vacuum(Ordered):
@@ -84,7 +84,7 @@ _MOWER: Mapping[str, tuple[str, ...]] = {
     "pause": ("paused",),
     "dock": ("returning", "docked"),
 }
-"""Commands of a lawn mower, and the states that confirm each command."""
+"""Commands of a lawn mower, and the states that confirm them."""
 
 
 class LawnMower(Ordered):

@@ -1,4 +1,4 @@
-"""Components that can only be read."""
+"""Read-only components."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
 _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F"}
-"""Standard units by the spellings of some announcers."""
+"""Standard units by the spellings that some devices use."""
 
 _WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
-"""Device classes whose values are not numbers. An empty text means that there is no class."""
+"""Device classes whose values are not numbers. An empty text means no class."""
 
 _PERIODS = (
     "hourly", "daily", "weekly", "monthly", "yearly", "event", "today", "hour", "day", "week", "month", "year",
 )  # fmt: skip
-"""Words in a sensor's name that state the period of a sum."""
+"""Words in a sensor's name that specify the period of a sum."""
 
 
 class Sensor(Entity):
-    """A value that can only be read. If no capability fits, the value is a custom attribute."""
+    """A read-only value. If no capability fits, it is a custom attribute."""
 
     device_class = ""
     is_renamed = True
@@ -72,7 +72,7 @@ class Sensor(Entity):
         return {self.label: self._measurement(key, number) if key else number}
 
     def _measurement(self, key: str, number: float) -> Value:
-        """Return the capability's value for the measured number."""
+        """Convert a measured number to a value of the capability."""
         if key == "battery":
             return min(max(round(number), 0), 100)
         if key in ("illuminance", "wind_direction"):
@@ -93,7 +93,7 @@ _CLASSES = {
     "temperature_outdoor": "temperature",
     "wind_gust": "wind_speed",
 }
-"""Device class of each attribute. `wind_direction` is missing because the wind direction may be a word, which Home
+"""Device class of each attribute. `wind_direction` is missing, because its value may be a word, which Home
 Assistant's class does not allow."""
 
 _STATE_CLASSES = {
@@ -120,7 +120,7 @@ def announce_sensor(device: PublishedDevice, key: str) -> Fields | None:
 
 
 class BinarySensor(Entity):
-    """A binary value that can only be read. If no capability fits, the value is a boolean custom attribute."""
+    """A read-only binary value. If no capability fits, it is a boolean custom attribute."""
 
     device_class = ""
     is_renamed = True
@@ -137,7 +137,7 @@ class BinarySensor(Entity):
         self.read("state_topic", self._parse, "value_template")
 
     def showing(self, is_on: bool | None) -> Update:
-        """Return the values for on, off, or unknown."""
+        """Return the values for on, off, or unknown (None)."""
         on, off = self._values if self.claims else (True, False)
         value = None if is_on is None else on if is_on else off
         return {self.label: value, **dict.fromkeys(self.more_keys, is_on)}
@@ -156,7 +156,7 @@ _BINARY_CLASSES = {
     **{each.capability: (name, str(each.on), str(each.off)) for name, each in reversed(BINARY_SENSORS.items())},
     "presence": ("presence", "True", "False"),
 }
-"""First device class of each capability, and the texts for on and off in templates."""
+"""Device class of each capability, and the texts for on and off in templates."""
 
 
 def announce_binary_sensor(device: PublishedDevice, key: str) -> Fields | None:
@@ -168,9 +168,9 @@ def announce_binary_sensor(device: PublishedDevice, key: str) -> Fields | None:
 
 
 class DeviceTracker(Entity):
-    """A person's device. The tracker shows `presence`, and the name of the zone or room.
+    """A person's device. It reports `presence`, and the name of the zone or room.
 
-    A person in a GPS zone is away from home. A person whom another sensor, such as Bluetooth, detects in a room is at
+    A person in a GPS zone is away from home. A person in a room, detected by another sensor such as Bluetooth, is at
     home.
     """
 

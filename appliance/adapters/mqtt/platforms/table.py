@@ -54,7 +54,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "valve": Valve,
     "water_heater": WaterHeater,
 }
-"""Class of the entity, by the component in the discovery topic."""
+"""Entity class by component, for Home Assistant's discovery."""
 
 _LIGHTS: Mapping[str, type[Entity]] = {"json": JsonLight, "template": TemplateLight}
 
@@ -63,7 +63,7 @@ _TASMOTA: Mapping[str, type[Entity]] = {"light": TasmotaLight, "event": TasmotaP
 
 
 def build_entity(announcement: Announcement) -> Entity:
-    """Return the entity of an announcement. Raise `Invalid` with the reason if the announcement is unusable."""
+    """Build the entity of an announcement. Raise `Invalid` with the reason if the announcement is unusable."""
     kind = COMPONENTS.get(announcement.component)
     if kind is None:
         raise Invalid(f"the component {announcement.component[:60]!r} is not supported")
@@ -83,8 +83,8 @@ def build_entity(announcement: Announcement) -> Entity:
 
 
 def is_excluded(announcement: Announcement) -> bool:
-    """Return whether the entity is disabled by default, or in the category config or diagnostic. Batteries are never
-    excluded."""
+    """Return whether the entity is disabled by default, or has the category `config` or `diagnostic`. Batteries are
+    never excluded."""
     config = announcement.config
     if str(config.get("enabled_by_default", True)).strip().lower() in ("false", "0", "no", "off", "disable"):
         return True

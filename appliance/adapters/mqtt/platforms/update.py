@@ -14,7 +14,7 @@ from appliance.tables.checks import is_number
 
 class UpdateEntity(Entity):
     """A firmware update. The attribute is `{installed, latest, progress?}` with the progress in percent. A command
-    installs the update."""
+    installs it."""
 
     device_class = ""
 
@@ -36,7 +36,7 @@ class UpdateEntity(Entity):
         return self._show(installed=text)
 
     def _note_progress(self, state: Mapping[str, Any]) -> None:
-        """Note the progress of an installation in percent."""
+        """Store the progress of an installation in percent."""
         done: Any = state.get("update_percentage")
         if is_number(done) and state.get("in_progress", True) is not False:
             self._versions["progress"] = clamped(done)

@@ -1,4 +1,5 @@
-"""Tasmota's native discovery: messages at `tasmota/discovery/<MAC>/config` and `/sensors` become announcements."""
+"""Tasmota's native discovery: converts messages at `tasmota/discovery/<MAC>/config` and `/sensors` to
+announcements."""
 
 from __future__ import annotations
 
@@ -34,16 +35,16 @@ DIMMER, CCT, RGB, RGBW, RGBCCT = 1, 2, 3, 4, 5
 """Values of `lt_st`."""
 
 SEPARATE_WHITE = 128
-"""Minimum of SetOption37 that separates colour and white into two lights."""
+"""Minimum value of SetOption37 that separates colour and white into two lights."""
 
 INVERTED = 1
-"""Bit in `sho` of a shutter whose position counts from the open end."""
+"""Bit in `sho` of a shutter whose position is counted from the open end."""
 
 PIR_SECS = 1
-"""Seconds until a switch in mode 13 or 14 switches off without a message."""
+"""Seconds after which a switch in mode 13 or 14 switches off without a message."""
 
 BUTTON_EVENTS = ("single", "double", "triple", "quad", "penta", "hold")
-"""Events of a button. Tasmota writes the names of the events in capitals."""
+"""Events of a button. Tasmota sends their names in capitals."""
 
 SWITCH_WORDS = ("off", "on", "toggle", "hold")
 """Meanings of the words in `state`. Users can change the words."""
@@ -60,13 +61,13 @@ STATE_MODES = frozenset((1, 2, 3, 4, 5, 6, 9, 10, 13, 14, 15, 16))
 """Modes of switches with a state."""
 
 PIR_MODES = frozenset((13, 14))
-"""Modes of switches that report only ON."""
+"""Modes of switches that only report ON."""
 
 _MAC = re.compile(r"[0-9A-Fa-f]{12}")
 
 
 def mac_of(topic: str) -> tuple[str, str]:
-    """Return the MAC address, and `config` or `sensors`, of a discovery topic. Raise `Invalid` for any other
+    """Return the MAC address, and `config` or `sensors`, from a discovery topic. Raise `Invalid` for any other
     topic."""
     levels = topic.removeprefix(f"{DISCOVERY_PREFIX}/").split("/")
     if len(levels) != 2 or not _MAC.fullmatch(levels[0]) or levels[1] not in ("config", "sensors"):
@@ -75,8 +76,8 @@ def mac_of(topic: str) -> tuple[str, str]:
 
 
 def announced(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
-    """Return the announcements of a device's two messages. Without the first message, there are no announcements.
-    Raise `Invalid`."""
+    """Convert a device's two messages to announcements. Without the first message, return an empty list. Raise
+    `Invalid`."""
     return list(_Tasmota(mac, config).announcements(sensors)) if config else []
 
 
@@ -87,7 +88,7 @@ def state_requests(config: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 class _Tasmota:
-    """A device: its topics, and the entities that it announces."""
+    """A device: its topics, and its announcements."""
 
     def __init__(self, mac: str, config: Mapping[str, Any]) -> None:
         topic, full, prefixes = config.get("t"), config.get("ft"), config.get("tp")
@@ -118,7 +119,7 @@ class _Tasmota:
         return str(self._config.get(key) or "")[:200]
 
     def _list(self, key: str, default: list[str]) -> list[str]:
-        """Return the texts of a list, with defaults for missing texts."""
+        """Return a list of texts. Missing texts are replaced by defaults."""
         given = self._config.get(key)
         given = given if isinstance(given, list) else []
         return [str(word) if word else known for word, known in zip(given, default, strict=False)] + default[
@@ -170,7 +171,7 @@ class _Tasmota:
     def _outputs(self) -> Iterator[Announcement]:
         relays = self._numbers("rl")
         if self._number("if"):
-            relays = [LIGHT for kind in relays[:1] if kind]  # the other relays switch the fan
+            relays = [LIGHT for kind in relays[:1] if kind]  # the other relays control the fan
         shutters = [at for at, kind in enumerate(relays) if kind == SHUTTER and relays[:at].count(SHUTTER) % 2 == 0]
         others = [at for at, kind in enumerate(relays) if kind in (RELAY, LIGHT)]
         is_only = len(shutters) + len(others) == 1
@@ -203,17 +204,16 @@ class _Tasmota:
         )
 
     def _name(self, at: int, key: str = "fn", default: str = "") -> str:
-        """Return the name of an output or switch from the list under a key. If the name is missing, return a default
-        name with a number."""
+        """Return the name of an output or switch from the list under `key`. If it is missing, return a default name
+        with a number."""
         names = self._config.get(key)
         name = names[at] if isinstance(names, list) and len(names) > at else None
         return str(name)[:200] if name else f"{default or self._device.name} {at + 1}"
 
     def _read(self, key: str, commands: Iterable[str], *more: str) -> dict[str, Any]:
-        """Return the topics that contain a state: the topics of the answers to these commands, and the topics in
-        `more`.
+        """Return the topics with the responses to these commands, and the topics in `more`.
 
-        With SetOption4, each answer arrives at a topic named after its command.
+        With SetOption4, each response arrives at a topic named after its command.
         """
         answers = [self._topic(1, each.upper()) for each in (commands if self._option(4) else ())]
         return {key: self._topic(1, "RESULT"), f"_{key}s": [*answers, *more]}
@@ -237,7 +237,7 @@ class _Tasmota:
         }
 
     def _light(self, at: int, relays: list[int]) -> dict[str, Any]:
-        """Return a light: one for all channels, one each for colour and white, or one per channel."""
+        """Return the light of a relay: one for all channels, one each for colour and white, or one per channel."""
         kind, command, key = self._number("lt_st"), "Dimmer", "Dimmer"
         place = relays[:at].count(LIGHT)
         is_separate = not self._number("lk") or self._option(37) >= SEPARATE_WHITE
@@ -249,7 +249,7 @@ class _Tasmota:
             kind = RGB if place == 0 else DIMMER if kind == RGBW else CCT
             command = key = f"Dimmer{place + 1}"
         elif self._number("ty"):
-            command = "Dimmer3"  # a Tuya module's brightness
+            command = "Dimmer3"  # brightness of a Tuya module
         low, high = (200, 380) if self._option(82) else (153, 500)
         power = self._power(at + 1)
         names = [f"POWER{at + 1}", *(["POWER"] if at == 0 else [])]
@@ -336,7 +336,7 @@ class _Tasmota:
         name, words = self._name(number - 1, "swn", "Switch"), dict(zip(self._words, SWITCH_WORDS, strict=True))
         key = self._name(number - 1, "swn") if self._has_own_name(number) else f"Switch{number}"
         if mode in STATE_MODES:
-            # Motion sensors send no message when they switch off.
+            # Motion sensors do not report when they switch off.
             off = {"off_delay": PIR_SECS} if mode in PIR_MODES else {}
             config: dict[str, Any] = {
                 **self._read("state_topic", (key,), *(() if off else self._sensors)),
@@ -357,7 +357,7 @@ class _Tasmota:
             yield self._announcement("event", id_, name, config)
 
     def _has_own_name(self, number: int) -> bool:
-        """Return whether messages contain the switch's own name."""
+        """Return whether the switch has a name, which its messages then contain."""
         names = self._config.get("swn")
         return isinstance(names, list) and len(names) >= number and bool(names[number - 1])
 
@@ -379,7 +379,7 @@ class _Tasmota:
         return self._announcement("sensor", "battery", "Battery", config)
 
     def _sensor(self, path: JsonPath, value: Any, units: Mapping[str, str]) -> Iterator[Announcement]:
-        """Yield a sensor. A card reader also gets an event, because the same card twice gives the same text."""
+        """Yield a sensor. For a card reader, also yield an event, because the same card twice is the same text."""
         shown, asked = self._sensors
         topics = {"state_topic": shown, "_state_topics": [asked]}
         place = JsonPaths(("StatusSNS", *path), path)
@@ -391,5 +391,5 @@ class _Tasmota:
 
 
 def _anywhere(*path: str) -> JsonPaths:
-    """Return the paths of a value in the sensor message, and in the answer that repeats that message."""
+    """Return the paths of a value in the sensor message, and in the response that repeats it."""
     return JsonPaths(path, ("StatusSNS", *path))

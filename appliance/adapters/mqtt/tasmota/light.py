@@ -19,13 +19,13 @@ SCHEMES = ("Solid", "Wake up", "Cycle up", "Cycle down", "Random")
 """Effects of a light with colours, by number."""
 
 EFFECT_OF_SCHEME = {"none": "Solid", "colorloop": "Cycle up", "random": "Random"}
-"""Tasmota's scheme for each effect of the catalog."""
+"""Tasmota's scheme for each effect in the catalog."""
 
 MAX_SPEED = 40
 """Slowest fade, in half-seconds from dark to bright."""
 
 FULL = 100
-"""Largest brightness, saturation, and level of white."""
+"""Maximum of brightness, saturation, and white level."""
 
 
 class TasmotaLight(LightEntity):
@@ -76,7 +76,7 @@ class TasmotaLight(LightEntity):
         return self.effect_update(word or name)
 
     def _colors(self, state: Mapping[str, Any]) -> Update:
-        """Return the active colour or white. If the light has both kinds of channels, `White` decides."""
+        """Return the active colour or white. If the light has both, `White` decides."""
         white: Any = state.get("White")
         mired: Any = state.get("CT")
         color = _hue_and_saturation(state.get("HSBColor"))
@@ -98,7 +98,7 @@ class TasmotaLight(LightEntity):
         return intent
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the commands of a requested fade, and those of the property. The commands switch the light on unless
+        """Return the commands of a requested fade, then those of the property. They switch the light on unless
         SetOption20 is set."""
         power = (self.config.text("command_topic"), self.payload(change.power))
         sent = [(self._base + name, str(value)) for name, value in self._commands(change)] or [power]
@@ -123,7 +123,7 @@ class TasmotaLight(LightEntity):
         return []
 
     def _fade(self, change: LightChange, command: Command) -> list[tuple[str, int]]:
-        """Return the commands of a fade. `Speed` counts half-seconds from dark to bright, unless SetOption117 is
+        """Return the commands of a fade. `Speed` is in half-seconds from dark to bright, unless SetOption117 is
         set."""
         secs = command.transition_secs
         if secs is None or not self.config.flag("can_fade"):
@@ -139,7 +139,7 @@ class TasmotaLight(LightEntity):
 
 
 def _hue_and_saturation(text: Any) -> list[float] | None:
-    """Return the first two of three numbers such as `30,100,50`, or None for any other text."""
+    """Return the first two of three numbers such as `30,100,50`. Return None for any other text."""
     parts = text.split(",") if isinstance(text, str) else []
     try:
         return [float(part) for part in parts[:2]] if len(parts) == 3 else None

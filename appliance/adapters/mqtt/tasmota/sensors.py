@@ -1,4 +1,4 @@
-"""Sensors of Tasmota's discovery: the names, units, and kinds of their values, and their paths in messages."""
+"""Sensors of Tasmota's discovery: names, units, and quantities of their values, and paths in messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.templates.template_limits import MAX_STRING_CHARS, TOO_LONG, TemplateFailed, ValueMissing
 
 JsonPath = tuple[str | int, ...]
-"""Keys and list indexes from the outside to the inside, such as `("ENERGY", "Power", 0)`."""
+"""Keys and list indexes from the outermost to the innermost, such as `("ENERGY", "Power", 0)`."""
 
 _MISSING = object()
 
@@ -24,13 +24,13 @@ MAX_PATH_KEYS = 4
 """Maximum nesting depth of objects and lists."""
 
 MAX_TEXT_CHARS = 500
-"""Maximum characters of an announced text. A longer text is not a value."""
+"""Maximum length of an announced text. A longer text is not a value."""
 
 TEMPERATURE, PRESSURE, SPEED = "TempUnit", "PressureUnit", "SpeedUnit"
-"""Keys of units that the device announces in addition to its sensors."""
+"""Keys of the units that the device announces."""
 
 DEFAULT_UNITS: Mapping[str, str] = {TEMPERATURE: "°C", PRESSURE: "hPa", SPEED: "km/h"}
-"""Units of devices that announce no units."""
+"""Units of devices that do not announce them."""
 
 
 class Quantity(Struct, frozen=True):
@@ -121,20 +121,20 @@ QUANTITIES: Mapping[str, Quantity] = {
 }
 """Quantities by name. All of Tasmota's drivers use these names with the same meaning.
 
-A quantity without a device class never gets a capability.
+A quantity without a device class never becomes a capability.
 """
 
 _WIND = re.compile(r"TX2[03]|WINDMETER")
 """Wind sensors, whose values are `Speed` and `Dir`."""
 
 _CHIP = re.compile(r"ESP\d*\w*|CPU|AXP\d+|MPU\w*|DS3231|(BL09|CSE77|ADE7|HLW80|MCP39|V92)\w*")
-"""Chips that measure their own temperature instead of the room's."""
+"""Chips that measure their own temperature instead of the room temperature."""
 
 _NOT_KWH = ("AS3935", "LD2410")
 """Sensors whose `Energy` is not electrical."""
 
 CARD_READERS = ("RDM6300", "PN532", "MFRC522", "WIEGAND")
-"""Readers that send a card's `UID` when they detect it."""
+"""Card readers. They send a card's `UID`."""
 
 _DIAGNOSTIC = ("Id", "Address", "TotalStartTime")
 """Keys of hardware ids and start times, which are diagnostic values."""
@@ -143,9 +143,9 @@ _KEY = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 
 
 def sensor_values(found: Mapping[str, Any]) -> Iterator[tuple[JsonPath, Any]]:
-    """Yield the path and value of each number, text, and null in the objects of an announcement.
+    """Yield the path and value of each number, text, and null in an announcement.
 
-    A null is a value that the sensor had not measured when the device announced itself.
+    A null is a value that the sensor had not yet measured.
     """
     for key, value in list(found.items())[:MAX_KEYS]:
         if isinstance(value, dict) and _KEY.fullmatch(key):
@@ -164,23 +164,23 @@ def _inner_values(found: Any, path: JsonPath) -> Iterator[tuple[JsonPath, Any]]:
 
 
 def units_of(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return an announcement's units by `TempUnit`, `PressureUnit`, and `SpeedUnit`."""
+    """Return the announced units by `TempUnit`, `PressureUnit`, and `SpeedUnit`."""
     return {key: str(found.get(key) or default)[:10] for key, default in DEFAULT_UNITS.items()}
 
 
 def object_id(path: JsonPath) -> str:
-    """Return the id of a value: its keys joined by `_`. The elements of a list are numbered from 1."""
+    """Join the keys of a path with `_`. List elements are numbered from 1."""
     steps = (str(step + 1) if isinstance(step, int) else step for step in path)
     return re.sub(r"[^A-Za-z0-9_-]", "_", "_".join(steps))
 
 
 def sensor_name(path: JsonPath) -> str:
-    """Return the name of a value: its keys joined by spaces. The elements of a list are numbered from 1."""
+    """Join the keys of a path with spaces. List elements are numbered from 1."""
     return " ".join(str(step + 1) if isinstance(step, int) else step for step in path)
 
 
 def sensor_fields(path: JsonPath, value: Any, units: Mapping[str, str]) -> dict[str, Any]:
-    """Return the keys of Home Assistant's format that describe this value."""
+    """Describe a value with the keys of Home Assistant's discovery format."""
     keys = [step for step in path if isinstance(step, str)]
     if isinstance(value, str):
         return {"entity_category": "diagnostic"} if keys[-1] in _DIAGNOSTIC else {}
@@ -196,7 +196,7 @@ def sensor_fields(path: JsonPath, value: Any, units: Mapping[str, str]) -> dict[
 
 
 def _quantity(keys: list[str]) -> Quantity:
-    """Return the quantity of a value by its own key, otherwise by the key above it (`Speed.Avg`)."""
+    """Find the quantity of a value by its own key, otherwise by the key above it (`Speed.Avg`)."""
     if _WIND.fullmatch(keys[0]) and keys[1:] in (["Speed", "Act"], ["Speed"]):
         return Quantity(SPEED, "wind_speed")
     if _WIND.fullmatch(keys[0]) and keys[1:] in (["Dir", "Deg"], ["Dir"]):
@@ -213,10 +213,10 @@ def _quantity(keys: list[str]) -> Quantity:
 
 
 class JsonPaths(Template):
-    """The value at the first of these paths that exists in a message, in the same form as a template renders.
+    """The value at the first of these paths that a message contains, in the form that a template would render.
 
-    Index 0 of a value that is not a list means the value itself, because some devices send a list only for two or
-    more elements.
+    For a value that is not a list, index 0 is the value itself, because some devices send a list only for two or more
+    elements.
     """
 
     def __init__(self, *paths: JsonPath) -> None:
@@ -232,7 +232,7 @@ class JsonPaths(Template):
         return f"JsonPaths{self._paths}"
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
-        """Return the text. Raise `ValueMissing` if none of the paths exists in the message."""
+        """Return the text. Raise `ValueMissing` if the message contains none of the paths."""
         del now
         for path in self._paths:
             if (value := _value_at(names.get("value_json"), path)) is not _MISSING:

@@ -1,4 +1,4 @@
-"""Conversions, calculations, points in time, and durations, which work like Home Assistant's filters and
+"""Conversions, calculations, points in time, and durations, which behave like Home Assistant's filters and
 functions."""
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from appliance.adapters.mqtt.templates.template_limits import (
 )
 
 MAX_NUMBER_CHARS = 100
-"""Maximum characters of a text that is read as a number or a time."""
+"""Maximum length of a text that is converted to a number or a time."""
 
 MAX_SLUG_CHARS = 1_000
-"""Maximum characters of a text that becomes a slug. Separating accents takes quadratic time."""
+"""Maximum length of a text that becomes a slug. Separating accents takes quadratic time."""
 
 MAX_QUICK_WEIGHT = 1_000
-"""Maximum weight of a value that orjson writes, because orjson reserves eight times the memory of a text."""
+"""Maximum weight of a value that orjson writes. orjson reserves eight times the memory of a text."""
 
 NOT_GIVEN = object()
 """Marks a missing default."""
 
 
 class Undefined(jinja2.Undefined):
-    """A missing value, which templates can use as an empty text, as false, or as no elements. Any other use raises
+    """A missing value, which templates can use as an empty text, as false, or as an empty list. Any other use raises
     `ValueMissing`."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -54,7 +54,7 @@ _FALSE = ("false", "no", "off", "disable", "0")
 
 
 def or_default(value: Any, default: Any, expected: str) -> Any:
-    """Return the default, if given. Otherwise raise `TemplateFailed` with the required kind of value."""
+    """Return the default, if given. Otherwise raise `TemplateFailed`. `expected` is the required kind of value."""
     if default is not NOT_GIVEN:
         return default
     if isinstance(value, Undefined):
@@ -63,7 +63,7 @@ def or_default(value: Any, default: Any, expected: str) -> Any:
 
 
 def converted(value: Any, default: Any, expected: str, convert: Callable[[], Any]) -> Any:
-    """Return the result of `convert`. If Python cannot convert the value, do the same as `or_default`."""
+    """Return the result of `convert`. If the conversion fails, behave like `or_default`."""
     try:
         return whole(convert())
     except (TypeError, ValueError, ArithmeticError, OSError, ValueMissing):
@@ -71,14 +71,14 @@ def converted(value: Any, default: Any, expected: str, convert: Callable[[], Any
 
 
 def number(value: Any) -> float:
-    """Return the value as a float. Raise ValueError for a text of more than `MAX_NUMBER_CHARS`. Otherwise, raise the
-    exceptions of `float`."""
+    """Convert a value to a float. Raise ValueError for more than `MAX_NUMBER_CHARS` characters, and the exceptions of
+    `float`."""
     return float(value if not isinstance(value, str) or len(value) <= MAX_NUMBER_CHARS else "")
 
 
 def defaulting(expected: str, count: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator. The decorated filter gets `count` values, and then a default for values that Python cannot
-    convert."""
+    """Return a decorator. The decorated filter gets `count` values, and then an optional default for values that
+    cannot be converted."""
 
     def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
         def convert(run: Rendering, *given: Any, default: Any = NOT_GIVEN, **named: Any) -> Any:
@@ -97,7 +97,7 @@ def to_float(run: Rendering, value: Any) -> Any:
 
 @defaulting("a number")
 def to_int(run: Rendering, value: Any, base: Any = 10) -> Any:
-    """Return the value as an integer, without its fraction."""
+    """Convert a value to an integer, without its fraction."""
     if not isinstance(value, str):
         return int(value)
     try:
@@ -108,7 +108,7 @@ def to_int(run: Rendering, value: Any, base: Any = 10) -> Any:
 
 @defaulting("a number", 3)
 def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common") -> Any:
-    """Return the rounded value. Without digits, return an integer, as Home Assistant's filter does."""
+    """Round a value. Without digits, return an integer, as Home Assistant's filter does."""
     found, places = number(value), max(-20, min(int(digits), 20))
     scale = 10.0**places
     if method == "half":
@@ -121,7 +121,7 @@ def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common")
 
 
 def calculated(work: Callable[..., float], count: int = 1) -> Callable[..., Any]:
-    """Return a filter whose arguments are this many numbers, followed by a default."""
+    """Return a filter whose arguments are `count` numbers, followed by an optional default."""
     return defaulting("a number", count)(lambda run, *given: work(*map(number, given)))
 
 
@@ -131,7 +131,7 @@ def logarithm(run: Rendering, value: Any, base: Any = math.e) -> Any:
 
 
 def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
-    """Return a function, also used as a filter, for several numbers or for the numbers in a list."""
+    """Return a function, also usable as a filter, of several numbers or of the numbers in a list."""
 
     def average(run: Rendering, *values: Any, default: Any = NOT_GIVEN) -> Any:
         if values and isinstance(values[0], list | tuple):
@@ -144,7 +144,7 @@ def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
 
 
 def bitwise(work: Callable[[int, int], int]) -> Callable[..., Any]:
-    """Return a function, also used as a filter, for two integers."""
+    """Return a function, also usable as a filter, of two integers."""
 
     def calculate(run: Rendering, first: Any, second: Any) -> Any:
         for each in (first, second):
@@ -165,7 +165,7 @@ def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def iif(run: Rendering, value: Any, yes: Any = True, no: Any = False, none: Any = NOT_GIVEN) -> Any:
-    """Return `yes` if the value is true, otherwise `no`. For None, return the argument `none` if it is given."""
+    """Return `yes` if the value is true, otherwise `no`. For None, return `none` if it is given."""
     if value is None and none is not NOT_GIVEN:
         return none
     return yes if value else no
@@ -173,7 +173,7 @@ def iif(run: Rendering, value: Any, yes: Any = True, no: Any = False, none: Any 
 
 def to_json(run: Rendering, value: Any, ensure_ascii: Any = False, pretty_print: Any = False,
             sort_keys: Any = False) -> Any:  # fmt: skip
-    """Return JSON without spaces."""
+    """Convert a value to JSON without spaces."""
     parts = weight(value)
     run.charge(parts // WEIGHT_PER_STEP)
     try:
@@ -189,8 +189,8 @@ def to_json(run: Rendering, value: Any, ensure_ascii: Any = False, pretty_print:
 
 
 def html_safe_json(run: Rendering, value: Any) -> Any:
-    """Return JSON like Jinja's own filter: with spaces after `,` and `:`, sorted keys, and escaped `<`, `>`, `&`, and
-    `'`."""
+    """Convert a value to JSON like Jinja's own filter: with spaces after `,` and `:`, sorted keys, and escaped `<`,
+    `>`, `&`, and `'`."""
     try:
         return run.bounded(str(htmlsafe_json_dumps(run.weighed(value), sort_keys=True)))
     except (TypeError, ValueError):
@@ -211,7 +211,8 @@ def text_of_base64(run: Rendering, value: Any, encoding: Any = "utf-8") -> str:
 
 
 def slug(run: Rendering, value: Any, separator: Any = "_") -> str:
-    """Return lower-case ASCII letters and digits, without accents, with a separator between the words."""
+    """Return the text in lower-case ASCII letters and digits, without accents. The separator replaces all other
+    characters."""
     if len(text := run.text(value)) > MAX_SLUG_CHARS:
         raise TemplateFailed(f"creates a slug of more than {MAX_SLUG_CHARS:,} characters")
     text = run.bounded(unicodedata.normalize("NFKD", text.replace("ß", "ss")))
@@ -220,7 +221,7 @@ def slug(run: Rendering, value: Any, separator: Any = "_") -> str:
 
 
 def is_number(run: Rendering, value: Any) -> bool:
-    """Return whether the value is a finite number or the text of a finite number."""
+    """Return whether the value is a finite number, or the text of one."""
     try:
         return math.isfinite(number(value))
     except (TypeError, ValueError, OverflowError, ValueMissing):
@@ -228,12 +229,12 @@ def is_number(run: Rendering, value: Any) -> bool:
 
 
 def _moment(text: str) -> datetime:
-    """Return the time of a text in ISO 8601. Raise ValueError for any other text."""
+    """Parse ISO 8601. Raise ValueError for any other text."""
     return datetime.fromisoformat(text[: MAX_NUMBER_CHARS + 1])
 
 
 def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """Return the point in time of a text in ISO 8601, or of seconds since 1970 as a number or text. Return None for
+    """Convert a text in ISO 8601, or seconds since 1970 as a number or text, to a point in time. Return None for
     other texts."""
     if isinstance(value, datetime):
         return value
@@ -247,7 +248,7 @@ def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
 
 
 def as_local(run: Rendering, value: Any) -> Any:
-    """Return the time in the home's zone. A time without a zone is treated as local time."""
+    """Convert a time to the home's zone. A time without a zone is local."""
     if not isinstance(value, datetime):
         return or_default(value, NOT_GIVEN, "a time")
     return value.replace(tzinfo=run.now.tzinfo) if value.tzinfo is None else value.astimezone(run.now.tzinfo)
@@ -255,13 +256,13 @@ def as_local(run: Rendering, value: Any) -> Any:
 
 @defaulting("a time")
 def as_timestamp(run: Rendering, value: Any) -> Any:
-    """Return the seconds since 1970 of a point in time."""
+    """Convert a point in time to seconds since 1970."""
     moment = _moment(value) if isinstance(value, str) else value
     return as_local(run, moment).timestamp() if isinstance(moment, datetime) else number(moment)
 
 
 def shown(run: Rendering, moment: datetime, pattern: Any) -> str:
-    """Return the point in time formatted by a `strftime` pattern. A pattern with a width is rejected."""
+    """Format a time with a `strftime` pattern. A pattern with a width is rejected."""
     if not isinstance(pattern, str) or not _FORMAT.fullmatch(pattern):
         raise TemplateFailed("has an unsupported time pattern")
     return run.bounded(moment.strftime(pattern))
@@ -269,25 +270,25 @@ def shown(run: Rendering, moment: datetime, pattern: Any) -> str:
 
 @defaulting("a number of seconds", 3)
 def timestamp_custom(run: Rendering, value: Any, pattern: Any = "%Y-%m-%d %H:%M:%S", local: Any = True) -> Any:
-    """Return seconds since 1970 formatted by a pattern, in the home's zone or in UTC."""
+    """Format seconds since 1970 with a pattern, in the home's zone or in UTC."""
     return shown(run, datetime.fromtimestamp(number(value), run.now.tzinfo if local else UTC), pattern)
 
 
 @defaulting("a number of seconds")
 def timestamp_local(run: Rendering, value: Any) -> Any:
-    """Return seconds since 1970 in ISO 8601, in the home's zone."""
+    """Format seconds since 1970 as ISO 8601, in the home's zone."""
     return datetime.fromtimestamp(number(value), run.now.tzinfo).isoformat()
 
 
 @defaulting("a number of seconds")
 def timestamp_utc(run: Rendering, value: Any) -> Any:
-    """Return seconds since 1970 in ISO 8601, in UTC."""
+    """Format seconds since 1970 as ISO 8601, in UTC."""
     return datetime.fromtimestamp(number(value), UTC).isoformat()
 
 
 @defaulting("a short text with a time, and its pattern", 2)
 def parsed(run: Rendering, text: Any, pattern: Any) -> Any:
-    """Return the point in time in a text, read by a `strptime` pattern."""
+    """Parse a text with a `strptime` pattern."""
     if not isinstance(text, str) or len(text) > 100 or not isinstance(pattern, str) or len(pattern) > 100:
         raise ValueError
     run.charge(50)
@@ -295,12 +296,12 @@ def parsed(run: Rendering, text: Any, pattern: Any) -> Any:
 
 
 def duration(run: Rendering, *given: Any, **named: Any) -> timedelta:
-    """Return a duration of days, seconds, microseconds, milliseconds, minutes, hours, and weeks."""
+    """Return a duration. The arguments are days, seconds, microseconds, milliseconds, minutes, hours, and weeks."""
     return timedelta(*given, **named)
 
 
 def today_at(run: Rendering, text: Any = "00:00") -> datetime:
-    """Return the point in time today at this time of day, in the home's zone."""
+    """Return today's point in time at this time of day, in the home's zone."""
     match = re.fullmatch(r"(\d{1,2}):(\d\d)(?::(\d\d))?", run.text(text)[:20])
     if match is None:
         raise TemplateFailed("needs a time of day such as 07:30")
@@ -322,4 +323,4 @@ DATETIME_METHODS: Mapping[str, Callable[..., Any]] = {
     "timestamp": as_timestamp,
     "weekday": lambda run, moment: moment.weekday(),
 }
-"""Methods of a point in time that templates may call."""
+"""Methods of points in time that templates may call."""

@@ -1,6 +1,6 @@
-"""The evaluator: walks the syntax tree from Jinja's parser, and renders its text within limits.
+"""The evaluator: walks the syntax tree of Jinja's parser, and renders its text within limits.
 
-Unsupported parts are rejected when the template is announced, not at each rendering.
+Unsupported nodes are rejected when the template is announced, not at each rendering.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from appliance.adapters.mqtt.templates.template_limits import (
 from appliance.adapters.mqtt.templates.texts import check, joined
 
 _WRITTEN = "__written__"
-"""The name that holds a filter block's text for its filters."""
+"""Name whose value is the text of a filter block."""
 
 _PARTS = (nodes.Keyword, nodes.NSRef, nodes.Operand, nodes.Pair, nodes.Slice)
-"""Nodes that only contain other nodes and are not counted themselves."""
+"""Nodes that only contain other nodes, and are not counted."""
 
 
 class Jump(Enum):
-    """Ways for a statement to end the current iteration of its loop."""
+    """Statements that end the current iteration of a loop."""
 
     BREAK = "break"
     CONTINUE = "continue"
@@ -59,7 +59,7 @@ class Jump(Enum):
 def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
     """Return the statements of a template, and its text literals.
 
-    Raise `TemplateFailed` for unknown, too many, or too deeply nested parts. Also raises the errors of Jinja's
+    Raise `TemplateFailed` for unknown nodes, too many nodes, or too deep nesting. Also raises the errors of Jinja's
     parser.
     """
     body, literals, count = ENVIRONMENT.parse(text).body, set[str](), 0
@@ -83,7 +83,7 @@ def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
 
 
 def _check(node: Any, literals: set[str]) -> None:
-    """Raise `TemplateFailed` for a node with an unknown name. Collect the node's text literals, and set the node's
+    """Raise `TemplateFailed` for a node with an unknown name. Add its text literals to `literals`, and set its
     functions."""
     match node:
         case nodes.Name(name=name):
@@ -108,7 +108,7 @@ def _check(node: Any, literals: set[str]) -> None:
 
 
 def _function_of(node: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """Return the function of a filter, test, or call, and a list with the node of its first value, if any."""
+    """Return the function of a filter, test, or call, and the nodes of its arguments that are not in `args`."""
     match node:
         case nodes.Filter(name=name):
             if name.startswith("regex_"):
@@ -128,7 +128,7 @@ def _function_of(node: Any) -> tuple[Callable[..., Any], list[Any]]:
 
 
 def _check_pattern(node: Any) -> None:
-    """Check a constant pattern, so that an unusable pattern is reported when the template is announced."""
+    """Check a constant pattern, so that its fault is reported when the template is announced."""
     for each in [*node.args[:1], *(each.value for each in node.kwargs if each.key == "find")]:
         if isinstance(each, nodes.Const):
             check(str(each.value))
@@ -185,7 +185,6 @@ def _compare(run: Rendering, node: Any) -> bool:
 
 
 def _applied(run: Rendering, node: Any) -> Any:
-    """Return the result of a filter, test, function, or method."""
     given = _values(run, node.given)
     if not node.kwargs and len(given) == 1:
         return node.function(run, given[0])
@@ -215,12 +214,12 @@ _EXPRESSIONS: Mapping[type, Callable[[Rendering, Any], Any]] = {
     nodes.Tuple: lambda run, node: run.weighed(tuple(_values(run, node.items))),
     **{getattr(nodes, name): _calculation for name in ARITHMETIC},
 }
-"""Functions that evaluate expressions, by the type of the node."""
+"""Functions that evaluate an expression, by node type."""
 
 
 def write(run: Rendering, output: list[str], body: Iterable[Any]) -> Jump | None:
-    """Run statements, which append texts to the output. Stop at the first statement that ends the current iteration
-    of a loop."""
+    """Run statements, which append text to the output. Stop at the first statement that ends the current
+    iteration."""
     for node in body:
         if (jump := _STATEMENTS[node.__class__](run, output, node)) is not None:
             return jump
@@ -267,7 +266,7 @@ def _passes(run: Rendering, node: Any, value: Any, outside: dict[str, Any]) -> b
 
 
 def _written(run: Rendering, node: Any) -> Any:
-    """Return the text of a node's body after its filters. Names set in the body are local to the body."""
+    """Return the text of a node's body after its filters. Names that the body sets are local to it."""
     outside, texts = run.names, list[str]()
     run.names = {**outside}
     run.charge()
@@ -292,7 +291,7 @@ def _with(run: Rendering, output: list[str], node: Any) -> Jump | None:
 
 
 def _set(run: Rendering, target: Any, value: Any) -> None:
-    """Set a name, several names, or the field of a namespace."""
+    """Assign to a name, several names, or the field of a namespace."""
     if isinstance(target, nodes.Name):
         run.names[target.name] = value
     elif isinstance(target, nodes.NSRef):
@@ -317,4 +316,4 @@ _STATEMENTS: Mapping[type, Callable[[Rendering, list[str], Any], Jump | None]] =
     nodes.Output: _output,
     nodes.With: _with,
 }
-"""Functions that run statements, by the type of the node. The functions append texts to the output."""
+"""Functions that run a statement, by node type. They append text to the output."""

@@ -1,4 +1,4 @@
-"""The filters, tests, functions, and methods of templates, one table each. Other names are rejected."""
+"""The filters, tests, functions, and methods of templates, one table each. All other names are rejected."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from appliance.adapters.mqtt.templates.operators import COMPARISONS, contains, h
 from appliance.adapters.mqtt.templates.template_limits import Namespace, Rendering, TemplateFailed, ValueMissing
 
 TemplateFunction = Callable[..., Any]
-"""A function of templates. A filter or test gets the rendering, then the value. A function gets the rendering, then
-its arguments."""
+"""A function of templates. A filter or test gets the rendering and the value. A function gets the rendering and its
+arguments."""
 
 
 def _plain(function: Any) -> TemplateFunction:
-    """Return the template function for a Python function that is always cheap, and creates no new value."""
+    """Wrap a Python function that is always cheap and creates no new value."""
     return lambda run, *given, **named: function(*given, **named)
 
 
@@ -103,7 +103,7 @@ _BOTH: Mapping[str, TemplateFunction] = {
     "typeof": lambda run, value: type(value).__name__,
     "union": operators.united(operator.or_),
 }
-"""Names that are both functions and filters."""
+"""Functions that are also filters."""
 
 FILTERS: Mapping[str, TemplateFunction] = {
     **_BOTH,
@@ -199,8 +199,8 @@ CONSTANTS: Mapping[str, Any] = {"e": math.e, "pi": math.pi, "tau": math.tau}
 _UNKNOWN_NAMES = ("cycler", "hass", "joiner", "lipsum", "states", "trigger")
 """Names of Home Assistant or Jinja that Lares does not support.
 
-`this` is not in the list, because its value is undefined. Announcers use `this.state` if the value should stay
-unchanged, and an undefined value has that effect.
+`this` is allowed, because it is undefined. Announcements use `this.state` to keep the value, and an undefined value
+has this effect.
 """
 
 _SEQUENCE_METHODS: Mapping[str, TemplateFunction] = {
@@ -228,11 +228,11 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
         "cycle": lambda run, loop, *values: loop.cycle(*values),
     },
 }  # fmt: skip
-"""Methods that templates may call on a value, by its type. Nothing else in Python is accessible."""
+"""Methods that templates may call on a value, by its type. No other attribute of a Python object is accessible."""
 
 
 def named(table: Mapping[str, TemplateFunction], kind: str, name: Any) -> TemplateFunction:
-    """Return the entry of a table. Raise `TemplateFailed` with the kind and the name if the name is unknown."""
+    """Return the entry of a table. Raise `TemplateFailed` with kind and name if it is unknown."""
     if isinstance(name, str) and name in table:
         return table[name]
     raise TemplateFailed(f"uses the unknown {kind} {str(name)[:60]!r}")
@@ -245,7 +245,7 @@ def check_name(name: str) -> None:
 
 
 def _method(name: str) -> TemplateFunction:
-    """Return a function that calls the method of this name on any value."""
+    """Return a function that calls this method on any value."""
 
     def call(run: Rendering, value: Any, *given: Any, **fields: Any) -> Any:
         method = METHODS.get(type(value), {}).get(name)
@@ -259,4 +259,4 @@ def _method(name: str) -> TemplateFunction:
 
 
 METHOD_CALLS: Mapping[str, TemplateFunction] = {name: _method(name) for each in METHODS.values() for name in each}
-"""Functions that call a method of any value, by its name."""
+"""Functions that call a method on any value, by the method's name."""

@@ -1,4 +1,4 @@
-"""Operations of templates on values: operators, access to parts, and functions for lists, tuples, and objects."""
+"""Operations of templates on values: operators, item access, and functions for lists, tuples, and objects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LOOP_FIELDS = frozenset(
 
 
 def item(value: Any, key: Any) -> Any:
-    """Return the part under a key or index. Raise `ValueMissing` for an undefined value."""
+    """Return the item under a key or index. Raise `ValueMissing` for an undefined value."""
     if isinstance(value, dict):
         return UNDEFINED if isinstance(key, list | tuple | dict) else value.get(key, UNDEFINED)
     if isinstance(value, Undefined):
@@ -50,14 +50,14 @@ def item(value: Any, key: Any) -> Any:
 
 
 def hashable(key: Any) -> Any:
-    """Return a value that can be a key or be searched for. Raise `TemplateFailed` for a list, tuple, or object."""
+    """Return the value unchanged. Raise `TemplateFailed` for a list, tuple, or object, because it cannot be a key."""
     if isinstance(key, list | tuple | dict):
         raise TemplateFailed("uses a list or object as a key, or searches for it")
     return key
 
 
 def number(value: Any) -> Any:
-    """Return the number, point in time, or duration. Raise `TemplateFailed` for anything else."""
+    """Return a number, point in time, or duration unchanged. Raise `TemplateFailed` for any other value."""
     return value if isinstance(value, int | float | _TIMES) else or_default(value, NOT_GIVEN, "numbers")
 
 
@@ -76,7 +76,7 @@ _SUM, _PRODUCT, _REMAINDER = (_calculated(each) for each in (operator.add, opera
 
 
 def add(run: Rendering, left: Any, right: Any) -> Any:
-    """Return the sum of two numbers, or the concatenation of two texts, lists, or tuples."""
+    """Add two numbers, or concatenate two texts, lists, or tuples."""
     if type(left) is type(right) and isinstance(left, _SEQUENCES):
         if len(left) + len(right) > MAX_STRING_CHARS:
             raise TemplateFailed("creates a value that is too large")
@@ -113,7 +113,7 @@ def _equals(run: Rendering, left: Any, right: Any) -> bool:
 
 
 def contains(run: Rendering, left: Any, right: Any) -> bool:
-    """Return whether the left value is an element, key, or part of the right value."""
+    """Return whether the left value is an element, key, or substring of the right value."""
     if isinstance(right, dict):
         return hashable(left) in right
     if isinstance(right, Undefined):
@@ -142,7 +142,7 @@ ARITHMETIC: Mapping[str, Operator] = {
     "Mod": _modulo,
     "Pow": _power,
 }
-"""Operators that return a value, by the names of their nodes."""
+"""Operators that return a value, by node name."""
 
 COMPARISONS: Mapping[str, Operator] = {
     "==": _equals,
@@ -154,7 +154,7 @@ COMPARISONS: Mapping[str, Operator] = {
     "in": contains,
     "not in": lambda run, left, right: not contains(run, left, right),
 }
-"""Operators that return true or false."""
+"""Operators that return true or false, by node name."""
 
 OPERANDS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
 """Operators by their names in Jinja's parser."""
@@ -164,7 +164,7 @@ MAX_TOKENS = 4 * MAX_NODES
 
 
 class _Bounded(Extension):
-    """Limits the number of tokens during parsing."""
+    """Limits the number of tokens while parsing."""
 
     def filter_stream(self, stream: Any) -> Iterator[Any]:
         for number, token in enumerate(stream):
@@ -174,7 +174,7 @@ class _Bounded(Extension):
 
 
 class _TemplateParser(Environment):
-    """An environment whose filters access parts of values by the same rules as templates."""
+    """Makes filters access items by the same rules as templates."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         return item(obj, argument)
@@ -184,30 +184,29 @@ class _TemplateParser(Environment):
 
 
 ENVIRONMENT = _TemplateParser(extensions=["jinja2.ext.loopcontrols", _Bounded], undefined=Undefined)
-"""Jinja's parser and its own filters. The environment never compiles or renders a template."""
+"""Jinja's parser and its own filters. It never compiles or renders a template."""
 
 KEYS_PER_STEP = 16
-"""Keys of a path that are followed in one step. A path can have any length even in a short text, because the first
-element of a character is the same character."""
+"""Number of keys of a path that are followed in one step. Even for a short text, a path can have any length, because
+the first element of a character is the character itself."""
 
 MAX_BUILTIN_ARGUMENT = 1_000
-"""Maximum number that may be passed to Jinja's own filters, such as a width or a number of parts."""
+"""Maximum number that may be passed to Jinja's own filters, such as a width or a number of items."""
 
 _BY_PATH = ("groupby", "max", "min", "sort", "sum", "unique")
-"""Filters that look up a part of each element by one or several paths."""
+"""Filters that look up an item of each element by one or several paths."""
 
 _LISTING = ("batch", "groupby", "sort", "striptags", "title", "unique", "wordcount")
-"""Filters that split a text, which takes many times the memory of the text."""
+"""Filters that split a text, which takes many times its memory."""
 
 
 def items(run: Rendering, value: Any) -> Any:
-    """Return the pairs of key and value in an object."""
+    """Return the pairs of key and value of an object."""
     return list(run.weighed(value).items()) if isinstance(value, dict) else []
 
 
 def part(run: Rendering, value: Any, path: Any, default: Any = None) -> Any:
-    """Return the part of an element under an index, or under a path such as `a.b.0`. Return `default` if the part is
-    missing."""
+    """Return the item of an element by an index, or by a path such as `a.b.0`. Return `default` if it is missing."""
     if isinstance(path, str):
         run.charge(path.count(".") // KEYS_PER_STEP)
     for key in path.split(".") if isinstance(path, str) else (path,):
@@ -225,12 +224,12 @@ def numbers(run: Rendering, *bounds: Any) -> Any:
 
 
 def zipped(run: Rendering, *values: Any) -> Any:
-    """Return tuples of the elements of several lists, up to the end of the shortest list."""
+    """Return tuples with one element from each list, up to the end of the shortest list."""
     return run.made(list(zip(*(list(run.elements(each)) for each in values), strict=False)))
 
 
 def dictionary(run: Rendering, pairs: Any = (), **fields: Any) -> Any:
-    """Return an object of pairs and named fields."""
+    """Return an object from pairs and named fields."""
     found = dict(run.weighed(pairs))
     for key in found:
         hashable(key)
@@ -238,7 +237,7 @@ def dictionary(run: Rendering, pairs: Any = (), **fields: Any) -> Any:
 
 
 def extreme(name: str) -> Callable[..., Any]:
-    """Return a function that returns the largest or smallest element of a list, or of several values."""
+    """Return a function for the largest or smallest element of a list, or of several values."""
     choose = builtin(name)
 
     def extreme(run: Rendering, *values: Any, **named: Any) -> Any:
@@ -248,7 +247,7 @@ def extreme(name: str) -> Callable[..., Any]:
 
 
 def builtin(name: str) -> Callable[..., Any]:
-    """Return one of Jinja's own filters, with the cost of its input and output charged to the rendering."""
+    """Return one of Jinja's own filters. The cost of its input and output is charged to the rendering."""
     function: Any = ENVIRONMENT.filters[name]
 
     def apply(run: Rendering, value: Any, *given: Any, **named: Any) -> Any:
@@ -273,12 +272,12 @@ def builtin(name: str) -> Callable[..., Any]:
 
 
 def combined(run: Rendering, *objects: Any) -> Any:
-    """Return one object with the entries of several objects. For equal keys, the last one wins."""
+    """Merge several objects. For equal keys, the last object wins."""
     return run.made({key: value for each in objects for key, value in run.weighed(each).items()})
 
 
 def united(work: Callable[[set[Any], set[Any]], set[Any]]) -> Callable[..., Any]:
-    """Return a filter that treats two lists as sets. The result keeps the order of the lists."""
+    """Return a filter that treats two lists as sets. The result has the order of the lists."""
 
     def unite(run: Rendering, value: Any, other: Any) -> Any:
         first, second = ({hashable(each) for each in run.elements(values)} for values in (value, other))
@@ -289,7 +288,7 @@ def united(work: Callable[[set[Any], set[Any]], set[Any]]) -> Callable[..., Any]
 
 
 def flat(run: Rendering, value: Any, levels: Any = None) -> Any:
-    """Return the elements of a list and of the lists in it, down to this number of levels."""
+    """Flatten the lists inside a list, down to this number of levels."""
     found: list[Any] = []
     for each in run.elements(run.weighed(value)):
         is_list = isinstance(each, list | tuple) and (levels is None or levels > 0)

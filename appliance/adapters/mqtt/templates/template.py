@@ -1,4 +1,4 @@
-"""A template for repeated rendering. The template renders the same text as Jinja, or reports why it cannot."""
+"""A template that is rendered repeatedly. It renders the same text as Jinja, or reports why it cannot."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from appliance.adapters.mqtt.templates.template_limits import (
 )
 
 MAX_PARSED_CHARS = 512 * 1024
-"""Maximum total characters of the templates whose parsed form is cached. The least recently rendered templates are
-parsed again when needed.
+"""Maximum total length of the templates whose parsed form is cached. The least recently rendered templates are parsed
+again when needed.
 
 A character takes up to 120 bytes of memory. The limit is enough for 13,000 usual templates of 40 characters.
 """
@@ -27,13 +27,13 @@ _SIMPLE = re.compile(rf"\s*\{{\{{\s*value_json({_PATH}+)\s*\}}\}}\s*")
 _STEP = re.compile(r"\.(\w+)|\['([^']*)'\]|\[\"([^\"]*)\"\]")
 
 SIMPLE_TEMPLATES = re.compile(rb"\{\{ ?value_json(?:\.[A-Za-z_]\w*|\['[^'\\{}]*'\]|\[\\\"[^\"\\{}]*\\\"\])+ ?\}\}")
-"""Templates in a configuration's JSON that are plain paths, so that they need no compiler."""
+"""Templates in discovery JSON that are plain paths, so that they need no compiler."""
 
 _MISSING = object()
 
 
 class _Path:
-    """The template `{{ value_json.a['b'] }}`, which nearly all announcers use."""
+    """A template such as `{{ value_json.a['b'] }}`, which is the most frequent form."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = keys
@@ -52,7 +52,7 @@ class _Path:
 
 
 class _Tree:
-    """Any other template, as the syntax tree from Jinja's parser."""
+    """Any other template, as the syntax tree of Jinja's parser."""
 
     def __init__(self, body: Any, literals: frozenset[str]) -> None:
         # Import Jinja only if a template needs it, because the import takes a fifth of a second.
@@ -71,11 +71,11 @@ _Parsed = _Path | _Tree
 
 
 class Template:
-    """One template. A template stores only its text, because the parsed form takes far more memory, which `PARSED`
-    limits."""
+    """One template. It stores only its text, because the parsed form takes far more memory. `PARSED` limits that
+    memory."""
 
     def __init__(self, text: str) -> None:
-        """Raise `TemplateFailed` for a text that is unsupported or beyond its limits."""
+        """Raise `TemplateFailed` if the text is unsupported or exceeds a limit."""
         if len(text.encode(errors="replace")) > MAX_TEMPLATE_BYTES:
             raise TemplateFailed(f"has more than {MAX_TEMPLATE_BYTES // 1024} KiB")
         self._text = text
@@ -99,13 +99,12 @@ class Template:
             raise
         except RecursionError:
             raise TemplateFailed("is nested too deeply") from None
-        except Exception as error:  # a value of a wrong type
+        except Exception as error:  # for example, a value of a wrong type
             raise TemplateFailed(f"fails: {str(error)[:200]}") from None
 
 
 class ParsedTemplates:
-    """A cache of parsed templates, limited by their number of characters. The least recently used are removed
-    first."""
+    """A cache of parsed templates, limited by their total length. The least recently used are removed first."""
 
     def __init__(self) -> None:
         self._chars = 0

@@ -1,4 +1,4 @@
-"""The limits of templates, their errors, and the state and cost of one rendering."""
+"""The limits of templates, their exceptions, and the state and cost of one rendering."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ MAX_TEMPLATE_BYTES = 8 * 1024
 MAX_NODES = 500
 
 MAX_TEMPLATE_DEPTH = 100
-"""Maximum nesting depth of a template's tree. A chain of operators increases the depth."""
+"""Maximum depth of a template's syntax tree. A chain of operators increases the depth."""
 
 MAX_RENDER_STEPS = 2_000
-"""Maximum steps of one rendering. Work on large values takes many steps."""
+"""Maximum number of steps of one rendering. Operations on large values take many steps."""
 
 MAX_RENDER_SECS = 0.02
-"""Maximum processor seconds of one rendering. The limit on steps ends a rendering far earlier, except on a very slow
+"""Maximum processor seconds of one rendering. `MAX_RENDER_STEPS` ends a rendering far earlier, except on a very slow
 machine."""
 
 MAX_STRING_CHARS = 64 * 1024
-"""Maximum characters of any text that a template creates, including its result."""
+"""Maximum length of any text that a template creates, including its result."""
 
 MAX_WEIGHT = 10_000
 """Maximum weight of a value that a template creates. Shared parts are counted each time."""
 
 MAX_VALUE_DEPTH = 32
-"""Maximum nesting depth of lists, tuples, and objects in a template, the same as in a message's JSON."""
+"""Maximum nesting depth of lists, tuples, and objects in a template, equal to that of a message's JSON."""
 
 MAX_INTEGER = 2**63
-"""Integers in a template must be smaller than this number."""
+"""Upper limit (exclusive) of integers in a template."""
 
 TOO_LONG = f"creates a text of more than {MAX_STRING_CHARS // 1024} KiB"
 
 CHARS_PER_STEP = 128
-"""Characters that are read or created in one step, based on the measured speed of the slowest case conversion."""
+"""Number of characters that are read or created in one step, based on the measured speed of the slowest case
+conversion."""
 
 WEIGHT_PER_STEP = 6
 """Weight that is read or created in one step."""
@@ -45,11 +46,11 @@ _STEPS_BETWEEN_LOOKS = 50
 
 
 class TemplateFailed(Exception):
-    """A template is unsupported, costs too much, or got an unusable value."""
+    """A template is unsupported, too expensive, or uses an invalid value."""
 
 
 class ValueMissing(TemplateFailed):
-    """A template reads a value that is missing from the payload. A missing value is normal. The attribute keeps its
+    """A template reads a value that is missing from the payload. This is not a fault. The attribute keeps its
     value."""
 
 
@@ -64,7 +65,7 @@ _ALONE = (int, float, bool, type(None))
 
 
 def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
-    """Return the weight of a value: 1 for each part and for each 8 characters. Raise `TemplateFailed` beyond
+    """Return the weight of a value: 1 for each part, and 1 for each 8 characters. Raise `TemplateFailed` beyond
     `allowed`."""
     if isinstance(value, str):
         total = 1 + len(value) // 8
@@ -88,14 +89,14 @@ def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
 
 
 def whole(number: Any) -> Any:
-    """Return the value. Raise `TemplateFailed` for an integer beyond `MAX_INTEGER`."""
+    """Return a value unchanged. Raise `TemplateFailed` for an integer beyond `MAX_INTEGER`."""
     if isinstance(number, int) and not -MAX_INTEGER <= number < MAX_INTEGER:
         raise TemplateFailed("creates a number that is too large")
     return number
 
 
 class Rendering:
-    """One rendering in progress: its names, its remaining steps, and its current time in the home's zone."""
+    """One rendering: its names, its remaining steps, and its current time in the home's zone."""
 
     __slots__ = ("_deadline", "_look_at", "left", "literals", "names", "now")
 
@@ -108,7 +109,7 @@ class Rendering:
         self._deadline = 0.0
 
     def charge(self, steps: int = 1) -> None:
-        """Count steps. Raise `TemplateFailed` beyond `MAX_RENDER_STEPS` or `MAX_RENDER_SECS`."""
+        """Charge steps. Raise `TemplateFailed` beyond `MAX_RENDER_STEPS` or `MAX_RENDER_SECS`."""
         self.left -= steps
         if self.left < self._look_at:
             self._look()
@@ -124,19 +125,20 @@ class Rendering:
             raise TemplateFailed(f"takes longer than {MAX_RENDER_SECS * 1000:.0f} ms")
 
     def weighed(self, value: Any) -> Any:
-        """Return the value. Charge the weight of a list, tuple, or object that was created, or is read as a whole."""
+        """Return a value unchanged. Charge the weight of a list, tuple, or object that is created, or is read as a
+        whole."""
         if isinstance(value, list | tuple | dict):
             self.charge(weight(value) // WEIGHT_PER_STEP)
         return value
 
     def made(self, value: Any) -> Any:
-        """Return a value that the template created. Raise `TemplateFailed` if the value is too large."""
+        """Return a value that the template created. Raise `TemplateFailed` if it is too large."""
         if isinstance(value, str):
             return self.bounded(value)
         return self.weighed(value) if isinstance(value, list | tuple | dict) else whole(value)
 
     def text(self, value: Any) -> str:
-        """Return the value as Python prints it. Raise `TemplateFailed` beyond `MAX_STRING_CHARS`."""
+        """Convert a value to text as Python does. Raise `TemplateFailed` beyond `MAX_STRING_CHARS`."""
         if isinstance(value, str):
             return value if len(value) < CHARS_PER_STEP else self.bounded(value)
         if isinstance(value, list | tuple | dict):
@@ -146,7 +148,7 @@ class Rendering:
         return str(value)
 
     def bounded(self, text: str) -> str:
-        """Return the text, and charge its length. Raise `TemplateFailed` beyond `MAX_STRING_CHARS`."""
+        """Return a text unchanged, and charge its length. Raise `TemplateFailed` beyond `MAX_STRING_CHARS`."""
         if len(text) > MAX_STRING_CHARS:
             raise TemplateFailed(TOO_LONG)
         self.charge(len(text) // CHARS_PER_STEP)
@@ -162,5 +164,5 @@ class Rendering:
             yield each
 
     def search(self, text: str, needle: str) -> None:
-        """Charge a search for the needle. Python may take as many passes as the needle has characters."""
+        """Charge a search. Python may take as many passes as the needle has characters."""
         self.charge(len(text) // CHARS_PER_STEP + len(text) * min(len(needle), 100) // 20_000)

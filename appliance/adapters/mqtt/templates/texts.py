@@ -1,4 +1,5 @@
-"""Operations of templates on texts: formatting, search, and replacement. Regular expressions are limited in cost."""
+"""Operations of templates on texts: formatting, search, and replacement. The cost of regular expressions is
+limited."""
 
 from __future__ import annotations
 
@@ -20,15 +21,17 @@ from appliance.adapters.mqtt.templates.template_limits import (
 )
 
 MAX_SUBJECT_CHARS = 256
-"""Maximum characters of a text that a regular expression may search."""
+"""Maximum length of a text that a regular expression may search."""
 
 MAX_PATTERN_CHARS = 512
 
 MAX_COMPARISONS = 200_000
-"""Maximum comparisons of one search in the worst case, which take about 2 ms. Python cannot interrupt a search."""
+"""Maximum number of comparisons of one search in the worst case. They take about 2 ms, and Python cannot interrupt a
+search."""
 
 MAX_RANGES_CHARS = 70_000
-"""Maximum characters in all ranges of a regular expression, because Python tries each of them if case is ignored."""
+"""Maximum number of characters in all ranges of a regular expression. If case is ignored, Python tries each of them.
+"""
 
 _PARSER: Any = importlib.import_module("re._parser")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
@@ -36,30 +39,30 @@ _PLAIN = ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT", "RANGE", "CATEGORY", "NEG
 
 
 def matches(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> bool:
-    """Return whether the beginning of the value matches the pattern."""
+    """Return whether the pattern matches at the beginning of the value."""
     compiled, text = _ready(run, value, pattern, ignorecase)
     return compiled.match(text) is not None
 
 
 def search(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> bool:
-    """Return whether any part of the value matches the pattern."""
+    """Return whether the pattern matches anywhere in the value."""
     compiled, text = _ready(run, value, pattern, ignorecase)
     return compiled.search(text) is not None
 
 
 def findall(run: Rendering, value: Any, pattern: Any = "", ignorecase: Any = False) -> list[Any]:
-    """Return all parts of the value that match the pattern, or their groups."""
+    """Return all matches of the pattern in the value, or their groups."""
     compiled, text = _ready(run, value, pattern, ignorecase)
     return run.made(compiled.findall(text))  # type: ignore[no-any-return]
 
 
 def findall_index(run: Rendering, value: Any, pattern: Any = "", index: Any = 0, ignorecase: Any = False) -> Any:
-    """Return the part at `index` among the parts of the value that match the pattern."""
+    """Return one of the matches of the pattern in the value."""
     return findall(run, value, pattern, ignorecase)[index]
 
 
 def replace(run: Rendering, value: Any, pattern: Any = "", new: Any = "", ignorecase: Any = False) -> str:
-    """Return the value with all parts replaced that match the pattern."""
+    """Replace all matches of the pattern in the value."""
     (compiled, text), by = _ready(run, value, pattern, ignorecase), run.text(new)
     if len(by) > MAX_SUBJECT_CHARS:
         raise TemplateFailed(f"replaces with a text of more than {MAX_SUBJECT_CHARS} characters")
@@ -67,12 +70,13 @@ def replace(run: Rendering, value: Any, pattern: Any = "", new: Any = "", ignore
 
 
 def check(pattern: str) -> None:
-    """Raise `TemplateFailed` for a pattern that is unreadable, or too costly even for a short text."""
+    """Raise `TemplateFailed` for a pattern that is unreadable, or too expensive even for a short text."""
     _tries(pattern, 16)
 
 
 def fits(text: str, pattern: str) -> bool:
-    """Return whether the beginning of the text matches a pattern that `check` accepts. A long text never matches."""
+    """Return whether a pattern accepted by `check` matches at the beginning of the text. Return false for a long
+    text."""
     if len(text) > MAX_SUBJECT_CHARS:
         return False
     _tries(pattern, 1 << len(text).bit_length())
@@ -80,7 +84,7 @@ def fits(text: str, pattern: str) -> bool:
 
 
 def _ready(run: Rendering, value: Any, pattern: Any, ignorecase: Any) -> tuple[re.Pattern[str], str]:
-    """Return the pattern, and the text to search. Raise `TemplateFailed` if the search could take long."""
+    """Return the pattern, and the text to search. Raise `TemplateFailed` if the search could take too long."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int | float) else None
     if text is None:
         raise TemplateFailed(f"searches a value of type {type(value).__name__} instead of a text")
@@ -115,16 +119,15 @@ def _tries(pattern: str, length: int) -> int:
 
 
 def _in_ranges(parsed: Any) -> int:
-    """Count the characters in all ranges of a pattern, or of a part of a pattern. Python tries only characters up to
-    U+FFFF."""
+    """Count the characters in all ranges of a parsed pattern. Python tries only characters up to U+FFFF."""
     if isinstance(parsed, tuple) and str(parsed[0]) == "RANGE":
         return min(int(parsed[1][1]), 0xFFFF) - min(int(parsed[1][0]), 0xFFFF)
     return sum(map(_in_ranges, parsed)) if isinstance(parsed, tuple | list | _PARSER.SubPattern) else 0
 
 
 def _ways(items: Iterable[Any], length: int) -> int:
-    """Return the maximum number of ways to match these items in sequence. The number is exact only up to the
-    limit."""
+    """Return the maximum number of ways to match these items in sequence. Above the limit, the number is not
+    exact."""
     ways = 1
     for operator, argument in items:
         ways *= _ways_of(str(operator), argument, length)
@@ -146,7 +149,7 @@ def _ways_of(operator: str, argument: Any, length: int) -> int:
             return MAX_COMPARISONS + 1
         choices = max(high - low, 0) + 1
         if argument[2].getwidth()[0] == 0:
-            # a part that can be empty is repeated as often as required, even at the end of the text
+            # an item that can match nothing is repeated as often as required, even at the end of the text
             choices *= max(low, 1)
         return choices if inner == 1 else choices * inner ** min(high, 32)
     return MAX_COMPARISONS + 1
@@ -159,7 +162,7 @@ _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?#?0?\d{0,3}[,_]?(?:\.\d{1,2})?[a-zA-Z%]?
 
 
 def joined(run: Rendering, value: Any, between: Any = "") -> str:
-    """Return the texts of the elements, joined by a separator. Reject a result that would be too long."""
+    """Join the texts of the elements with a separator. Reject a result that would be too long."""
     texts, length, gap = [], 0, run.text(between)
     for each in run.elements(value):
         texts.append(run.text(each))
@@ -170,7 +173,7 @@ def joined(run: Rendering, value: Any, between: Any = "") -> str:
 
 
 def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -> str:
-    """Return the text with every `old` replaced by `new`. Reject a result that would be too long."""
+    """Replace `old` by `new`. Reject a result that would be too long."""
     old, new = run.text(old), run.text(new)
     run.search(text, old)
     times = text.count(old) if count is None or count < 0 else min(text.count(old), count)
@@ -181,15 +184,14 @@ def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -
 
 
 def split(run: Rendering, text: str, by: Any = None, most: Any = -1, *, from_end: bool = False) -> list[str]:
-    """Return the parts between separators, by default white space. Reject too many parts before any part is
-    created."""
+    """Split a text at a separator, by default at white space. Reject too many parts before any part is created."""
     run.search(text, by or " ")
     most = most if 0 <= most <= MAX_WEIGHT else MAX_WEIGHT
     return run.made(text.rsplit(by, most) if from_end else text.split(by, most))  # type: ignore[no-any-return]
 
 
 def filled(run: Rendering, text: str, values: Any) -> str:
-    """Return a text with its `%` directives filled in by Python's rules. Widths are limited."""
+    """Fill in the `%` directives of a text by Python's rules. Widths are limited."""
     directives = _DIRECTIVE.findall(text)
     if sum(each.count("%") for each in directives) != text.count("%"):
         raise TemplateFailed("has an unsupported format")
@@ -200,7 +202,7 @@ def filled(run: Rendering, text: str, values: Any) -> str:
 
 
 def formatted(run: Rendering, text: str, *given: Any, **named: Any) -> str:
-    """Return the result of the method `format`: fields by position or name, without attributes or items. Widths are
+    """Format a text like `str.format`, with fields by position or name, without attributes or items. Widths are
     limited."""
     output, fields = [], 0
     for literal, name, spec, conversion in string.Formatter().parse(text):
@@ -230,7 +232,7 @@ def _check_growth(directives: int, longest: int) -> None:
 
 
 def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
-    """Return a method of Python's texts whose result is at most slightly longer than the text and arguments."""
+    """Return a method of `str`. Its result must be at most slightly longer than the text and the arguments."""
     method = getattr(str, name)
 
     def call(run: Rendering, text: str, *given: Any) -> Any:

@@ -26,23 +26,25 @@ ROUNDS = TABLE.parent.parent / "build" / "bench"
 
 HEADS = {
     TABLE: """\
-# What a user feels
+# Figures that users notice
 
-`python3 build.py bench` measures these figures and many others ([DETAILS.md](DETAILS.md)). The floor is a minimal
-program that exchanges the same requests, bytes, or reports, without a home. [Node-RED](https://nodered.org) runs a
+`python3 build.py bench` measures these figures and many others ([DETAILS.md](DETAILS.md)).
+
+The floor is a minimal program that exchanges the same bytes, without a home. [Node-RED](https://nodered.org) runs a
 flow with the same task, without keys, durable state, or history.
 """,
     DETAILS: """\
 # All other figures
 
-[RESULTS.md](RESULTS.md) has the figures that a user feels.
+[RESULTS.md](RESULTS.md) contains the figures that users notice.
 """,
 }
 EXPLANATION = """
-Each measure runs in its own process, and the hub as `lares run` in another. Each round also measures the floor and
-Node-RED. A figure is the median of the rounds, with the lowest and the highest in brackets; a ratio is computed for
-each round. Compare times only with times of the same machine and day; ratios hold for longer. The start time of
-`python -c pass` shows how fast the machine was. A run replaces all rows of its measure.
+A figure is the median of several rounds, with the lowest and the highest in brackets. Each round measures the hub,
+the floor, and Node-RED in separate processes, and computes the ratio.
+
+Compare times only with times of the same machine and day. Ratios are comparable for longer. The start time of
+`python -c pass` shows the speed of the machine. A run replaces all rows of its measure.
 
 | measure | what | Lares | floor | ratio | target | | Node-RED | measured |
 |---|---|---|---|---|---|---|---|---|

@@ -45,7 +45,7 @@ class Running(Struct, frozen=True, kw_only=True):
         """Return the row for the longest iteration of the hub's event loop, and print its cause."""
         ms, cause = json.loads(self.turns.read_text())
         print(f"{when}: longest turn {ms:.1f} ms, most of it {cause}", file=sys.stderr)
-        label = f"{when}: longest turn of the loop, processor time"
+        label = f"{when}: longest step of the event loop"
         return Row(label=label, unit="ms", at_most=MAX_TURN_MS).sample(ms)
 
     def pids(self) -> list[int]:

@@ -19,12 +19,12 @@ from benchmarks._processes import hub, lamps, peer
 LAMPS = 16
 TIMES = 150
 PATH = "/elgato/lights"
-FLOOR = "bare aiohttp GET, PUT, GET on a connection of their own"
+FLOOR = "bare aiohttp GET, PUT, GET over a separate connection"
 
-ONE = Row(label="command at a lamp, p50", unit="ms", floor=FLOOR, at_most=1.5, is_felt=True)
+ONE = Row(label="a command for one lamp, p50", unit="ms", floor=FLOOR, at_most=1.5, is_felt=True)
 MANY = {
     percent: Row(
-        label=f"{LAMPS} commands at {LAMPS} lamps at once, until the last, p{percent}",
+        label=f"the last of {LAMPS} simultaneous commands for {LAMPS} lamps, p{percent}",
         unit="ms",
         floor=FLOOR,
         at_most=1.5,

@@ -26,7 +26,7 @@ from benchmarks._processes import hub
 TIMES, TURN = 1_000, 25
 FLOOR = "append and fdatasync of the same bytes"
 ONE = Row(label="a change in the store, p50", unit="ms", floor=FLOOR, at_most=2.2)
-HANDED = Row(label="the same bytes from a thread that asyncio waits for, p50", unit="ms", floor=FLOOR)
+HANDED = Row(label="append and fdatasync of the same bytes in a thread, p50", unit="ms", floor=FLOOR)
 OVER_HTTP = Row(
     label="a durable change over HTTP, p50", unit="ms", floor=FLOOR, at_most=5, is_absolute=True, is_felt=True
 )

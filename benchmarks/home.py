@@ -30,7 +30,7 @@ DAY_MINUTES = 24 * 60
 HOME = f"a home for {MINUTES} minutes ({DEVICES} devices over MQTT, {LAMPS} polled lamps, {AUTOMATIONS} automations)"
 MEMORY = Row(label=f"{HOME}: memory of hub and worker (PSS)", unit="MB", at_most=60, is_felt=True)
 CPU = Row(label=f"{HOME}: processor", unit="% of a core", at_most=0.5, is_felt=True)
-CARD = Row(label=f"{HOME}: written to the card", unit="MB a day", at_most=1, is_felt=True)
+CARD = Row(label=f"{HOME}: written to the card", unit="MB per day", at_most=1, is_felt=True)
 
 AUTOMATION = """return {{ id = "a{0}", name = "A{0}",
   trigger = {{ type = "device_state_change", device_id = "mqtt:b{0}", attribute = "temperature", above = 25 }},

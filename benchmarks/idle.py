@@ -19,7 +19,7 @@ CPU = Row(label=f"{POLLED}: processor", unit="% of a core", floor="bare aiohttp"
 """The limit is the ratio of 0.45 % of a core for the hub to 0.39 % for bare aiohttp."""
 KEPT = Row(label=f"{POLLED} by bare aiohttp over kept connections: processor", unit="% of a core")
 MEMORY = Row(label=f"{LAMPS} lamps: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=60)
-WAKEUPS = Row(label="no device: wake-ups of all threads of hub and worker", unit="a second", at_most=0.5)
+WAKEUPS = Row(label="no device: wake-ups of all threads of hub and worker", unit="per second", at_most=0.5)
 EMPTY = Row(label="no device: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=45)
 
 

@@ -43,7 +43,7 @@ def measure(_rounds: int) -> Iterator[Sample]:
             for name, unit, value in _home(**sizes):
                 yield Row(label=f"{count:,} {what}: {name}", unit=unit).sample(value)
     for count in VALUES:
-        yield from _stream(f"{count:,} values a minute", count)
+        yield from _stream(f"{count:,} values per minute", count)
 
 
 def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, str, float]]:
@@ -58,7 +58,7 @@ def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, s
         home = stack.enter_context(hub(strip_section(strip) + lamps(others), folder=folder))
         wait_until_ready(home.port)
         yield "start to the first answer", "s", home.started_after
-        yield "all there after", "s", time.perf_counter() - began
+        yield "all present after", "s", time.perf_counter() - began
         if automations:
             began = time.perf_counter()
             reply = json.loads(ask(home.port, "POST", "/automations/reload", b"{}"))
@@ -66,7 +66,7 @@ def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, s
             yield "a reload of all files", "s", time.perf_counter() - began
         until_pushed(home.port, push)
         took = percentile(asyncio.run(latencies_by_turns([(home.port, push)], readers))[0], 50)
-        yield "a push → the last reader, p50", "ms", took
+        yield "from a push to the last reader, p50", "ms", took
         began = time.perf_counter()
         ask(home.port, "GET", "/devices")
         yield "all devices in one answer", "ms", 1000 * (time.perf_counter() - began)
@@ -81,7 +81,7 @@ def _stream(what: str, per_minute: int) -> Iterator[Sample]:
         home.forget_turns()
         pushed, received = asyncio.run(_push(home.port, push_many, per_minute / 60))
         yield Row(label=f"{what}: processor", unit="% of a core").sample(100 * (home.cpu_secs() - cpu) / SECONDS)
-        yield Row(label=f"{what}: sent to a reader", unit="% of them").sample(100 * received / pushed)
+        yield Row(label=f"{what}: received by a reader", unit="%").sample(100 * received / pushed)
         yield home.longest_turn(what)
         yield Row(label=f"{what}: memory of hub and worker (PSS)", unit="MB").sample(home.pss_mb())
 

@@ -36,16 +36,16 @@ RULE = """return { id = "rule", name = "Rule", mode = { type = "queued", max = 1
   end }"""
 EVENTS = 300
 EVENT = Row(
-    label="a strip's push → through Lua → at a lamp, p50",
+    label="from a strip's push through Lua to a lamp, p50",
     unit="ms",
-    floor="bare lupa in a worker and aiohttp's two trips",
+    floor="bare lupa in a worker, and two requests of aiohttp",
     at_most=1.3,
     is_felt=True,
 )
 NOTHING = Row(label="a scene that does nothing, p50", unit="ms")
 SCENE = Row(label="a scene of two commands, p50", unit="ms")
-SLEEPING = Row(label=f"each of {SLEEPERS} executions that sleep, hub and worker", unit="KiB", at_most=120)
-SPUN = Row(label=f"a scene of two commands after {SPINNERS} scripts began to spin, p50", unit="ms")
+SLEEPING = Row(label=f"memory per sleeping execution, of {SLEEPERS}", unit="KiB", at_most=120)
+SPUN = Row(label=f"a scene of two commands while {SPINNERS} scripts compute endlessly, p50", unit="ms")
 
 
 def measure(rounds: int) -> Iterator[Sample]:

@@ -88,13 +88,13 @@ def _samples(broker: int) -> Iterator[Sample]:
     """Measure one hub, then the iterations of a second hub's event loop, because that measurement slows the hub
     down."""
     section = f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = {broker}\nusername = "{USER}"\npassword = "{PASSWORD}"\n'
-    name = f"{DEVICES:,} devices and {RUBBISH} announcements of rubbish"
+    name = f"{DEVICES:,} devices and {RUBBISH} invalid announcements"
     with hub(section) as home:
         time.sleep(SETTLE_SECS)
         before, began = home.pss_mb(), time.perf_counter()
         _send(broker)
         _wait_for_devices(home)
-        yield Row(label=f"{name}: there after", unit="s").sample(time.perf_counter() - began)
+        yield Row(label=f"{name}: all present after", unit="s").sample(time.perf_counter() - began)
         time.sleep(SETTLE_SECS)
         yield Row(label=f"{name}: memory", unit="MB").sample(home.pss_mb() - before)
         for rate, seconds in STREAMS:
@@ -108,7 +108,7 @@ def _samples(broker: int) -> Iterator[Sample]:
         for rate, seconds in STREAMS:
             home.forget_turns()
             asyncio.run(_count_frames(home.port, broker, rate, seconds))
-            yield home.longest_turn(f"{rate:,} states a second")
+            yield home.longest_turn(f"{rate:,} states per second")
 
 
 def _wait_for_devices(home: Running) -> None:
@@ -139,11 +139,11 @@ def _others(broker: int) -> Iterator[list[Running]]:
 
 def _stream(home: Running, others: Sequence[Running], broker: int, rate: int, seconds: int) -> Iterator[Sample]:
     """Yield the cost of states, and the share of them that a reader of the event stream received."""
-    name, before = f"{rate:,} states a second", home.pss_mb()
+    name, before = f"{rate:,} states per second", home.pss_mb()
     sides = [home, *others]
     cpu = [each.cpu_secs() for each in sides]
     received = asyncio.run(_count_frames(home.port, broker, rate, seconds))
-    yield Row(label=f"{name}: sent to a reader", unit="% of them").sample(100 * received / (rate * seconds))
+    yield Row(label=f"{name}: received by a reader", unit="%").sample(100 * received / (rate * seconds))
     costs = [100 * (each.cpu_secs() - before) / seconds for each, before in zip(sides, cpu, strict=True)]
     yield Row(
         label=f"{name}: processor",

@@ -19,9 +19,9 @@ SECTIONS = 100
 FILE = ROOT / "dist" / "lares.pyz"
 PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 AS_FILE = (PYTHON, "-I", "-S", str(FILE))
-SANIC, WARM, EMPTY = 'python -c "import sanic"', "its warm start", "the same without a section"
+SANIC, WARM, EMPTY = 'python -c "import sanic"', "a warm start", "a start without sections"
 PASS = Row(label="python -c pass", unit="ms")
-MEMORY = Row(label="memory of the hub's own process then", unit="MB", at_most=60)
+MEMORY = Row(label="memory of the hub's process after the start", unit="MB", at_most=60)
 FIRST = Row(
     label="as single file, unpacking first (after an upgrade)",
     unit="ms",
@@ -52,7 +52,7 @@ def measure(rounds: int) -> Iterator[Sample | Skipped]:
                 row = Row(label=f"{way}, warm", unit="ms", floor=SANIC, at_most=1.35, is_felt=command is AS_FILE)
                 yield row.sample(warm, sanic, _start_node_red() if command is AS_FILE else None)
                 if command is MODULE:
-                    row = Row(label=f"{way}, with nothing stored", unit="ms", floor=SANIC, at_most=1.35)
+                    row = Row(label=f"{way}, with an empty store", unit="ms", floor=SANIC, at_most=1.35)
                     yield row.sample(fresh, sanic)
                 else:
                     yield FIRST.sample(fresh, warm)

@@ -21,7 +21,7 @@ BATCHES, BATCH = 40, 20
 MAX_RATIOS = {1: 1.3, 50: 1.5, 200: 1.5}
 """Maximum ratios by the number of readers."""
 
-FLOOR = "bare asyncio broadcast of the same bytes at the same push"
+FLOOR = "bare asyncio broadcast of the same bytes"
 FRAMES = Row(label=f"frames to {READERS[-1]} readers", unit="frames/s", floor=FLOOR, at_least=0.9)
 
 
@@ -40,7 +40,7 @@ def measure(rounds: int) -> Iterator[Sample]:
             for readers in (readers for _ in range(rounds) for readers in READERS):
                 durations = asyncio.run(latencies_by_turns(sides, readers))
                 for percent in (50, 99):
-                    label = f"a strip's push → last of {readers} readers, p{percent}"
+                    label = f"from a strip's push to the last of {readers} readers, p{percent}"
                     is_felt = percent == 50 and readers == 1
                     row = Row(label=label, unit="ms", floor=FLOOR, at_most=MAX_RATIOS[readers], is_felt=is_felt)
                     yield row.sample(*(percentile(each, percent) for each in durations))

@@ -19,9 +19,9 @@ PATHS = (*BODIES, *STREAMS, *SOCKETS)
 MESSAGES, SECS, PAUSE_SECS = 1_000_000, 2.0, 0.01
 MAX_COST_MS = 50
 
-IDLE = Row(label="a neighbour's longest poll without an attack", unit="ms")
-ATTACKED = Row(label=f"its longest poll during the worst of {len(PATHS)} attacks", unit="ms")
-COST = Row(label=f"the delay by the worst of {len(PATHS)} attacks", unit="ms", at_most=MAX_COST_MS)
+IDLE = Row(label="longest poll of another device without an attack", unit="ms")
+ATTACKED = Row(label=f"longest poll of another device during the worst of {len(PATHS)} attacks", unit="ms")
+COST = Row(label=f"delay of another device by the worst of {len(PATHS)} attacks", unit="ms", at_most=MAX_COST_MS)
 
 
 def measure(_rounds: int) -> Iterator[Sample]:

@@ -113,6 +113,7 @@ class Health:
                     what = f"{what} of {event.device_id} was dropped"
                 log.warning("%s: %s: %s", name, what, event.reason)
                 if name in self._adapters:
+                    self._forget_drops(name, event.device_id, event.attribute)
                     self._update(name, dropped=(*self._adapters[name].dropped, event)[:MAX_LISTED_DROPS])
             case events.DropEnded(adapter=name, device_id=device_id, attribute=attribute):
                 self._forget_drops(name, device_id, attribute)

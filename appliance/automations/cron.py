@@ -183,9 +183,11 @@ def _number(word: str, field: _CronField) -> int:
 
 
 def _step(word: str, field: _CronField) -> int:
-    if not (word.isascii() and word.isdigit() and len(word) <= 9) or int(word) == 0:
-        raise Invalid(f"{field.name} needs a whole number of at least 1 after the slash, not {format_value(word)}")
-    return int(word)
+    number = int(word) if word.isascii() and word.isdigit() and len(word) <= 9 else None
+    if not number:
+        shown = format_value(word if number is None else number)
+        raise Invalid(f"{field.name} needs a whole number of at least 1 after the slash, not {shown}")
+    return number
 
 
 def _not_understood(word: str, field: _CronField) -> str:

@@ -103,7 +103,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         removed: Mapping[str, RemovedDevice] | None = None,
     ) -> HomeNames:
         """Return a copy with these devices, rooms, groups, and past events and attributes. The attributes of a device
-        include the capabilities that the device accepts, because a lamp that is off reports few attributes. The
+        include the capabilities that the device accepts and the attributes that it announces, because a lamp that is
+        off reports few attributes. The
         events of a device include the events that the device announces."""
         rooms = {("room", id_): layout.devices_in(id_) for id_ in layout.rooms}
         groups = {("group", id_): group.members for id_, group in layout.groups.items()}
@@ -123,7 +124,10 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             rooms=layout.rooms,
             groups=layout.groups,
             members={**rooms, **groups},
-            devices={each.id: takes[each.id].union(each.attributes, was[each.id].attributes) for each in devices},
+            devices={
+                each.id: takes[each.id].union(each.attributes, each.announced, was[each.id].attributes)
+                for each in devices
+            },
             events={each.id: was[each.id].events.union(each.events) for each in devices},
             shown={each.id: each.attributes for each in devices},
         )
@@ -215,13 +219,20 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         if kind == "module" and not self.are_scripts_enabled:
             return f"names {name!r}, but scripts are disabled; set scripts.enabled = true"
         there = self._there(kind, name)
-        if there is None or name in there:
+        if there is None or name in there or (kind == "module" and self._is_unreadable(name)):
             return None
         near = nearest(name, there)
         hint = "" if near is None else f"; did you mean {near}"
         if kind == "module" and near is None:
             hint = f"; add {name.replace('.', '/')}.lua to the folder of [scripts]"
         return f"names {name!r}, and there is no such {kind}{hint}"
+
+    def _is_unreadable(self, module: str) -> bool:
+        """Return whether the module's folder is unreadable, which is an error of its own."""
+        words = module.split(".")
+        folders = (".".join(words[:length]) for length in range(len(words)))
+        modules = self.modules or {}
+        return any(each in modules and not modules[each].name.endswith(".lua") for each in folders)
 
     def _missing_section(self, name: str) -> str | None:
         section, _, rest = name.partition(":")

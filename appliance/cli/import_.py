@@ -78,6 +78,11 @@ def import_(arguments: argparse.Namespace) -> int:
     if entities.missing:
         say(f"not found in Lares: {', '.join(sorted(entities.missing))}; check their guessed ids in the files")
     has_moved = any(is_imported and sentence.startswith("locale.") for is_imported, sentence in steps)
+    if entities.timers:
+        say(
+            f"the automation {TIMES} sets the timers of input_datetime helpers when the hub starts, at 00:00, and "
+            "when a helper changes; run it once if you only reload"
+        )
     last = "restart the hub" if has_moved or entities.timers else "`lares reload`"
     other = f", except {TIMES.lower()}," if entities.timers else ""
     say(f"each automation{other} is off until you switch it on; next: `lares check`, then {last}")

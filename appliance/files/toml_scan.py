@@ -37,12 +37,13 @@ class TomlPart(Struct, frozen=True):
 class TomlScanner:
     """Finds the parts of a TOML text. Raises `ValueError` if the text is not TOML.
 
-    `headers` and `comments` are complete after a call of `values`. A comment has the path of its section.
+    `position` is the end of the text that was read. `headers` and `comments` are complete after a call of `values`. A
+    comment has the path of its section.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = len(text) - len(text.removeprefix("\ufeff"))
+        self.position = len(text) - len(text.removeprefix("\ufeff"))
         self._counts: dict[Path, int] = {}
         self._section: Path = ()
         self.headers: list[TomlPart] = []
@@ -51,35 +52,40 @@ class TomlScanner:
     def values(self) -> Iterator[TomlPart]:
         """Yield all values, including tables, arrays, and the values in them."""
         self._skip_space()
-        while self._at < len(self._text):
-            if self._text[self._at] == "[":
+        while self.position < len(self._text):
+            if self._text[self.position] == "[":
                 self._section = self._read_header()
             else:
                 yield from self._read_assignment(self._section, 0)
             self._skip_space()
 
+    def values_at(self, path: Path, start: int) -> list[TomlPart]:
+        """Return the value at this position, after the values in it. Raise `ValueError` if the value is invalid."""
+        self.position = start
+        return [*self._read_value(path, 0)]
+
     def _read_header(self) -> Path:
-        start, is_item = self._at, self._text.startswith("[[", self._at)
+        start, is_item = self.position, self._text.startswith("[[", self.position)
         self._skip(_HEADER)
         path = self._read_keys()
         self._take("]]" if is_item else "]")
         found = add_positions(path, self._counts, is_item=is_item)
-        self.headers.append(TomlPart(found, start, self._at))
+        self.headers.append(TomlPart(found, start, self.position))
         return found
 
     def _read_keys(self) -> Path:
         words = [self._read_key()]
-        while self._text.startswith(".", self._at):
-            self._at += 1
+        while self._text.startswith(".", self.position):
+            self.position += 1
             self._skip(_BLANK)
             words.append(self._read_key())
         return tuple(words)
 
     def _read_key(self) -> str:
-        found = _KEY.match(self._text, self._at)
+        found = _KEY.match(self._text, self.position)
         if found is None:
             raise ValueError("no key")
-        self._at = found.end()
+        self.position = found.end()
         word = found[1]
         return str(json.loads(word)) if word.startswith('"') else word.strip("'")
 
@@ -90,7 +96,7 @@ class TomlScanner:
         yield from self._read_value(path, depth)
 
     def _read_value(self, path: Path, depth: int) -> Iterator[TomlPart]:
-        start, first = self._at, self._text[self._at : self._at + 1]
+        start, first = self.position, self._text[self.position : self.position + 1]
         if depth > MAX_DEPTH:
             raise ValueError("too deep")
         if first == "[":
@@ -98,41 +104,41 @@ class TomlScanner:
         elif first == "{":
             yield from self._read_items(path, depth, "}")
         else:
-            found = (_STRING if first in ("'", '"') else _SCALAR).match(self._text, self._at)
+            found = (_STRING if first in ("'", '"') else _SCALAR).match(self._text, self.position)
             if found is None:
                 raise ValueError("no value")
-            self._at = found.start() + len(found[0].rstrip())
-        yield TomlPart(path, start, self._at)
+            self.position = found.start() + len(found[0].rstrip())
+        yield TomlPart(path, start, self.position)
 
     def _read_items(self, path: Path, depth: int, end: str) -> Iterator[TomlPart]:
-        self._at += 1
+        self.position += 1
         number = 1
         self._skip_space()
-        while not self._text.startswith(end, self._at):
+        while not self._text.startswith(end, self.position):
             if end == "]":
                 yield from self._read_value((*path, number), depth + 1)
             else:
                 yield from self._read_assignment(path, depth + 1)
             number += 1
             self._skip_space()
-            if not self._text.startswith(end, self._at):
+            if not self._text.startswith(end, self.position):
                 self._take(",")
                 self._skip_space()
         self._take(end)
 
     def _skip_space(self) -> None:
-        start = self._at
+        start = self.position
         self._skip(_SPACE)
-        if "#" in self._text[start : self._at]:
-            found = _COMMENT.finditer(self._text, start, self._at)
+        if "#" in self._text[start : self.position]:
+            found = _COMMENT.finditer(self._text, start, self.position)
             self.comments += [TomlPart(self._section, each.start(), each.end()) for each in found]
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
-        found = pattern.match(self._text, self._at)
-        self._at = self._at if found is None else found.end()
+        found = pattern.match(self._text, self.position)
+        self.position = self.position if found is None else found.end()
 
     def _take(self, word: str) -> None:
         self._skip(_BLANK)
-        if not self._text.startswith(word, self._at):
+        if not self._text.startswith(word, self.position):
             raise ValueError(f"no {word}")
-        self._at += len(word)
+        self.position += len(word)

@@ -22,6 +22,7 @@ ANY_SECTION = ""
 
 _NAME = r"[A-Za-z0-9_-]+"
 _COMMENT = re.compile(r"#[^\r\n]*")
+_REST = re.compile(r"[ \t]*(?:#|[\r\n]|\Z)")
 _IN_COMMENT = re.compile(
     rf"""(?<![\w-])["']?({_NAME})["']?[ \t]*=[ \t]*(\"\"\"|\'\'\'|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\[|\{{|[^\s#]+)"""
 )
@@ -141,20 +142,47 @@ class _Comments:
 
 
 def _parts_by_line(text: str) -> tuple[list[TomlPart], list[TomlPart]]:
-    """For an invalid TOML text, return the values and comments in single lines."""
+    """For an invalid TOML text, return the values and comments, line by line. A value that is invalid or too long to
+    parse ends before the next key or section."""
     values: list[TomlPart] = []
-    sections: list[tuple[int, Path]] = [(-1, ())]
-    for line in scan_lines(text):
-        if line.value is None:
-            sections.append((line.start, line.path))
-        elif line.value:
-            end = line.start + len(line.value)
-            values.append(TomlPart(line.path, line.start, end))
-            for inner in _IN_COMMENT.finditer(text, line.start, end):
-                inner_end = end if inner[2] in _CLOSERS else inner.end(2)
-                values.append(TomlPart((*line.path, inner[1]), inner.start(2), inner_end))
+    lines = [*scan_lines(text)]
+    sections = [(-1, ()), *((line.start, line.path) for line in lines if line.value is None)]
+    scanner, end, budget = TomlScanner(text), 0, len(text)
+    for line, next_start in zip(lines, [*(each.line_start for each in lines[1:]), len(text)], strict=False):
+        if not line.value or line.start < end:
+            continue
+        found = _parse(scanner, line.path, line.start) if budget > 0 else []
+        budget -= 0 if found else scanner.position - line.start
+        if found and _REST.match(text, found[-1].end):
+            values += found
+            end = found[-1].end
+            continue
+        end = line.start + len(line.value)
+        if line.value.startswith(("[", "{")):
+            end = max(end, next_start)
+        elif line.value.startswith(('"""', "'''")):
+            later = bisect(sections, (line.start,))
+            end = sections[later][0] if later < len(sections) else len(text)
+        end = line.start + len(text[line.start : end].rstrip())
+        values.append(TomlPart(line.path, line.start, end))
+        for number, inner in enumerate(_IN_COMMENT.finditer(text, line.start, end), 1):
+            path = (*line.path, number, inner[1])
+            inner_end = inner.end(2)
+            if inner[2] in _CLOSERS:
+                parsed = _parse(scanner, path, inner.start(2)) if budget > 0 else []
+                budget -= scanner.position - inner.start(2)
+                inner_end = parsed[-1].end if parsed else end
+            values.append(TomlPart(path, inner.start(2), inner_end))
     comments = [
         TomlPart(sections[bisect(sections, (each.start(),)) - 1][1], each.start(), each.end())
         for each in _COMMENT.finditer(text)
     ]
     return values, comments
+
+
+def _parse(scanner: TomlScanner, path: Path, start: int) -> list[TomlPart]:
+    """Return the value at this position and the values in it. Return an empty list if the value is invalid."""
+    try:
+        return scanner.values_at(path, start)
+    except (ValueError, RecursionError):
+        return []

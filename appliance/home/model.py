@@ -111,7 +111,15 @@ class Device(Struct, frozen=True, kw_only=True):
     @property
     def events(self) -> tuple[str, ...]:
         """The names of the events that the vendor announces."""
-        found = self.metadata.vendor_specific.get("events")
+        return self._announced("events")
+
+    @property
+    def announced(self) -> tuple[str, ...]:
+        """The attributes that the vendor announces, including attributes without a value so far."""
+        return self._announced("attributes")
+
+    def _announced(self, key: str) -> tuple[str, ...]:
+        found = self.metadata.vendor_specific.get(key)
         return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
 
 

@@ -175,10 +175,12 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
 
 
 def modules_of(scripts: Folder | None, contents: Contents) -> dict[str, Source]:
-    """Return the files of the scripts folder by module name. An unreadable file has an empty text."""
+    """Return the files of the scripts folder by module name. An unreadable file or folder has an empty text. The
+    scripts folder has an empty module name."""
     prefix = "" if scripts is None else f"{scripts.name}/"
     sources = [*(Source(name=each.file, text=b"") for each in contents.faults), *contents.sources]
-    return {each.name.removeprefix(prefix).removesuffix(".lua").replace("/", "."): each for each in sources}
+    names = (f"{each.name}/".removeprefix(prefix).removesuffix("/").removesuffix(".lua") for each in sources)
+    return {name.replace("/", "."): each for name, each in zip(names, sources, strict=True)}
 
 
 def looks_like_lua(name: str) -> bool:

@@ -25,7 +25,7 @@ class TomlLine(NamedTuple):
     is the name in this line.
 
     `value` is the text after the equals sign, and begins at `start` in the whole text. For a header, `value` is None,
-    and `start` is the beginning of the line.
+    and `start` is `line_start`.
     """
 
     number: int
@@ -33,6 +33,7 @@ class TomlLine(NamedTuple):
     key: tuple[str, ...]
     value: str | None
     start: int
+    line_start: int
 
 
 def split_key(dotted: str) -> tuple[str, ...]:
@@ -48,10 +49,11 @@ def scan_lines(text: str) -> Iterator[TomlLine]:
     for line in text.splitlines(keepends=True):
         if (header := HEADER.match(line)) and (key := split_key(header[2])):
             section = add_positions(key, counts, is_item=header[1] == "[[")
-            yield TomlLine(number, section, key, None, start)
+            yield TomlLine(number, section, key, None, start, start)
         elif assignment := ASSIGNMENT.match(line):
             key = split_key(assignment[1])
-            yield TomlLine(number, (*section, *key), key, assignment[2].rstrip(), start + assignment.start(2))
+            value = assignment[2].rstrip()
+            yield TomlLine(number, (*section, *key), key, value, start + assignment.start(2), start)
         number += line.endswith("\n")
         start += len(line)
 

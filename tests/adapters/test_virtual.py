@@ -187,6 +187,15 @@ OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
     ({"device_id": ALL, "event": 5}, "5 cannot be the name of an event"),
     ({"device_id": ALL, "event": ""}, "the name of an event must have 1 to 256 characters, not 0"),
     ({"device_id": ALL, "event": "x", "data": 5}, "must be an object"),
+    ({"device_id": ALL, "event": "x", "data": 0}, "must be an object"),
+    (
+        {"device_id": ALL, "event": "x", "data": [], "attributes": 5},
+        "attributes must be .*; and the data of",
+    ),
+    (
+        {"device_id": ALL, "event": 5, "attributes": {"contact": "ajar"}},
+        "contact must be .*; and 5 cannot be",
+    ),
     ({"device_id": ALL, "attributes": []}, "attributes must be an object"),
     ({"device_id": ALL, "attributes": {"contct": "open"}}, "did you mean contact"),
     ({"device_id": ALL, "attributes": {"state": "offline"}}, "is not an attribute of 'all'"),

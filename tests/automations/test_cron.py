@@ -85,7 +85,7 @@ def test_the_next_time_is_the_first_after_noon_on_a_friday(expression: str, due:
         ("* * * * * 0", "weekday must be from 1 to 7, 1 is SUN and 7 is SAT, not 0"),
         ("* * * * * 8", "weekday must be from 1 to 7, 1 is SUN and 7 is SAT, not 8"),
         ("* * * * * * 2100", "year must be from 1970 to 2099, not 2100"),
-        ("*/0 * * * * *", "second needs a whole number of at least 1 after the slash, not '0'"),
+        ("*/0 * * * * *", "second needs a whole number of at least 1 after the slash, not 0"),
         ("*/ * * * * *", "second needs a whole number of at least 1 after the slash, not ''"),
         ("*/5/2 * * * * *", "second needs a whole number of at least 1 after the slash, not '5/2'"),
         ("1,,2 * * * * *", "second has an empty entry; write *, numbers, ranges like 1-5, steps like */5, lists"),

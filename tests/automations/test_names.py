@@ -17,12 +17,13 @@ from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
 from appliance.automations.name_watcher import NameWatcher, read_past, read_removed
 from appliance.automations.names import HomeNames, PastNames
+from appliance.errors import Fault
 from appliance.home.commands import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.layout import Layout
 from appliance.home.model import Metadata
 from appliance.lua.catalog import Asset
-from appliance.lua.folder import Folder, modules_of
+from appliance.lua.folder import Contents, Folder, modules_of
 from appliance.lua.source import Source
 from appliance.tables.checks import Function
 from tests.automations.homes import change, device, home, parse
@@ -174,6 +175,24 @@ def test_an_unreadable_module_is_not_missing(tmp_path: Path) -> None:
     user = Source(name="config/automations/a.lua", text=b'local climate = require("deep.climate")')
     known = replace(names(), modules=modules_of(folder, folder.read()))
     assert [*known.inspect(user)] == []
+
+
+def test_a_module_in_an_unreadable_folder_causes_no_warning_because_the_folder_has_an_error() -> None:
+    folder = Folder(path=Path("config/scripts"), name="config/scripts", is_deep=True)
+    user = Source(name="a.lua", text=b'local climate = require("deep.er.climate") local lost = require("lost")')
+    for unreadable, warned in (("config/scripts/deep", 1), ("config/scripts/deep/er", 1), ("config/scripts", 0)):
+        fault = Fault(unreadable, 0, "the folder cannot be read: Permission denied")
+        modules = modules_of(folder, Contents(sources=(), faults=(fault,)))
+        found = [str(each) for each in replace(names(), modules=modules).inspect(user)]
+        assert len(found) == warned and "climate" not in "".join(found)
+
+
+def test_an_announced_attribute_without_a_value_is_known() -> None:
+    metadata = Metadata(source="mqtt", vendor_specific={"attributes": ["occupancy"]})
+    known = names().with_devices([replace(device({}, MOTION), metadata=metadata)], Layout())
+    assert sentences(known, trigger={**MOVES}) == []
+    [sentence] = sentences(known, trigger={**CHANGE, "device_id": MOTION, "attribute": "custom.mqtt.occupancy"})
+    assert sentence.endswith("did you mean occupancy")
 
 
 async def test_names_are_checked_a_minute_after_the_start_and_after_each_reload(tmp_path: Path) -> None:

@@ -464,9 +464,10 @@ def test_timers_of_helpers_start_while_their_automations_are_off(home: Path, hou
     assert 'ha.start_timer(ctx, "alarm", ctx:get("alarm"), 0)\n    ha.start_timer(ctx, "party_before_1800"' in times
     for trigger in ('"variable_change", name = "alarm"', '"timer", name = "alarm"', '"adapter_lifecycle"'):
         assert trigger in times
-    assert '{ type = "timer", name = "alarm" }' in alarm and "variable_change" not in alarm
+    assert 'id = "trigger_1"' in alarm and "variable_change" not in alarm
+    assert "not ha.is_on_time(event)" in alarm
     assert "each automation, except times of helpers, is off until you switch it on" in house.out
-    assert "restart the hub" in house.out
+    assert "restart the hub" in house.out and "run it once if you only reload" in house.out
 
 
 def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, house: Ended) -> None:

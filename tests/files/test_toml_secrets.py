@@ -68,6 +68,15 @@ def test_a_secret_is_hidden_and_restored(form: str) -> None:
         'x = [1 2]\n[my section]\nx.inner = { user = "a", password = "secret" }',
         'x = [1 2]\n[[a]]\npassword = "secret"\n[[a]]\npassword = "secret2"',
         'x = [1 2]\n[password] more\nx = "secret"',
+        'x = [1 2]\npassword = [\n  "secret",\n  "secret2", # secret\n]\ny = 1',
+        'password = [\n  "secret"\n  "secret2"\n]\n# a comment\n[other]',
+        'password = [\n  "secret",\n\n[other]\npassword = "secret2"',
+        'x = [1 2]\nrows = [\n  { user = "a", password = "secret" },\n]',
+        'rows = [\n  { user = "a", password = "secret" }\n  { user = "b", password = ["secret2"] }\n]',
+        'x = [1 2]\npassword = """\nsecret=\nabc = secret\n"""',
+        'password = """\nsecret=\nabc = secret\n[other]\nx = 1',
+        "password = se,cret # secret\nx = [1 2]",
+        'password = "se" secret\nx = [1 2]',
     ],
 )
 def test_secrets_in_invalid_toml_are_hidden_line_by_line(text: str) -> None:

@@ -323,6 +323,19 @@ def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, V
     return shows, wrong
 
 
+def find_nulls(endpoint: Endpoint, power_source: Endpoint | None) -> list[str]:
+    """Return the attributes that the endpoint has without a value so far."""
+    fields = _readable(endpoint, power_source)
+    return sorted(
+        {
+            each.key
+            for each, source in fields
+            if each.attribute in source.clusters.get(each.cluster, {})
+            and source.get(each.cluster, each.attribute) in (None, each.missing)
+        }
+    )
+
+
 def _readable(endpoint: Endpoint, power_source: Endpoint | None) -> Iterator[tuple[ClusterField, Endpoint]]:
     for field in FIELDS:
         if field.cluster in endpoint.clusters:

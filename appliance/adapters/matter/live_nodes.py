@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.matter.clusters import POWER_SOURCE, SWITCH, class_of, is_device, kind_of, read
+from appliance.adapters.matter.clusters import POWER_SOURCE, SWITCH, class_of, find_nulls, is_device, kind_of, read
 from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node, parse_path
 from appliance.adapters.matter.presses import events_of, press_of
 from appliance.adapters.matter.requests import command_specs_of
@@ -305,11 +305,12 @@ class LiveNodes:
     def _observe(self, device_id: str, target: Target, *, is_old: bool = False) -> Observation:
         """Return the device's observation. With `is_old`, its outdated values are omitted."""
         node, endpoint = target.node, target.endpoint
-        shows, wrong = ({}, {}) if is_old else read(endpoint, _power_source(node, endpoint))
+        power_source = _power_source(node, endpoint)
+        shows, wrong = ({}, {}) if is_old else read(endpoint, power_source)
         commands = command_specs_of(endpoint)
         aggregator = node.aggregator_of(endpoint)
         parent = None if aggregator is None else self._id(node, aggregator)
-        happens = events_of(endpoint)
+        announced = {"events": events_of(endpoint), "attributes": find_nulls(endpoint, power_source)}
         return Observation(
             device_id=device_id,
             kind=kind_of(endpoint, has_commands=bool(commands)),
@@ -321,7 +322,7 @@ class LiveNodes:
             vendor_specific={
                 "node_id": node.id,
                 "endpoint": endpoint.number,
-                **({"events": happens} if happens else {}),
+                **{name: each for name, each in announced.items() if each},
             },
             is_available=not is_old and node.is_reachable(endpoint),
         )

@@ -134,7 +134,8 @@ class MqttDevice(Struct):
             announcements = [entity.announcement for entity in self.entities]
             topics = list(dict.fromkeys(each.source for each in announcements))
             known: dict[str, Value] = {
-                "labels": self.labels, "units": self.units, "alarms": self.alarms, "events": self.events
+                "labels": self.labels, "units": self.units, "alarms": self.alarms, "events": self.events,
+                "attributes": self.announced,
             }  # fmt: skip
             self.metadata = {
                 "config_topics": topics[:10],
@@ -169,6 +170,12 @@ class MqttDevice(Struct):
         """The attributes of binary sensors that report a danger."""
         sensors = (each for each in self.entities if isinstance(each, BinarySensor))
         return sorted(each.label for each in sensors if each.config.text("device_class") in DANGERS)
+
+    @property
+    def announced(self) -> list[Value]:
+        """The attributes that the device can report but not accept in a command."""
+        keys = {key for each in self.entities if not each.reports_events for key in each.keys}
+        return sorted(keys - self.offers.keys())
 
     @property
     def events(self) -> list[Value]:

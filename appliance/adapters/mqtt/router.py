@@ -63,14 +63,15 @@ def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
 class Router:
     """The announcements of one broker, and their devices.
 
-    `refused` maps a topic or key to the reason why an announcement or message cannot be used. `limits` has a sentence
-    for each exceeded limit.
+    `refused` maps a topic, a key, or a key with an unknown word to the reason why an announcement or message cannot
+    be used. `limits` has a sentence for each exceeded limit.
     """
 
     def __init__(self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool) -> None:
         self.devices: dict[str, MqttDevice] = {}
         self.refused: dict[str, Refusal] = {}
         self.limits: dict[str, str] = {}
+        self._unknown_words: dict[str, set[str]] = {}  # by the entity's key
         self._section = section
         self._names = DeviceNames()
         self._expected: frozenset[str] = frozenset()
@@ -136,7 +137,7 @@ class Router:
         if grows < 0:
             self.limits.pop("configurations", None)
         for key in {each.key for each in self._announced.get(source, ())} - {each.key for each in found}:
-            self.refused.pop(key, None)
+            self._forget_refusals(key)
         _put(self._payloads, topic, payload)
         _put(self._announced, source, found)
         if parts is not None:
@@ -274,12 +275,19 @@ class Router:
 
     def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
         """Record why a message could not be read, once per entity and once per unknown word."""
-        key, words = entity.announcement.key, entity.reported_words
+        key = entity.announcement.key
         if not isinstance(fault, UnknownValue):
             self.refused.setdefault(key, Refusal(device.id, entity.label, reason_of(fault)))
-        elif fault.text not in words and len(words) < MAX_REPORTED_WORDS:
+        elif len(words := self._unknown_words.setdefault(key, set())) < MAX_REPORTED_WORDS:
             words.add(fault.text)
-            self.refused[key] = Refusal(device.id, fault.attribute or entity.label, str(fault))
+            refusal = Refusal(device.id, fault.attribute or entity.label, str(fault))
+            self.refused.setdefault(f"{key} {fault.text}", refusal)
+
+    def _forget_refusals(self, key: str) -> None:
+        """Forget the faults of an entity, because its announcement changed or was removed."""
+        self.refused.pop(key, None)
+        for word in self._unknown_words.pop(key, ()):
+            self.refused.pop(f"{key} {word}", None)
 
     def _announcements(self, topic: str, payload: bytes) -> list[Announcement]:
         found = announced(self._prefix, topic, payload)
@@ -300,7 +308,7 @@ class Router:
             refusal = Refusal(self._device_of(announcement.source), "announcement", reason_of(error))
             self.refused[announcement.key] = refusal
             return former
-        self.refused.pop(announcement.key, None)
+        self._forget_refusals(announcement.key)
         return announcement
 
     def _tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], dict[str, dict[str, object]]]:

@@ -103,11 +103,9 @@ class VirtualAdapter(Adapter):
         if attributes is None and event is None:
             raise MalformedRequest("observe needs attributes, an event, or both")
         device = self._device(device_id)
-        if attributes is not None and not isinstance(attributes, Mapping):
-            raise Invalid(f"attributes must be an object, not {format_value(attributes)}")
-        happened = None if event is None else check_event(event, payload.get("data") or {})
+        shown, happened = _check_all(device, attributes, event, payload.get("data"))
         async with self._lock:
-            await self._show({device_id: device.check(attributes or {})})
+            await self._show({device_id: shown})
             if happened is not None:
                 self.publish.event(device_id, *happened)
         return None
@@ -133,6 +131,28 @@ class VirtualAdapter(Adapter):
         for device_id, attributes in changes.items():
             self.publish.attributes(device_id, attributes)
             yield
+
+
+def _check_all(
+    device: VirtualDevice, attributes: Value, event: Value, data: Value
+) -> tuple[dict[str, Value], tuple[str, dict[str, Value]] | None]:
+    """Return the valid attributes and event of an observation. Raise `Invalid` with every fault."""
+    shown: dict[str, Value] = {}
+    happened, faults = None, []
+    try:
+        if attributes is not None and not isinstance(attributes, Mapping):
+            raise Invalid(f"attributes must be an object, not {format_value(attributes)}")
+        shown = device.check(attributes or {})
+    except Invalid as fault:
+        faults.append(str(fault))
+    try:
+        if event is not None:
+            happened = check_event(event, {} if data is None else data)
+    except Invalid as fault:
+        faults.append(str(fault))
+    if faults:
+        raise Invalid("; and ".join(faults))
+    return shown, happened
 
 
 def _fits(device: VirtualDevice, name: str, value: Value) -> bool:

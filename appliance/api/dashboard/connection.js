@@ -5,7 +5,7 @@
 import { get, openEvents, readAddress, token, whenUnauthorized } from "./api.js";
 import { stored } from "./storage.js";
 import { takePreferences } from "./preferences.js";
-import { changed, state, takeFrame, takeOverview } from "./store.js";
+import { changed, signOfChanges, state, takeFrame, takeOverview } from "./store.js";
 
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
@@ -75,6 +75,7 @@ async function fetchOverview() {
 		return;
 	} finally {
 		held.splice(0).forEach(takeOrReload);
+		state.overviewSign = signOfChanges();
 	}
 	isFetched = true;
 	state.keyRequest = null;

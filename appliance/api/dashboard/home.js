@@ -8,7 +8,7 @@ import { inTurn, useRefreshed } from "./loading.js";
 import { obviousOf } from "./appearance.js";
 import { favourites, flip, inOrder, isIn, orderedRooms, reorder } from "./preferences.js";
 import { act, note } from "./progress.js";
-import { changed, mayAdmin, mayWrite, state } from "./store.js";
+import { changed, mayAdmin, mayWrite, signOfChanges, state } from "./store.js";
 import { Devices, hasTile, inUse, Summary } from "./summary.js";
 import { tile, tiles } from "./tiles.js";
 import { Button, called, card, empty, errorLine, HUB_LANGUAGE, iconButton, outcomes, row, safeModeReason, titled } from "./ui.js";
@@ -171,11 +171,16 @@ export function Scenes() {
 		all.map(({ id }) => [errorLine(`scene ${id}`), outcomes(`scene ${id}`)]));
 }
 
+async function loadExecutions() {
+	({ executions: state.executions } = await inTurn(() => get("executions")));
+	changed();
+}
+
 // The running executions of this automation, or of all scenes and automations. Show nothing without running
 // executions.
 export function Running({ of }) {
-	const { data, reload } = useRefreshed(() => inTurn(() => get("executions")), `${state.eventCount} ${state.pending.size}`);
-	const found = data?.executions.filter((each) => !of || (each.kind === "automation" && each.of === of)) ?? [];
+	const { reload } = useRefreshed(loadExecutions, signOfChanges(), state.overviewSign);
+	const found = state.executions.filter((each) => !of || (each.kind === "automation" && each.of === of));
 	return found.length > 0 && titled(t("running"), card(found.map(({ id, name, doing: sentence }) => div({ key: id },
 		row(span({ class: "title" }, called(name), small(doing(sentence) ?? span({ lang: HUB_LANGUAGE }, sentence))), mayWrite() && use(Button, {
 			label: t("cancel"),

@@ -23,9 +23,11 @@ const REFRESH_MS = 5000;
 const SOON_MS = 500;
 
 // Like `useLoaded`, but load every few seconds while the page is visible and the hub is reachable. Also load soon
-// after `sign` changes, at most twice per second. An error does not clear the last result.
-export function useRefreshed(load, sign) {
+// after `sign` changes, at most twice per second, unless the result for `knownSign` is known. An error does not clear
+// the last result.
+export function useRefreshed(load, sign, knownSign) {
 	const way = useRef({ loads: 0, timer: undefined }).current;
+	way.isKnown = sign === knownSign;
 	const loaded = useLoaded(() => {
 		way.loads += 1;
 		return load().finally(() => (way.loads -= 1));
@@ -38,7 +40,7 @@ export function useRefreshed(load, sign) {
 	useEffect(() => {
 		if (way.timer === 0) way.timer = setTimeout(() => {
 			way.timer = 0;
-			refresh();
+			if (!way.isKnown) refresh();
 		}, SOON_MS);
 		way.timer ??= 0; // the first value is no change
 	}, [sign]);

@@ -16,6 +16,7 @@ export const state = {
 	groups: new Map(),
 	automations: new Map(),
 	scenes: new Map(),
+	executions: [],
 	adapters: [],
 	safe: null, // why no automation runs
 	faults: [], // of Lua files
@@ -29,7 +30,11 @@ export const state = {
 	question: null, // what a dialog asks
 	events: [], // newest first
 	eventCount: 0,
+	overviewSign: "", // the sign of changes that the last overview contains
 };
+
+// A text that changes with each event and request, because either may start an execution.
+export const signOfChanges = () => `${state.eventCount} ${state.pending.size}`;
 
 let listener = () => {};
 
@@ -46,8 +51,8 @@ const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
 export function takeOverview(overview) {
 	if (state.isLoaded && overview.version !== state.version) location.reload(); // its page is another, too
 	for (const name of LISTS) state[name] = new Map(overview[name].map((each) => [each.id, each]));
-	const { adapters, faults, safe, units, version } = overview;
-	Object.assign(state, { adapters, faults, safe, units, version, role: overview.caller.role, isLoaded: true });
+	const { adapters, executions, faults, safe, units, version } = overview;
+	Object.assign(state, { adapters, executions, faults, safe, units, version, role: overview.caller.role, isLoaded: true });
 	changed();
 }
 

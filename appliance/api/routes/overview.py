@@ -11,6 +11,7 @@ from appliance.api.routes.preferences import read_preferences
 from appliance.api.routes.status import CONFIG_CHANGES
 from appliance.home import json_shapes
 from appliance.home.capabilities import UNITS
+from appliance.lua.executor import list_executions
 from appliance.tables.json_schema import OBJECT, TEXT, array_of, maybe, one_of, record
 from appliance.version import VERSION
 
@@ -29,6 +30,7 @@ _OVERVIEW = record(
     groups=array_of(json_shapes.GROUP),
     scenes=array_of(schemas.SCENE),
     automations=array_of(schemas.AUTOMATION),
+    executions=array_of(schemas.EXECUTION),
     adapters=array_of(schemas.ADAPTER),
     safe={
         **maybe(TEXT),
@@ -58,6 +60,7 @@ class OverviewApi(ApiResource):
             "groups": hub.registry.list_groups(),
             "scenes": hub.scenes.list_scenes(),
             "automations": hub.automations.list_views(),
+            "executions": list_executions(hub.executors),
             "adapters": hub.health.list_adapters(),
             "safe": hub.safe_because,
             "config": (await hub.adapter_sections.find_config_changes()).sentences(),

@@ -141,6 +141,11 @@ function ha.is_dark(secs)
   return ha.sun_height(os.time() + (secs or 0)) < -0.833
 end
 
+--- Whether a timer's event is at most five minutes late, because Home Assistant skips times that pass while it is off.
+function ha.is_on_time(event)
+  return (event.late_secs or 0) <= 300
+end
+
 --- Whether today is one of these days: "mon", "tue", …
 function ha.is_day(days)
   return ha.contains(days, ({ "sun", "mon", "tue", "wed", "thu", "fri", "sat" })[os.date("*t").wday])

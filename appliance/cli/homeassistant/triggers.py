@@ -179,8 +179,8 @@ def _at_variable(entities: Entities, entity_id: str, at: Any, days: Mapping[str,
     sign = "before" if offset < 0 else "after"
     timer = f"{helper.name}.{sign}_{abs(offset)}".replace(".", "_")[:64] if offset else helper.name
     entities.timers[timer] = helper, offset
-    guard = f"ha.is_day({literal(days['weekdays'])})" if days else ""
-    return Trigger(table={"type": "timer", "name": timer}, guard=guard)
+    is_day = f" and ha.is_day({literal(days['weekdays'])})" if days else ""
+    return Trigger(table={"type": "timer", "name": timer}, guard=f"ha.is_on_time(event){is_day}")
 
 
 def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:

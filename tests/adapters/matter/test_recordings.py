@@ -503,6 +503,7 @@ def test_a_null_is_a_gap_of_only_its_attribute(home: HearingHome) -> None:
     shown = home.shows("uid-sensors:2")
     home.hear([{"event": "attribute_updated", "data": [5, "2/1026/0", None]}])
     assert home.shows("uid-sensors:2") == {key: each for key, each in shown.items() if key != "temperature"}
+    assert home.registry.get_device("matter:uid-sensors:2").announced == ("temperature",)
     home.hear([{"event": "attribute_updated", "data": [5, "2/1026/0", 2150]}])
     assert home.shows("uid-sensors:2")["temperature"] == {"value": 21.5, "unit": "°C"}
 

@@ -66,7 +66,8 @@ text: command_{template,topic} min max mode pattern state_topic value_template r
 time: command_{template,topic} optimistic state_topic value_template retain
 update: command_topic device_class display_precision latest_version_{template,topic} payload_install release_summary
     release_url state_topic title value_template retain
-vacuum: command_topic fan_speed_list payload_{clean_spot,locate,pause,return_to_base,start,stop} send_command_topic
+vacuum: clean_segments_command_{template,topic} command_topic fan_speed_list
+    payload_{clean_spot,locate,pause,return_to_base,start,stop} send_command_topic
     set_fan_speed_topic state_topic supported_features retain
 valve: command_{template,topic} device_class optimistic payload_{open,close,stop} position_{open,closed}
     reports_position state_{open,opening,closed,closing,topic} value_template retain

@@ -344,6 +344,30 @@ def test_a_toggle_needs_a_known_power_unless_no_message_shows_it(
         assert [each.payload for each in entity.write(command, NOW).messages] == [sent]
 
 
+@each_row(
+    ("keys", "value", "sent"),
+    [
+        ({}, "Kitchen, 2", '["1", "2"]'),
+        ({}, "kitchen", '["1"]'),
+        ({}, "3", None),
+        ({}, " , ", None),
+        ({"clean_segments_command_template": "{{ value | join(';') }}"}, "2,1", "2;1"),
+    ],
+)
+def test_a_vacuum_cleans_segments_by_name_or_id(keys: dict[str, Any], value: str, sent: str | None) -> None:
+    state = '{"state":"docked","segments":{"1":"Kitchen","2":"Living room"}}'
+    keys = {**TOPICS, "clean_segments_command_topic": "c/segments", **keys}
+    device = announced(live_devices(), "vacuum", keys, {"s": state})
+    assert device.attributes["custom.mqtt.segments"] == {"1": "Kitchen", "2": "Living room"}
+    entity, _ = device.offers["custom.mqtt.clean_segments"]
+    command = Command(capability="custom.mqtt.clean_segments", action="set", value=value)
+    if sent is None:
+        with pytest.raises(Invalid, match=r"one or more of 1 \(Kitchen\), 2 \(Living room\)"):
+            entity.write(command, NOW)
+    else:
+        assert [(each.topic, each.payload) for each in entity.write(command, NOW).messages] == [("c/segments", sent)]
+
+
 @each_row("keys", [JSON, {**JSON, "flash": False, "flash_time_long": 3}, TOPICS])
 def test_a_light_offers_flash_and_white_only_if_announced(keys: dict[str, Any]) -> None:
     offers = announced(live_devices(), "light", keys, {}).offers
@@ -390,7 +414,7 @@ def test_impossible_bounds_are_reported_and_replaced_by_the_default(
 
 def test_an_unknown_option_is_reported_and_not_shown() -> None:
     keys = {"device_class": "enum", "options": ["a", "None"], **TOPICS}
-    for words, shown, reasons in (("ab", {"custom.mqtt.x": "a"}, ["'b' is not one of the announced options"]),
+    for words, shown, reasons in (("ab", {"custom.mqtt.x": "a"}, ["'b' is not one of 'a'"]),
                                (["a", "None"], {"custom.mqtt.x": "None"}, []),
                                (["a", "unknown", ""], {}, [])):  # fmt: skip
         catalog = new_catalog()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +11,7 @@ from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Reports
 from appliance.errors import BadAnswer, Invalid
 from appliance.home import events
 from appliance.home.commands import Command
+from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import NOW, announce, config, live_devices, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
@@ -54,7 +55,7 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("select", {**STATE, "options": ["a", "b"], "value_template": "{{ value_json.x }}"}, ['{"x":"a"}', '{"y":1}'],
      {"custom.mqtt.x": "a"}, []),
     ("select", {**STATE, "options": ["a", "b"], "value_template": "{{ value_json.x }}"},
-     ['{"x":"a"}', '{"x":"zzz"}'], {"custom.mqtt.x": "a"}, ["'zzz' is not one of the announced options"]),
+     ['{"x":"a"}', '{"x":"zzz"}'], {"custom.mqtt.x": "a"}, ["'zzz' is not one of 'a', 'b'"]),
     ("sensor", {**STATE, "device_class": "aqi"}, ["0.95"], {"custom.mqtt.x": 0.95}, []),
     ("sensor", {**STATE, "device_class": "ph"}, ["7"], {"custom.mqtt.x": 7}, []),
     ("sensor", {**STATE, "device_class": "power_factor"}, ["0.95", "None"], {}, []),
@@ -117,7 +118,7 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("light", {**TEMPLATE_LAMP, "state_template": "{{ value_json.s }}"}, ['{"s":"on"}', '{"s":"strobe"}', "{}"],
      {"power": "on"}, ["'strobe' is not one of 'ON', 'OFF'"]),
     ("binary_sensor", STATE, ["ON", "unavailable"], {}, []),
-    ("binary_sensor", STATE, ["ON", "ABC123"], {"custom.mqtt.x": True}, ["'ABC123' is neither 'ON' nor 'OFF'"]),
+    ("binary_sensor", STATE, ["ON", "ABC123"], {"custom.mqtt.x": True}, ["'ABC123' is not one of 'ON', 'OFF'"]),
     ("sensor", STATE, ["04931.N"], {"custom.mqtt.x": "04931.N"}, []),
     ("lock", {**STATE, "command_topic": "c", "state_locked": "lock", "state_unlocked": "unlock"},
      ["lock", "not_fully_locked"], {},
@@ -154,6 +155,41 @@ def test_reported_payloads_are_shown(
         receive(live, "s", text.encode())
     assert live.router.devices["mqtt:x"].attributes == shown
     assert [each.reason for each in live.router.refused.values()] == reasons
+
+
+@pytest.mark.parametrize(
+    ("component", "keys"),
+    [
+        ("lock", {**STATE, "command_topic": "c"}),
+        ("select", {**STATE, "options": ["a", "b"]}),
+        ("sensor", {**STATE, "device_class": "enum", "options": ["a", "b"]}),
+        ("binary_sensor", STATE),
+        ("switch", {**STATE, "command_topic": "c"}),
+        ("cover", {**STATE, "command_topic": "c"}),
+    ],
+)
+async def test_two_unknown_words_at_once_are_both_reported(component: str, keys: dict[str, Any]) -> None:
+    live, dropped = live_devices(), list[events.ObservationDropped]()
+    reports = Reports(live._publish, VirtualClock())
+    live._publish._bus.listen(lambda event: dropped.append(cast("Any", event)), events.ObservationDropped)
+    announced = config(f"{component}/x", **keys, unique_id="x")
+    announce(live, announced)
+    for word in ("half", "ajar", "half"):
+        receive(live, "s", word.encode())
+    reports.report(live.router.refused, live.router.limits)
+    assert [each.reason.partition(" is not one of ")[0] for each in dropped] == ["'half'", "'ajar'"]
+    announce(live, Sent(announced.topic, b"", retain=True))
+    assert live.router.refused == {}
+
+
+def test_the_attributes_without_a_value_are_listed() -> None:
+    live = live_devices()
+    announce(live, config("sensor/x", **STATE, unique_id="x", device_class="battery", unit_of_measurement="%"))
+    announce(live, config("light/y", **JSON_LAMP, unique_id="y"))
+    listed = {
+        id_: device.observation().vendor_specific.get("attributes") for id_, device in live.router.devices.items()
+    }
+    assert listed["mqtt:x"] == ["battery"] and "power" not in (listed["mqtt:y"] or [])
 
 
 async def test_each_unknown_word_of_a_device_is_reported_once() -> None:

@@ -93,7 +93,7 @@ class HubPublisher:
     async def __aenter__(self) -> HubPublisher:
         self._forget = self._home.bus.listen(self._on_event)
         connected = keep_connected(
-            self._broker, self._clock, self._session, lambda error: log.debug("out: %s", error)
+            self._broker, self._clock, self._session, lambda error: log.debug("publishing: %s", error)
         )
         self._tasks.start(connected, "publishing to the broker")
         return self
@@ -134,7 +134,7 @@ class HubPublisher:
         except LaresError:
             raise
         except Exception as error:
-            log.exception("out: publishing failed; it restarts with a new connection")
+            log.exception("publishing failed; it restarts with a new connection")
             raise Unreachable(f"publishing failed ({type(error).__name__}: {error})") from error
 
     async def _publish_all(self, connection: BrokerConnection) -> None:
@@ -200,7 +200,7 @@ class HubPublisher:
             del self._overwritten[topic]
             if (payload := self._published.get(topic)) is not None:
                 recent[topic] = now
-                log.warning("out: another client changed %s; it is published again", topic)
+                log.warning("publishing: another client changed %s; it is published again", topic)
                 await connection.publish(retained(topic, payload))
 
     async def _publish_device(self, connection: BrokerConnection, device_id: str) -> None:
@@ -309,7 +309,7 @@ class HubPublisher:
                 except LaresError as error:
                     self._answer(target, id_, error)
                 except Exception as error:
-                    log.exception("out: a command to %s %s failed", target, id_[:100])
+                    log.exception("publishing: a command to %s %s failed", target, id_[:100])
                     self._answer(target, id_, AdapterFailed(f"the command failed ({type(error).__name__})"))
                 queue.popleft()
         finally:
@@ -335,7 +335,7 @@ class HubPublisher:
         if target == "devices":
             self._answer_device(id_, "busy" if isinstance(error, Busy) else "error", str(error))
         else:
-            log.info("out: %s %s: %s", target, id_[:100], error)
+            log.info("publishing: %s %s: %s", target, id_[:100], error)
 
     def _answer_device(self, id_: str, status: str, message: str | None) -> None:
         result = {"status": status} if message is None else {"status": status, "message": message}
@@ -349,7 +349,7 @@ class HubPublisher:
             try:
                 await connection.publish(message)
             except Unreachable as error:
-                log.debug("out: %s", error)
+                log.debug("publishing: %s", error)
             finally:
                 self._sending -= 1
 

@@ -45,11 +45,11 @@ async def withdrawal(
                 async with broker.connect() as connection:
                     await _clear(connection, filters, found, clock)
                 if found:
-                    log.info("out: removed %d announcements and states of %s", len(found), topics.hub_id)
+                    log.info("publishing: removed %d announcements and states of %s", len(found), topics.hub_id)
                 await keep_published(secrets, after)
                 return
             except Unreachable as error:
-                log.debug("out: %s", error)
+                log.debug("publishing: %s", error)
             failures += 1
             await clock.sleep(back_off(failures))
 

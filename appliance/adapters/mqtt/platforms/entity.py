@@ -168,7 +168,6 @@ class Entity:
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
         self.unconfirmed: set[str] = set()
-        self.reported_words: set[str] = set()
         self._confirmed: set[str] = set()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, tzinfo
 from zoneinfo import ZoneInfo
 
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update, is_unknown, parse_number, plain_number
+from appliance.adapters.mqtt.platforms.entity import (
+    Entity,
+    Intent,
+    Update,
+    is_unknown,
+    parse_number,
+    plain_number,
+    unknown_word,
+)
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, shown_text
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -106,7 +114,7 @@ class Select(Input):
             return {self.custom: text[:1000]}
         if text == "" or is_unknown(text):
             return {self.custom: None} if text == "None" else {}
-        raise Invalid(f"{text[:40]!r} is not one of the announced options")
+        return unknown_word(text, self.config.texts("options"), {})
 
 
 def announce_select(device: PublishedDevice, key: str) -> Fields | None:

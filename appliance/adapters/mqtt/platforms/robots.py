@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update, clamped, shows_one_of, stated_number
+from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
 
@@ -44,9 +46,12 @@ _VACUUM: Mapping[str, tuple[str, ...]] = {
 }
 """Commands of a vacuum cleaner, and the states that confirm them."""
 
+_SEGMENTS, _MAX_SEGMENTS = "custom.mqtt.segments", 100
+"""The attribute with the names of the map's segments by id, and the maximum number of segments."""
+
 
 class Vacuum(Ordered):
-    """A vacuum cleaner: its state as JSON, its battery, and its fan speed."""
+    """A vacuum cleaner: its state as JSON, its battery, its fan speed, and the segments of its map."""
 
     def setup(self) -> None:
         features = self.config.texts("supported_features", ("start", "stop", "return_home", "clean_spot"))
@@ -64,6 +69,24 @@ class Vacuum(Ordered):
         if self.can("send_command"):
             self.offer("custom.mqtt.send_command", ("set",), lambda each: self.intent("send_command", each.value),
                        type="string")  # fmt: skip
+        if self.can("clean_segments_command"):
+            self.more_keys = (_SEGMENTS,)
+            self.offer("custom.mqtt.clean_segments", ("set",), self._clean_segments, type="string")
+
+    def _clean_segments(self, command: Command) -> Intent:
+        """Return the message for a list of segments, which are ids or names separated by commas. Raise `Invalid`."""
+        found = self.attributes.get(_SEGMENTS)
+        known = found if isinstance(found, dict) else {}
+        ids = {str(name).casefold(): id_ for id_, name in known.items()} | {id_: id_ for id_ in known}
+        words = [word for each in str(command.value).split(",") if (word := each.strip())]
+        unknown = [word for word in words if known and word not in ids and word.casefold() not in ids]
+        if unknown or not words:
+            listed = ", ".join(f"{id_} ({name})" for id_, name in known.items()) or "segments, separated by commas"
+            raise Invalid(f"value of {command.capability}: must be one or more of {listed}")
+        chosen: list[Value] = [ids.get(word, ids.get(word.casefold(), word)) for word in words]
+        sent = self.publish("clean_segments_command", json.dumps(chosen), value=chosen)
+        begins = shows_one_of(self.custom, ("cleaning",))
+        return Intent(messages=(sent,), shows={self.custom: "cleaning"}, begins=begins, fails=("error",))
 
     def _parse(self, text: str) -> Update:
         state = parse_object(text, "the state")
@@ -76,6 +99,8 @@ class Vacuum(Ordered):
             update["custom.mqtt.fan_speed"] = state["fan_speed"][:100]
         if (level := stated_number(state.get("battery_level"))) is not None:
             update["battery"] = clamped(level)
+        if isinstance(segments := state.get("segments"), dict) and self.more_keys:
+            update[_SEGMENTS] = {id_[:40]: str(name)[:100] for id_, name in [*segments.items()][:_MAX_SEGMENTS]}
         return update
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown, parse_number
+from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown, parse_number, unknown_word
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
-from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.classes import BINARY_SENSORS, SENSORS
 from appliance.home.values import Value
@@ -65,7 +64,7 @@ class Sensor(Entity):
         if text == "" and not is_option:
             return {}
         if self._options and not is_option:
-            raise Invalid(f"{text[:40]!r} is not one of the announced options")
+            return unknown_word(text, self._options, {})
         if key == "air_quality" or not (key or self._is_number):
             return {self.label: text[:1000]}
         number = parse_number(text, self.label)
@@ -149,7 +148,7 @@ class BinarySensor(Entity):
             return {}
         if is_unknown(text):
             return self.showing(None)
-        raise Invalid(f"{text[:40]!r} is neither {self._on!r} nor {self._off!r}")
+        return unknown_word(text, (self._on, self._off), {})
 
 
 _BINARY_CLASSES = {

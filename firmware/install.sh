@@ -53,6 +53,13 @@ finish() {
 	if [ -n "$IS_UNFINISHED" ]; then
 		(set -e && undo) # `fail` ends only the subshell
 	fi
+	case $code in
+	0 | 6? | 7? | 130) ;;
+	*) # a command such as cp failed, and has printed the reason
+		code=73
+		echo "lares: $command failed because of the error above; if the disk is full, free some space and try again" >&2
+		;;
+	esac
 	if [ -n "$IS_LOCKED" ]; then
 		[ ! -f "$OLDER" ] || mv -f "$OLDER" "$PREVIOUS"
 		rm -f "$NEW" "$PROGRAM.new" "$SERVICE.new" "$KEEP.new"

@@ -12,6 +12,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -121,11 +122,10 @@ def _sibling_of(target: Path, word: str) -> Path:
     return target.with_name(f"{target.stem}.{word}{target.suffix}")
 
 
-def _write(new: Path, data: bytes) -> None:
-    try:
-        write_file(new, data, 0o755)
-    except OSError as error:
-        raise StartFailed(f"cannot write {new}: {error.strerror}", os.EX_CANTCREAT) from None
+def _not_written(target: Path, error: OSError) -> StartFailed:
+    """Return the error for a folder that is full or cannot be written."""
+    reason = (error.strerror or str(error)).lower()
+    return StartFailed(f"{target} cannot be replaced: {reason}; the present version is unchanged", os.EX_CANTCREAT)
 
 
 def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> NoReturn:
@@ -133,7 +133,10 @@ def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> 
     script inherits the lock as descriptor 9, the highest descriptor that every shell can address."""
     words, new = ["rollback"], _sibling_of(target, "new")
     if data is not None:
-        _write(new, data)
+        try:
+            write_file(new, data, 0o755)
+        except OSError as error:
+            raise _not_written(target, error) from None
         words = ["install", str(new)]
     write("")
     os.dup2(held, 9)
@@ -146,23 +149,29 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
     disk, new, previous = Disk(target.parent), _sibling_of(target, "new"), _sibling_of(target, "previous")
     if data is None and not previous.exists():
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)
+    older = _sibling_of(target, "older")
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     config, data_dir = paths.find_config(), paths.find_data_dir()
     try:
+        disk.remove(new.name)
+        disk.remove(older.name)
         if data is None:
-            disk.remove(new.name)
             disk.link(previous.name, new.name)
         else:
-            _write(new, data)
+            write_file(new, data, 0o755)
         version = _ask(new, ["--version"]).split("\n")[0].removeprefix("lares ")
         if config.exists():
             _ask(new, ["check", "--config", str(config), "--data-dir", str(data_dir)])
-        disk.remove(previous.name)
-        disk.link(target.name, previous.name)
+        disk.link(target.name, older.name)
+        disk.rename(older.name, previous.name)
         disk.rename(new.name, target.name)
         disk.sync_folder()
+    except OSError as error:
+        raise _not_written(target, error) from None
     finally:
-        disk.remove(new.name)
+        for each in (new, older):
+            with suppress(OSError):
+                disk.remove(each.name)
     say(f"{target} is {version} now; `lares upgrade --rollback` restores the previous version")
     if (holder := holder_of(data_dir)) is not None:
         say(f"the running hub (process {holder}) still has the old version: restart it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import importlib.util
 import json
@@ -25,28 +26,44 @@ MAGIC = importlib.util.MAGIC_NUMBER.hex()
 def unpack(archive: str, folder: str) -> None:
     """Create the complete folder for this Python, and sync it to the card. Concurrent starts wait for each other.
 
-    If an error occurs, no folder is left. Raise `OSError` if the folder cannot be written, and `ValueError` if the
-    archive is damaged.
+    Other versions are removed afterwards, or before if the card is full. If an error occurs, no folder is left. Raise
+    `OSError` if the folder cannot be written, and `ValueError` if the archive is damaged.
     """
-    base, part, files = os.path.dirname(folder), f"{folder}.part", {}
+    base, part = os.path.dirname(folder), f"{folder}.part"
     with locked(base, fcntl.LOCK_EX) as descriptor:
         if is_whole(folder):
             return
         if sys.stderr.isatty():
             print("lares: unpacking, once for this version ...", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)
-        remove_unused(base)
+        remove_unused(base, ".part")
         try:
-            for name, data in read_files(archive):
-                write(f"{part}/{SITE}/{name}", data)
-                files[f"{SITE}/{name}"] = len(data), zlib.crc32(data)
-            write(f"{part}/{FILES}", json.dumps(files, separators=(",", ":")).encode())
-            write(f"{part}/{BOOTED}", read_text(BOOT_ID).encode())
+            try:
+                write_files(archive, part)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                shutil.rmtree(part, ignore_errors=True)
+                for _ in read_files(archive):  # check the archive before other versions are removed
+                    pass
+                remove_unused(base)
+                write_files(archive, part)
             os.sync()
             os.rename(part, folder)
             os.fsync(descriptor)
         finally:
             shutil.rmtree(part, ignore_errors=True)
+        remove_unused(base, keep=folder)
+
+
+def write_files(archive: str, part: str) -> None:
+    """Write the files of this Python to the folder, with their list."""
+    files = {}
+    for name, data in read_files(archive):
+        write(f"{part}/{SITE}/{name}", data)
+        files[f"{SITE}/{name}"] = len(data), zlib.crc32(data)
+    write(f"{part}/{FILES}", json.dumps(files, separators=(",", ":")).encode())
+    write(f"{part}/{BOOTED}", read_text(BOOT_ID).encode())
 
 
 def read_files(archive: str) -> Iterator[tuple[str, bytes]]:
@@ -95,12 +112,13 @@ def remove_bytecode(folder: str) -> None:
         write(f"{folder}/{BOOTED}", read_text(BOOT_ID).encode())
 
 
-def remove_unused(base: str) -> None:
-    """Remove the leftovers of killed starts, and all other versions from which no process runs."""
+def remove_unused(base: str, ending: str = "", keep: str = "") -> None:
+    """Remove versions whose names end like this, except `keep` and versions from which a process runs."""
     for name in os.listdir(base):
-        if "-cpython-" in name:
-            with contextlib.suppress(OSError), locked(f"{base}/{name}", fcntl.LOCK_EX | fcntl.LOCK_NB):
-                shutil.rmtree(f"{base}/{name}", ignore_errors=True)
+        path = f"{base}/{name}"
+        if "-cpython-" in name and name.endswith(ending) and path != keep:
+            with contextlib.suppress(OSError), locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -204,6 +204,28 @@ def harm_no_list(folder: Path) -> None:
     (folder / "files.json").unlink()
 
 
+def make_damaged(archive: Path, folder: Path) -> Path:
+    """Write a copy of the archive with damaged content."""
+    data = bytearray(archive.read_bytes())
+    for found in re.finditer(b"\xfd7zXZ", archive.read_bytes()):
+        data[found.start() + 30 : found.start() + 40] = bytes(10)
+    bad = folder / "bad.pyz"
+    bad.write_bytes(data)
+    return bad
+
+
+def fill_card(monkeypatch: pytest.MonkeyPatch, until_gone: Path) -> None:
+    """Let the unpacking find no space while the folder exists."""
+    write = lares_unpack.write
+
+    def write_if_free(path: str, data: bytes) -> None:
+        if until_gone.exists():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, data)
+
+    monkeypatch.setattr(lares_unpack, "write", write_if_free)
+
+
 def started(archive: Path, folder: Path) -> bool:
     """Return whether a start finds or makes the same folder."""
     return lares_launcher.find_folder(str(archive), [str(folder.parent)]) == str(folder)
@@ -251,33 +273,53 @@ class TestUnpacked:
         assert started(archive, folder) and (cache / "new.cpython-311.pyc").exists()
 
     def test_a_damaged_copy_is_reported(self, archive: Path, tmp_path: Path) -> None:
-        data = bytearray(archive.read_bytes())
-        for found in re.finditer(b"\xfd7zXZ", archive.read_bytes()):
-            data[found.start() + 30 : found.start() + 40] = bytes(10)
-        (tmp_path / "bad.pyz").write_bytes(data)
         with pytest.raises(ValueError):
-            lares_launcher.find_folder(str(tmp_path / "bad.pyz"), [str(tmp_path / "a")])
+            lares_launcher.find_folder(str(make_damaged(archive, tmp_path)), [str(tmp_path / "a")])
         assert not list((tmp_path / "a").iterdir())
 
 
-class TestOthers:
-    """Other versions are removed when this one is unpacked next to them."""
+def make_others(base: Path) -> Path:
+    """Make unpacked folders of other versions, one of them in use. Return another one, which is not in use."""
+    idle, used, foreign = base / "old-cpython-311-x", base / "older-cpython-311-x", base / "photos"
+    for each in (idle, used, foreign, base / "old-cpython-311-x.part"):
+        (each / "site-packages").mkdir(parents=True)
+    base.chmod(0o700)
+    (base / "link-cpython-311-x").symlink_to(foreign)
+    assert lares_folder.hold(str(used))
+    return idle
 
-    def test_unused_versions_are_removed_first(self, archive: Path, tmp_path: Path) -> None:
+
+KEPT = {"older-cpython-311-x", "photos", "link-cpython-311-x"}
+
+
+class TestOthers:
+    """Other versions are removed once this version is unpacked next to them."""
+
+    def test_unused_versions_are_removed(self, archive: Path, tmp_path: Path) -> None:
         base = tmp_path / "a"
-        idle, used, foreign = base / "old-cpython-311-x", base / "older-cpython-311-x", base / "photos"
-        for each in (idle, used, foreign, base / "old-cpython-311-x.part"):
-            (each / "site-packages").mkdir(parents=True)
-        base.chmod(0o700)
-        (base / "link-cpython-311-x").symlink_to(foreign)
-        assert lares_folder.hold(str(used))
+        make_others(base)
         lares_launcher.find_folder(str(archive), [str(base)])
-        assert {path.name for path in base.iterdir()} == {
-            lares_folder.NAME,
-            used.name,
-            foreign.name,
-            "link-cpython-311-x",
-        }
+        assert {path.name for path in base.iterdir()} == {lares_folder.NAME, *KEPT}
+
+    @pytest.mark.parametrize("is_full", [False, True])
+    def test_a_damaged_archive_removes_no_version(
+        self, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_full: bool
+    ) -> None:
+        idle = make_others(tmp_path / "a")
+        if is_full:
+            fill_card(monkeypatch, until_gone=idle)
+        with pytest.raises(ValueError):
+            lares_launcher.find_folder(str(make_damaged(archive, tmp_path)), [str(tmp_path / "a")])
+        assert {path.name for path in (tmp_path / "a").iterdir()} == {idle.name, *KEPT}
+
+    def test_a_full_card_loses_its_unused_versions_first(
+        self, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        base = tmp_path / "a"
+        fill_card(monkeypatch, until_gone=make_others(base))
+        folder = Path(lares_launcher.find_folder(str(archive), [str(base)]))
+        assert {path.name for path in base.iterdir()} == {lares_folder.NAME, *KEPT}
+        assert content(folder) == expected()
 
     def test_a_folder_that_is_being_removed_is_not_used(self, archive: Path, folder: Path) -> None:
         shutil.rmtree(folder)

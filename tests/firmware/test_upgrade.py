@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -13,10 +14,14 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
+from appliance.cli.main import main
 from tests.fakes.programs import need
 from tests.firmware.conftest import ROOT
 
@@ -218,8 +223,9 @@ def test_an_upgrade_that_cannot_finish_is_undone(machine: Machine, kind: str, fa
             "{ touch /run/once; kill -HUP $PPID; }\n"
         )
         machine.run("install", "mv", "/usr/local/bin/mv")
-    message = machine.run("lares", "upgrade", "new.pyz", code=1 if fault == "full" else 130)
+    message = machine.run("lares", "upgrade", "new.pyz", code=os.EX_CANTCREAT if fault == "full" else 130)
     assert "the upgrade was undone; 1 runs again" in message and machine.running() == "1"
+    assert ("lares: install failed because of the error above; if the disk is full" in message) == (fault == "full")
     assert machine.run("ls", "/opt/lares").split() == ["lares.pyz"]
     assert machine.run("cat", service, "/usr/local/bin/lares" if kind == "systemd" else "/usr/bin/lares") == before
     assert not machine.run("sh", "-c", f"ls -d {service}.new /opt/lares/*.new* 2>/dev/null || true")
@@ -303,6 +309,28 @@ def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, s
     before = {path: path.read_bytes() for path in hand.iterdir() if path.is_file()}
     found, message = by_hand(hand, *words)
     assert found == code and sentence in message and "Traceback" not in message, message
+    assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize("call", ["fsync", "pwrite"])
+def test_a_full_disk_without_hard_links_keeps_both_versions(
+    hand: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], call: str
+) -> None:
+    """On FAT, the previous version is a copy. The disk is full at the new version (fsync), or at the copy (pwrite)."""
+
+    def refuse(number: int, *_: object) -> NoReturn:
+        raise OSError(number, os.strerror(number))
+
+    (hand / "lares.previous.pyz").write_bytes(b"older")
+    make_file(hand / "new.pyz", "2")
+    before = {path: path.read_bytes() for path in hand.iterdir() if path.is_file()}
+    monkeypatch.setitem(sys.modules, "lares_file", SimpleNamespace(__file__=f"{hand}/lares.pyz/lares_file.py"))
+    monkeypatch.chdir(hand)
+    monkeypatch.setattr(os, "link", partial(refuse, errno.EPERM))
+    monkeypatch.setattr(os, call, partial(refuse, errno.ENOSPC))
+    assert main(["upgrade", "new.pyz"]) == os.EX_CANTCREAT
+    sentence = f"lares: {hand}/lares.pyz cannot be replaced: no space left on device; the present version is unchanged\n"
+    assert capsys.readouterr().err == sentence
     assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
 
 

@@ -29,7 +29,10 @@ from appliance.imports import import_ahead
 from appliance.tasks import run_together
 
 TICK_SECS = 0.25
-"""Seconds between two checks for expired values and parked messages."""
+"""Seconds between two checks for expired values and parked messages, while there are any."""
+
+MAX_TICK_SECS = 3600.0
+"""Maximum seconds between two such checks."""
 
 ANSWERED_SECS = 5.0
 """Minimum seconds between two reports that the broker responds, while messages arrive."""
@@ -77,7 +80,8 @@ class MqttAdapter(Adapter):
         self._lifecycle: Lifecycle
         self._budget = Budget(self.clock, self._report_parked)
         self._costly: set[str] = set()
-        self._has_read = False
+        self._answered_at = -math.inf
+        self._tick_at = math.inf
         self._dropped, self._dropped_at = 0, -math.inf
         self._status: str | None = None
         self._is_status_lost, self._status_at = False, -math.inf
@@ -170,9 +174,13 @@ class MqttAdapter(Adapter):
             if COMPILER not in sys.modules and any(map(self._needs_compiler, batch)):
                 await import_ahead([COMPILER])
             await in_steps(self.clock, self._process_all(batch))
-            self._has_read = True
             self._report_dropped()
             await in_steps(self.clock, self.live.flush())
+            if self.connection is not None and (now := self.clock.monotonic()) - self._answered_at >= ANSWERED_SECS:
+                self._answered_at = now
+                self.publish.answered()
+            if self.clock.monotonic() + self._secs_to_tick() < self._tick_at:
+                self.live.has_work.set()
             await self.clock.sleep(0)
 
     def _process_all(self, batch: Iterable[Received]) -> Iterator[None]:
@@ -201,18 +209,25 @@ class MqttAdapter(Adapter):
             self.publish.dropped(announcer[:200], "messages", COSTS_TOO_MUCH)
 
     async def _keep_time(self) -> None:
-        noted_at = self.clock.monotonic()
+        """Expire values, continue parked messages, and report faults. Sleep while there is nothing to do."""
         while True:
-            await self.clock.sleep(TICK_SECS)
+            secs = self._secs_to_tick()
+            self._tick_at = self.clock.monotonic() + secs
+            if await self.clock.wait(self.live.has_work, secs):
+                self.live.has_work.clear()
+                continue
             self.live.tick()
             await in_steps(self.clock, self._budget.resume())
-            if self._has_read and self.clock.monotonic() - noted_at >= ANSWERED_SECS:
-                noted_at, self._has_read = self.clock.monotonic(), False
-                if self.connection is not None:
-                    self.publish.answered()
             await self._restore_status()
             self._reports.report(self.live.router.refused, self.live.router.limits)
             await in_steps(self.clock, self.live.flush())
+
+    def _secs_to_tick(self) -> float:
+        """Return the seconds until the next work of `_keep_time`."""
+        router = self.live.router
+        is_idle = self._budget.is_idle and self._reports.is_current(router.refused, router.limits)
+        secs = self.live.secs_to_tick() if is_idle and not self._is_status_lost else 0.0
+        return min(max(secs, TICK_SECS), MAX_TICK_SECS)
 
     async def _restore_status(self) -> None:
         """Publish the status again after another client has changed it, at most once in `MIN_STATUS_SECS`."""

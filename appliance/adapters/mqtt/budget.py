@@ -59,6 +59,11 @@ class Budget:
         self.parked[topic] = work
         self._on_parked(topic)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether `resume` has no work."""
+        return not (self.parked or self._spent) and len(self._costs) <= MAX_KNOWN_TOPICS
+
     def clear(self) -> None:
         """Discard the parked work without counting it, because the connection is lost."""
         self.parked.clear()

@@ -34,14 +34,21 @@ _COLORS = ("color_xy", "color_hs", "color_rgb")
 class Commands:
     """Runs the commands to the devices of one broker, and stores the commands that wait for results.
 
-    `show` sets values of an entity, and publishes its device.
+    `show` sets values of an entity, and publishes its device. `on_pending` is called when a command begins
+    to wait for its result. Call `released` regularly while `has_pending` is true.
     """
 
     def __init__(
-        self, router: Router, show: Callable[[MqttDevice, Entity, Update], None], clock: Clock, zone: tzinfo
+        self,
+        router: Router,
+        show: Callable[[MqttDevice, Entity, Update], None],
+        on_pending: Callable[[], None],
+        clock: Clock,
+        zone: tzinfo,
     ) -> None:
         self._router = router
         self._show = show
+        self._on_pending = on_pending
         self._clock = clock
         self._zone = zone
         self._pending: dict[tuple[str, str], PendingCommand] = {}  # by device id and announcement key
@@ -65,6 +72,7 @@ class Commands:
         pending = PendingCommand(intent, self._clock.monotonic(), command.transition_secs)
         if intent.shows:
             self._pending[device_id, entity.announcement.key] = pending
+            self._on_pending()
         for message in intent.messages:
             await connection.publish(message)
         await self._await_result(device, entity, intent, pending, command)
@@ -126,6 +134,10 @@ class Commands:
 
     def _now(self) -> datetime:
         return self._clock.now().astimezone(self._zone)
+
+    @property
+    def has_pending(self) -> bool:
+        return bool(self._pending)
 
     def pending(self, device: MqttDevice, entity: Entity) -> PendingCommand | None:
         return self._pending.get((device.id, entity.announcement.key)) if self._pending else None

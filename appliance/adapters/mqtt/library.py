@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
+from paho.mqtt.client import MQTT_ERR_SUCCESS
 
 from appliance.adapters.mqtt.inbox import Received
 from appliance.event_loop import REQUEST_TURNS
@@ -24,6 +25,10 @@ _MAX_SIZE_BYTES = 4
 
 READ_STEP_SECS = 0.001
 """Maximum seconds of reading packets before other tasks run."""
+
+PING_CHECK_SHARE = 0.2
+"""The share of the keep-alive time after which the library checks whether a ping is due. A broker waits for one and
+a half keep-alive times."""
 
 MAX_FLOOD_SECS = 600.0
 """Time limit for the acknowledgement of a request while messages arrive."""
@@ -232,6 +237,11 @@ class Client(aiomqtt.Client):
             await self.__aexit__(None, None, None)
             raise aiomqtt.MqttError(str(cause))
         return self
+
+    async def _misc_loop(self) -> None:
+        """Send pings. The library would wake up every second."""
+        while self._client.loop_misc() == MQTT_ERR_SUCCESS:
+            await asyncio.sleep(self._client.keepalive * PING_CHECK_SHARE)
 
     async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
         limit = self.timeout if timeout is None else timeout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import math
@@ -58,7 +59,7 @@ class Lifecycle:
         self._seen: set[str] = set()
         self._requested: set[str] = set()
         self._config_at = 0.0
-        self._has_new = False
+        self._has_new = asyncio.Event()
         self._born_at, self._is_born = -math.inf, False
         self._is_complete = False
         self._has_warned = False
@@ -86,16 +87,19 @@ class Lifecycle:
                 yield from parse_templates(parse_config(received.payload))
                 yield
         if self._live.router.take_config(received.topic, received.payload):
-            self._has_new = True
+            self._has_new.set()
 
     async def keep_building(self, connection: BrokerConnection) -> None:
         """Build devices from configurations until cancelled."""
         now = began = self._config_at = self._clock.monotonic()
         gather, settled_at = MAX_GATHER_SECS, math.inf
         while True:
+            if self._is_complete and not self._has_new.is_set():
+                await self._has_new.wait()
+                now = self._clock.monotonic()
             await self._clock.sleep(QUIET_SECS)
-            if self._has_new and (now - self._config_at >= QUIET_SECS or now - began >= gather):
-                self._has_new = False
+            if self._has_new.is_set() and (now - self._config_at >= QUIET_SECS or now - began >= gather):
+                self._has_new.clear()
                 await self._rebuild(complete=now >= settled_at)
                 if now >= settled_at:
                     await self._request_states(connection)

@@ -5,12 +5,14 @@ The path of a message: 1. `process` finds the entities that read the message's t
 filters values by the pending command. 4. `_set_and_note` sets the values, and records the changed attributes. 5.
 `flush` publishes the changed devices.
 
-`tick` expires values. `replay` restores values after a restart or a new announcement.
+`tick` expires values when they are due. `replay` restores values after a restart or a new announcement.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 
@@ -71,7 +73,7 @@ class LiveDevices:
     """The devices of one broker: processes messages, and publishes observations and events.
 
     `stopped_at` is the stop time of the last run. Values that were known at that time had not expired, but their age
-    is unknown.
+    is unknown. `has_work` is set when `secs_to_tick` may have become shorter for another reason than a message.
     """
 
     def __init__(
@@ -90,8 +92,10 @@ class LiveDevices:
         self._zone = zone
         self._stopped_at = stopped_at
         self._changed: dict[str, Changes] = {}
-        self.commands = Commands(router, self._set_and_publish, clock, zone)
+        self.has_work = asyncio.Event()
+        self.commands = Commands(router, self._set_and_publish, self.has_work.set, clock, zone)
         self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
+        self._next_due = math.inf
         self._remembered: dict[str, Received] = {}
         self._shown_before: dict[str, Device] = {}
         self._restored: dict[str, MqttDevice] = {}  # devices whose stored state has been restored
@@ -248,21 +252,30 @@ class LiveDevices:
         events."""
         now = self._clock.monotonic()
         self.pictures.publish_changes()
-        for key, (due, device, entity) in list(self._due.items()):
-            is_replaced = self.router.devices.get(device.id) is not device
-            if is_replaced or now >= due:
-                del self._due[key]
-                if not is_replaced:
-                    self._expire(device, entity)
+        if now >= self._next_due:
+            for key, (due, device, entity) in list(self._due.items()):
+                is_replaced = self.router.devices.get(device.id) is not device
+                if is_replaced or now >= due:
+                    del self._due[key]
+                    if not is_replaced:
+                        self._expire(device, entity)
+            self._next_due = min((due for due, _, _ in self._due.values()), default=math.inf)
         for device, entity, kept in self.commands.released():
             self._set_and_note(device, entity, kept)
 
+    def secs_to_tick(self) -> float:
+        """Return the seconds after which `tick` has work."""
+        if self._changed or self.commands.has_pending or self.pictures.has_changes:
+            return 0.0
+        return max(0.0, self._next_due - self._clock.monotonic())
+
     def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
         """Schedule the time at which a value of this age in seconds expires, or at which the sensor switches off."""
-        if entity.off_delay > 0:
-            self._due[id(entity)] = self._clock.monotonic() + entity.off_delay, device, entity
-        elif entity.expire_after > 0:
-            self._due[id(entity)] = self._clock.monotonic() + entity.expire_after - age, device, entity
+        if entity.off_delay <= 0 and entity.expire_after <= 0:
+            return
+        due = self._clock.monotonic() + (entity.off_delay if entity.off_delay > 0 else entity.expire_after - age)
+        self._due[id(entity)] = due, device, entity
+        self._next_due = min(self._next_due, due)
 
     def _expire(self, device: MqttDevice, entity: Entity) -> None:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
@@ -286,6 +299,8 @@ class LiveDevices:
 
         The pending commands of rebuilt devices then wait for the new entities.
         """
+        self._next_due = 0.0  # forget the replaced entities
+        self.has_work.set()
         own = self.router.devices
         self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
         for table in self._restored, self._published:

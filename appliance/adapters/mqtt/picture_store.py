@@ -92,6 +92,11 @@ class PictureStore:
     def forget(self, device_id: str, entity: StillPicture) -> None:
         self._drop(_key(device_id, entity))
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether `publish_changes` has an event to publish, now or soon."""
+        return bool(self._changed)
+
     def publish_changes(self) -> None:
         """Publish an event for each entity with a new picture, at most one per entity in `MIN_EVENT_SECS`."""
         now = self._clock.monotonic()

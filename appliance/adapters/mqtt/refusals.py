@@ -61,6 +61,10 @@ class Reports:
         self._reported_at: deque[float] = deque(maxlen=MAX_REPORTED)
         self._limits_logged_at: dict[str, float] = {}
 
+    def is_current(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> bool:
+        """Return whether `report` has nothing to do, now or later."""
+        return not limits and refused == self._reported
+
     def report(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> None:
         """Publish the faults and limits that are new since the last call. Repeat a limit every `REPEAT_SECS`."""
         for key, refusal in [(key, each) for key, each in self._reported.items() if refused.get(key) != each]:

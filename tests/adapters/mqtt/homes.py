@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -35,6 +35,26 @@ class SkippingClock(Clock):
     """A clock with real time plus skipped seconds. Skipping does not end a wait."""
 
     skipped_secs = 0.0
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+        """The seconds of each wait that has not ended."""
+
+    async def sleep(self, seconds: float) -> None:
+        with self._noted(seconds):
+            await super().sleep(seconds)
+
+    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+        with self._noted(seconds):
+            return await super().wait(event, seconds)
+
+    @contextlib.contextmanager
+    def _noted(self, seconds: float) -> Iterator[None]:
+        self.waits.append(seconds)
+        try:
+            yield
+        finally:
+            self.waits.remove(seconds)
 
     def monotonic(self) -> float:
         return super().monotonic() + self.skipped_secs

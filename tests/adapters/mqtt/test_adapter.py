@@ -52,6 +52,31 @@ async def test_devices_appear_change_and_disappear_with_their_announcements(brok
         await until(lambda: not home.registry.find_devices([device_id]))
 
 
+async def test_an_idle_adapter_does_not_wake_up_until_a_message_arrives_or_a_value_expires(broker: Broker) -> None:
+    contact, device_id = capture("zigbee2mqtt/mccgq11lm"), "mqtt:zigbee2mqtt_0x00158d000000a112"
+    sensor = {"state_topic": "pir", "unique_id": "pir", "device": {"identifiers": ["pir"]}, "device_class": "motion"}
+
+    async def becomes_idle() -> None:
+        await until(lambda: all(secs > 60 for secs in home.clock.waits), lambda: f"{home.clock.waits}")
+
+    async with broker.client() as client, BrokerHome(broker) as home:
+        await announce(client, home, contact)
+        await home.shows(device_id, state="online")
+        home.clock.skipped_secs = RETURN_SECS
+        await becomes_idle()
+        await client.publish("zigbee2mqtt/0x00158d000000a112", '{"contact":false,"battery":80}', qos=1)
+        await home.shows(device_id, contact="open", battery=80)
+        await becomes_idle()
+        config = json.dumps({**sensor, "off_delay": 0.1})
+        await client.publish("homeassistant/binary_sensor/pir/config", config, qos=1, retain=True)
+        await until(lambda: "pir" in home.adapter.live.router.filters)
+        await becomes_idle()
+        await client.publish("pir", "ON", qos=1)
+        await home.shows("mqtt:pir", motion="detected")
+        await home.shows("mqtt:pir", motion="clear")
+        await becomes_idle()
+
+
 async def test_a_press_is_one_event_and_a_retained_one_none(broker: Broker) -> None:
     remote, device_id = capture("zigbee2mqtt/e1743"), "mqtt:zigbee2mqtt_0x00158d000000a12c"
     async with broker.client() as client, BrokerHome(broker) as home:

@@ -108,7 +108,7 @@ class State(Struct, kw_only=True):
 
 class States:
     """The states by automation id. The next flush writes them to storage, but a switch is stored before it takes
-    effect."""
+    effect, and a last run is a minor value."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -156,7 +156,7 @@ class States:
         state.last_run, state.last_status, state.last_error = at, status, error
         if is_trusted:
             state.run = StoredRun(at=to_millis(at), status=status, error=fit_for_card(error))
-            self._store(id_, state)
+            self._store(id_, state, is_minor=True)
 
     def note_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:
         """Store a running wait. None removes the wait."""
@@ -222,5 +222,5 @@ class States:
         with contextlib.suppress(StoreFailed):  # the next start finds these states again
             await self._storage.put_many(dict.fromkeys(keys))
 
-    def _store(self, id_: str, state: State) -> None:
-        self._storage.remember(AUTOMATION_PREFIX + id_, state.encode() or None)
+    def _store(self, id_: str, state: State, *, is_minor: bool = False) -> None:
+        self._storage.remember(AUTOMATION_PREFIX + id_, state.encode() or None, is_minor=is_minor)

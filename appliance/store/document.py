@@ -117,6 +117,7 @@ class Document:
         self._failures = 0
         self._last_write: datetime | None = None
         self._later: dict[str, Any] = {}
+        self._minor: dict[str, Any] = {}
         self._flushing: dict[str, Any] = {}
 
     async def __aenter__(self) -> Document:
@@ -166,41 +167,47 @@ class Document:
         if not changes:
             return
         encoded = encode_values(changes)
-        waiting = self._flushing | self._later
+        waiting = self._flushing | self._minor | self._later
         discarded = {key: waiting[key] for key in changes if key in waiting}
         for key in discarded:
-            self._flushing.pop(key, None)
-            self._later.pop(key, None)
+            for values in (self._flushing, self._minor, self._later):
+                values.pop(key, None)
         try:
             await self.change(lambda _: encoded)
         except Exception:
-            self._later = discarded | self._later
+            self._wait_again(discarded)
             raise
 
-    def remember(self, key: str, value: dict[str, Any] | None) -> None:
-        """Write the value with the next flush if it differs from the stored value. None removes the key."""
-        if value is None and not self.is_writing and key not in self._files.values:
-            self._later.pop(key, None)
-        else:
-            self._later[key] = value
+    def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
+        """Write the value with the next flush if it differs from the stored value. None removes the key. With
+        `is_minor`, the value waits for the next complete flush, unless an earlier value of the key is due before."""
+        has_due = self._later.pop(key, self) is not self
+        self._minor.pop(key, None)
+        if value is not None or self.is_writing or key in self._files.values:
+            (self._minor if is_minor and not has_due else self._later)[key] = value
 
     def list_later(self) -> dict[str, Any]:
         """Return the values that wait for a flush."""
-        return dict(self._later)
+        return self._minor | self._later
 
     def is_being_flushed(self, key: str) -> bool:
         """Return whether a running flush writes the key, so that the key's value is not stored yet."""
         return key in self._flushing
 
-    async def flush(self, prepare: Callable[[Mapping[str, Any], EncodedChanges], EncodedChanges]) -> None:
+    async def flush(
+        self, prepare: Callable[[Mapping[str, Any], EncodedChanges], EncodedChanges], *, is_complete: bool = True
+    ) -> None:
         """Store the changes that `prepare` returns. `prepare` gets the values of the overlay, and earlier changes in
-        the same batch. After a failure, the values wait for the next flush."""
+        the same batch. If the flush is not complete, minor values keep waiting. After a failure, all values wait for
+        the next flush."""
         given, self._later = self._later, {}
+        if is_complete:
+            given, self._minor = self._minor | given, {}
         self._flushing = dict(given)
         try:
             await self.change(lambda before: prepare(given, before))
         except BaseException:
-            self._later = self._flushing | self._later
+            self._wait_again(self._flushing)
             raise
         finally:
             self._flushing = {}
@@ -236,6 +243,10 @@ class Document:
             "failures": self._failures,
             "last_recovery": recovery,
         }
+
+    def _wait_again(self, values: Mapping[str, Any]) -> None:
+        """Let the values wait for the next flush, unless newer values of their keys wait."""
+        self._later, self._minor = {**values, **self._minor, **self._later}, {}
 
     async def run(self, work: Callable[[], T]) -> T:
         """Return the result of the work, or raise its exception.

@@ -31,9 +31,9 @@ from appliance.store.storage import DocumentReader
 from appliance.tasks import Tasks
 
 FEW_DEVICES = 10
-MEASURED_FLUSHES = 12
-"""If only numbers of more than `FEW_DEVICES` devices have changed, the changes are written only at every
-`MEASURED_FLUSHES`th flush. Otherwise, a hundred busy sensors would write 8 MB per day."""
+COMPLETE_FLUSHES = 12
+"""Minor values, and numbers of more than `FEW_DEVICES` devices that changed nothing else, are written only at every
+`COMPLETE_FLUSHES`th flush. Otherwise, a hundred busy sensors would write 8 MB per day."""
 
 log = logging.getLogger("store")
 
@@ -57,8 +57,8 @@ class CardCounts(Struct, frozen=True, kw_only=True):
 
 class Recorder:
     """Writes changes of devices and the waiting values of the document every `flush_secs`, and when its context is
-    left. If only numbers of many devices have changed, the recorder writes the numbers only at every
-    `MEASURED_FLUSHES`th flush. `trust` decides whether the clock is trusted.
+    left. Every `COMPLETE_FLUSHES`th flush also writes minor values, and devices of which only numbers have
+    changed. `trust` decides whether the clock is trusted.
 
     The offline state of a device is written only with the last flush, because an outage does not justify a write.
     From this state, the next run knows when the outage began.
@@ -105,15 +105,15 @@ class Recorder:
 
     async def flush(self) -> None:
         """Write the changes since the last flush. The next flush retries changes that cannot be stored."""
-        self._dirty |= self._measured
-        self._measured = set()
-        await self._flush_dirty()
+        await self._write(has_numbers=True, is_complete=True)
 
-    async def _flush_dirty(self) -> None:
+    async def _write(self, *, has_numbers: bool, is_complete: bool) -> None:
+        if has_numbers:
+            self._dirty, self._measured = self._dirty | self._measured, set()
         async with self._is_flush_free:
-            await self._flush()
+            await self._flush(is_complete=is_complete)
 
-    async def _flush(self) -> None:
+    async def _flush(self, *, is_complete: bool) -> None:
         dirty, self._dirty = self._dirty, set()
         devices: dict[str, bytes | None] = {}
         try:
@@ -135,7 +135,7 @@ class Recorder:
             return {**devices, **encode_values({**changes, CARD: to_builtins(self._count())})}
 
         try:
-            await self._document.flush(prepare)
+            await self._document.flush(prepare, is_complete=is_complete)
             self._is_forgotten = self._is_forgotten or forgets
         except asyncio.CancelledError:  # the hub is stopping, and the last flush writes the changes
             self._dirty |= dirty
@@ -200,10 +200,9 @@ class Recorder:
         for number in itertools.count(1):
             await self._clock.sleep(self._flush_secs)
             self._day = self._day_of(self._written())
-            if len(self._measured) <= FEW_DEVICES or number % MEASURED_FLUSHES == 0:
-                await self.flush()
-            else:
-                await self._flush_dirty()
+            is_complete = number % COMPLETE_FLUSHES == 0
+            has_numbers = is_complete or len(self._measured) <= FEW_DEVICES
+            await self._write(has_numbers=has_numbers, is_complete=is_complete)
             for do in self._after_flush:
                 await do()
 

@@ -18,8 +18,9 @@ class DocumentReader(Protocol):
 class Storage(DocumentReader, Protocol):
     """The document for other parts of the hub. The value None removes a key."""
 
-    def remember(self, key: str, value: dict[str, Any] | None) -> None:
-        """Write the value with the next flush, and return immediately."""
+    def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
+        """Write the value with the next flush, and return immediately. A minor value is written about once per
+        hour."""
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
         """Write the values. Return when the values are on the card, or raise `StoreFailed`."""
@@ -43,7 +44,7 @@ class DocumentSnapshot:
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         return items_of(self._values, prefix)
 
-    def remember(self, key: str, value: dict[str, Any] | None) -> None:
+    def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Discard the value."""
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:

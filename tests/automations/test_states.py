@@ -174,7 +174,7 @@ def test_unchanged_state_is_not_written_again() -> None:
     written: list[str] = []
 
     class NotingCard(Card):
-        def remember(self, key: str, value: Any) -> None:
+        def remember(self, key: str, value: Any, *, is_minor: bool = False) -> None:
             written.append(key)
 
     them = States(NotingCard())

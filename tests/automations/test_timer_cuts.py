@@ -51,7 +51,7 @@ class SlowCard(Card):
     look: Callable[[], None] = lambda: None
     last: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def remember(self, key: str, value: Any) -> None:
+    def remember(self, key: str, value: Any, *, is_minor: bool = False) -> None:
         self.handed[key] = value
 
     async def flush(self) -> None:

@@ -35,7 +35,7 @@ class SlowCard(Card):
             for key, value in self.later:
                 super().remember(key, value)
 
-    def remember(self, key: str, value: Any) -> None:
+    def remember(self, key: str, value: Any, *, is_minor: bool = False) -> None:
         if self.may_write.is_set():
             super().remember(key, value)
         else:

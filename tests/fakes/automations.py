@@ -119,7 +119,7 @@ class Card:
         """Like the document's."""
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
-    def remember(self, key: str, value: Any) -> None:
+    def remember(self, key: str, value: Any, *, is_minor: bool = False) -> None:
         """Store at once; a value that is not JSON cannot be stored."""
         self.values.pop(key, None)
         if value is not None:

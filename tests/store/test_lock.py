@@ -164,7 +164,7 @@ class Card:
     async def put_many(self, changes: dict[str, Any]) -> None:
         self.values.update({key: orjson.dumps(value) for key, value in changes.items()})
 
-    def remember(self, key: str, value: dict[str, Any] | None) -> None:
+    def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Remove with the flush at the stop."""
         assert value is None
         del self.values[key]

@@ -20,7 +20,7 @@ from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.record_keys import CARD, STATE_PREFIX
-from appliance.store.recorder import FEW_DEVICES, MEASURED_FLUSHES, Recorder
+from appliance.store.recorder import FEW_DEVICES, COMPLETE_FLUSHES, Recorder
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import RecordingDisk
@@ -84,8 +84,8 @@ async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp
     ("devices", "attributes", "flushes"),
     [
         (FEW_DEVICES, {"battery": 2}, 1),
-        (FEW_DEVICES + 1, {"battery": 2}, MEASURED_FLUSHES),
-        (FEW_DEVICES + 1, {"temperature": {"value": 2, "unit": "celsius"}}, MEASURED_FLUSHES),
+        (FEW_DEVICES + 1, {"battery": 2}, COMPLETE_FLUSHES),
+        (FEW_DEVICES + 1, {"temperature": {"value": 2, "unit": "celsius"}}, COMPLETE_FLUSHES),
         (FEW_DEVICES + 1, {"power": "on"}, 1),
     ],
 )
@@ -117,6 +117,44 @@ async def test_numbers_of_many_devices_are_written_less_often(
             assert [document.get(key) != kept for key, kept in zip(keys, before, strict=True)] == [
                 number == flushes
             ] * devices
+
+
+@pytest.mark.parametrize("due", ["none", "before", "after"])
+async def test_minor_values_wait_for_a_complete_flush_unless_another_value_of_their_key_is_due(
+    tmp_path: Path, due: str
+) -> None:
+    clock = VirtualClock(LATER)
+    async with recording(tmp_path, clock) as (_, document):
+        if due == "before":
+            document.remember("automation/a", {"waits": 1})
+        document.remember("automation/a", {"run": 1}, is_minor=True)
+        if due == "after":
+            document.remember("automation/a", {"run": 1, "waits": 1})
+        expected = {"run": 1, "waits": 1} if due == "after" else {"run": 1}
+        assert document.list_later() == {"automation/a": expected}
+        for number in range(1, COMPLETE_FLUSHES + 1):
+            await clock.advance(300, sleepers=1)
+            is_written = due != "none" or number == COMPLETE_FLUSHES
+            assert stored(document, "automation/a") == (expected if is_written else None)
+        document.remember("automation/a", {"run": 2}, is_minor=True)
+    async with recording(tmp_path, clock) as (_, document):
+        assert stored(document, "automation/a") == {"run": 2}, "the stop writes everything"
+
+
+async def test_a_minor_value_survives_failed_writes_of_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(_: Any) -> None:
+        document.remember("automation/b", {"run": 3}, is_minor=True)
+        raise StoreFailed("full")
+
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        for key in ("automation/a", "automation/b"):
+            document.remember(key, {"run": 2}, is_minor=True)
+        with monkeypatch.context() as full:
+            full.setattr(document, "change", refuse)
+            with pytest.raises(StoreFailed):
+                await document.put_many({"automation/a": {"waits": 1}})
+            await recorder.flush()
+        assert document.list_later() == {"automation/a": {"run": 2}, "automation/b": {"run": 3}}
 
 
 async def test_none_removes_a_value_and_leaving_writes_the_rest(tmp_path: Path) -> None:

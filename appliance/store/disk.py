@@ -169,8 +169,12 @@ class Disk:
 
     def _copy(self, old: str, new: str) -> None:
         """Copy a file. A power cut never leaves an incomplete file under the new name."""
-        self.write_synced(new + PART, self.read(old))
-        self.rename(new + PART, new)
+        try:
+            self.write_synced(new + PART, self.read(old))
+            self.rename(new + PART, new)
+        except OSError:
+            self.remove(new + PART)
+            raise
 
 
 def for_its_user(path: str | Path) -> StartFailed:

@@ -316,7 +316,7 @@ def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, s
 def test_a_full_disk_without_hard_links_keeps_both_versions(
     hand: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], call: str
 ) -> None:
-    """On FAT, the previous version is a copy. The disk is full at the new version (fsync), or at the copy (pwrite)."""
+    """FAT has no links, so the previous version is a copy. The new file (fsync) or the copy (pwrite) is too big."""
 
     def refuse(number: int, *_: object) -> NoReturn:
         raise OSError(number, os.strerror(number))
@@ -329,8 +329,8 @@ def test_a_full_disk_without_hard_links_keeps_both_versions(
     monkeypatch.setattr(os, "link", partial(refuse, errno.EPERM))
     monkeypatch.setattr(os, call, partial(refuse, errno.ENOSPC))
     assert main(["upgrade", "new.pyz"]) == os.EX_CANTCREAT
-    sentence = f"lares: {hand}/lares.pyz cannot be replaced: no space left on device; the present version is unchanged\n"
-    assert capsys.readouterr().err == sentence
+    reason = "no space left on device; the present version is unchanged"
+    assert capsys.readouterr().err == f"lares: {hand}/lares.pyz cannot be replaced: {reason}\n"
     assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
 
 

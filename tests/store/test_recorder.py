@@ -20,7 +20,7 @@ from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.record_keys import CARD, STATE_PREFIX
-from appliance.store.recorder import FEW_DEVICES, COMPLETE_FLUSHES, Recorder
+from appliance.store.recorder import COMPLETE_FLUSHES, FEW_DEVICES, Recorder
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import RecordingDisk
@@ -141,7 +141,9 @@ async def test_minor_values_wait_for_a_complete_flush_unless_another_value_of_th
         assert stored(document, "automation/a") == {"run": 2}, "the stop writes everything"
 
 
-async def test_a_minor_value_survives_failed_writes_of_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_minor_value_survives_failed_writes_of_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def refuse(_: Any) -> None:
         document.remember("automation/b", {"run": 3}, is_minor=True)
         raise StoreFailed("full")

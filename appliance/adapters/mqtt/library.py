@@ -239,9 +239,10 @@ class Client(aiomqtt.Client):
         return self
 
     async def _misc_loop(self) -> None:
-        """Send pings. The library would wake up every second."""
-        while self._client.loop_misc() == MQTT_ERR_SUCCESS:  # noqa: ASYNC110 - a ping is due at a time, not an event
-            await asyncio.sleep(self._client.keepalive * PING_CHECK_SHARE)
+        """Send pings until the connection ends. The library would wake up every second."""
+        secs = self._client.keepalive * PING_CHECK_SHARE
+        while self._client.loop_misc() == MQTT_ERR_SUCCESS and not self._disconnected.done():
+            await asyncio.wait({self._disconnected}, timeout=secs)
 
     async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
         limit = self.timeout if timeout is None else timeout

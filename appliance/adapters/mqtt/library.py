@@ -12,7 +12,6 @@ from typing import Any, Self, TypeVar
 
 import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
-from paho.mqtt.client import MQTT_ERR_SUCCESS
 
 from appliance.adapters.mqtt.inbox import Received
 from appliance.event_loop import REQUEST_TURNS
@@ -241,7 +240,7 @@ class Client(aiomqtt.Client):
     async def _misc_loop(self) -> None:
         """Send pings until the connection ends. The library would wake up every second."""
         secs = self._client.keepalive * PING_CHECK_SHARE
-        while self._client.loop_misc() == MQTT_ERR_SUCCESS and not self._disconnected.done():
+        while self._client.loop_misc() == 0 and not self._disconnected.done():
             await asyncio.wait({self._disconnected}, timeout=secs)
 
     async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:

@@ -188,7 +188,11 @@ def list_kept(app: App) -> list[str]:
     connections = [each for each in mine if isinstance(each, StrictConnection)]
     is_open = [each for each in connections if each.conn_info and not each.conn_info.lost]
     https = [each.http for each in is_open]
-    return [type(each).__name__ for each in mine if each not in is_open and each not in https]
+    closed: list[object] = [each for each in mine if each not in is_open and each not in https]
+    transports = [each for each in gc.get_objects() if isinstance(each, asyncio.Transport) and each.is_closing()]
+    port = int(app.url.rpartition(":")[2])
+    closed += [each for each in transports if (each.get_extra_info("sockname") or ("", 0))[1] == port]
+    return [type(each).__name__ for each in closed]
 
 
 @pytest.mark.parametrize(

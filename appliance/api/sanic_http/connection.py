@@ -137,7 +137,7 @@ class StrictConnection(HttpProtocol):
 
     HTTP_CLASS = StrictHttp1
 
-    __slots__ = ("_connections", "_linger_timer", "_proxy", "is_on_box", "limits", "peer", "websocket")
+    __slots__ = ("_accepted", "_connections", "_linger_timer", "_proxy", "is_on_box", "limits", "peer", "websocket")
 
     app: Application
 
@@ -228,6 +228,7 @@ class StrictConnection(HttpProtocol):
     def connection_made(self, transport: Any) -> None:
         # with asyncio's default, each connection could make the hub hold 256 KiB or more
         transport.max_size = READ_BYTES
+        self._accepted = transport
         super().connection_made(transport)  # type: ignore[no-untyped-call]
 
     def data_received(self, data: bytes) -> None:
@@ -285,6 +286,7 @@ class StrictConnection(HttpProtocol):
                 timer.cancel()  # a pending timer would keep the connection in memory
         if self.websocket is not None:
             self.websocket.on_connection_lost()
+        self._accepted._read_ready_cb = None  # noqa: SLF001 - with it, asyncio's transport is a reference cycle
         super().connection_lost(exc)  # type: ignore[no-untyped-call]
 
 

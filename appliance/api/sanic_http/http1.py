@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 from sanic import Request
 from sanic.compat import Header
-from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestTimeout
+from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestCancelled, RequestTimeout
 from sanic.helpers import has_message_body
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
@@ -102,7 +102,12 @@ class StrictHttp1(Http):
                 setattr(self, name, None)
 
     async def error_response(self, exception: Exception) -> None:
-        """Send the error. Then drop the error's traceback, which would be a reference cycle."""
+        """Send the error. Then drop the error's traceback, which would be a reference cycle.
+
+        If the client is gone, end the connection, because an unread response would cost more than its request.
+        """
+        if isinstance(exception, RequestCancelled):
+            raise RequestCancelled from None  # raising `exception` itself would be a reference cycle
         try:
             await super().error_response(exception)
         finally:
@@ -177,7 +182,7 @@ class StrictHttp1(Http):
         self.keep_alive = False
 
     def _make_request(self, head: Head) -> Request:
-        request = self.connection.request_class(
+        return self.connection.request_class(
             url_bytes=head.target,
             headers=head.fields.headers,
             head=head.raw,
@@ -186,8 +191,6 @@ class StrictHttp1(Http):
             transport=self.connection.transport,
             app=self.connection.app,
         )
-        self.connection.request_class._current.set(request)
-        return request
 
     def _expect_body(self, fields: HeadFields, request: Request) -> None:
         self.request_bytes_left = self.request_bytes = fields.length or 0

@@ -158,7 +158,7 @@ def _refuse_others(table: Table, section: str, more: Iterable[str] = ()) -> None
 _EVERY_KEY = [f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys]
 
 
-_BESIDE = (
+_PAIRS = (
     ("locale", "latitude", "longitude"),
     ("locale", "longitude", "latitude"),
     ("history", "influx_token", "influx_url"),
@@ -167,8 +167,8 @@ _BESIDE = (
 
 
 def _check_pairs(root: Table) -> None:
-    """Record a fault for each key of `_BESIDE` without its other key."""
-    for section, key, other in _BESIDE:
+    """Record a fault for each key of `_PAIRS` without its other key."""
+    for section, key, other in _PAIRS:
         table = root.raw(section)
         if isinstance(table, dict) and key in table and other not in table:
             root.findings.faults.append(Problem((section, key), f"needs {section}.{other} too"))

@@ -113,9 +113,9 @@ class Builder:
         release.accompany(file, self.root, parts, used.values(), made_of, compilers, options)
         return file
 
-    def _compile(self, parts: Parts, stage: Path, wanted: Collection[str]) -> list[str]:
+    def _compile(self, parts: Parts, stage: Path, versions: Collection[str]) -> list[str]:
         """Compile `HUB` and its imports with each available target Python. Return the versions of these Pythons."""
-        found = [(version, python) for version, python in self.pythons if version.rpartition(".")[0] in wanted]
+        found = [(version, python) for version, python in self.pythons if version.rpartition(".")[0] in versions]
         kinds = fnmatch.filter(parts.pure, "appliance/adapters/*/kind.py")
         names = imported_by(parts.pure, [*HUB, *(name[:-3].replace("/", ".") for name in kinds)])
         for _, python in found:

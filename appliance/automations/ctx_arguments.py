@@ -113,7 +113,7 @@ CHECKS: Mapping[str, Callable[[Any, Any, Any], object]] = {
     "invoke": lambda _, payload, __: check_payload(payload),
     "notify": lambda message, fields, _: check_notification(message, fields),
     "sleep": lambda seconds, *_: check_sleep(seconds),
-    "wait_for": lambda _, wanted, __: parse_wait(wanted),
+    "wait_for": lambda _, condition, __: parse_wait(condition),
     "set": _check_set,
     "start_timer": check_timer,
     "snapshot": lambda ids, *_: parse_device_ids(ids),

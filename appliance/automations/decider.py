@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from appliance.automations.active import ActiveTrigger
+from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.conditions.base import HOLDS, ConditionResult, refused
 from appliance.automations.conditions.combine import check_all
 from appliance.automations.definition import AutomationDefinition

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 
-from appliance.automations.active import ActiveTrigger
+from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.change_times import Comparison
 from appliance.automations.conditions.combine import list_nested
 from appliance.automations.conditions.device import DeviceState

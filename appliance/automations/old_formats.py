@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from appliance.automations.active import hash_text, wait_key
+from appliance.automations.active_triggers import hash_text, wait_key
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.states import States
 from appliance.automations.triggers.device import DeviceTrigger

@@ -80,8 +80,8 @@ class StoredTimer(Struct, frozen=True, kw_only=True):
 
 
 class RunningTimer(Struct, eq=False, kw_only=True):
-    """A timer in progress. `due` and `unheard_since` are in seconds of the monotonic clock. For a `STORED` timer,
-    only the stored times `due_at` and `unheard_at` are known, in milliseconds since 1970. `is_late` is true if the
+    """A timer in progress. `due` and `unclaimed_since` are in seconds of the monotonic clock. For a `STORED` timer,
+    only the stored times `due_at` and `unclaimed_at` are known, in milliseconds since 1970. `is_late` is true if the
     timer could not fire on time. `handle` ends the timer, or the timer's wait for a listener."""
 
     name: str
@@ -89,9 +89,9 @@ class RunningTimer(Struct, eq=False, kw_only=True):
     secs: float
     state: TimerState = TimerState.RUNNING
     due: float = 0.0
-    unheard_since: float | None = None
+    unclaimed_since: float | None = None
     due_at: int = 0
-    unheard_at: int | None = None
+    unclaimed_at: int | None = None
     is_late: bool = False
     handle: TimerHandle | None = None
 
@@ -105,7 +105,7 @@ class RunningTimer(Struct, eq=False, kw_only=True):
             secs=(stored.due_at - stored.started_at) / 1000,
             state=TimerState.STORED if stored.is_dated else TimerState.RUNNING,
             due_at=stored.due_at,
-            unheard_at=stored.unheard_since,
+            unclaimed_at=stored.unheard_since,
         )
 
 
@@ -290,8 +290,8 @@ class Timers:
         for timer in self._list(TimerState.STORED):
             left = timer.due_at / 1000 - now
             timer.is_late = left < 0
-            if timer.unheard_at is not None:
-                timer.unheard_since = monotonic - max(0.0, now - timer.unheard_at / 1000)
+            if timer.unclaimed_at is not None:
+                timer.unclaimed_since = monotonic - max(0.0, now - timer.unclaimed_at / 1000)
             self._run(timer, monotonic + min(left, timer.secs))
 
     def _run(self, timer: RunningTimer, due: float) -> None:
@@ -360,11 +360,11 @@ class Timers:
         """Keep the ended timer for at most a day, until an automation listens for it."""
         now = self._clock.monotonic()
         timer.state, timer.is_late = TimerState.UNCLAIMED, True
-        if timer.unheard_since is None:
+        if timer.unclaimed_since is None:
             log.info("timer '%s' is over, but no enabled automation listens for it yet", timer.name)
-            timer.unheard_since = now
+            timer.unclaimed_since = now
             self._write(timer)
-        left = max(0.0, timer.unheard_since + MAX_LISTENER_WAIT_SECS - now)
+        left = max(0.0, timer.unclaimed_since + MAX_LISTENER_WAIT_SECS - now)
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._give_up, timer))
 
     def _give_up(self, timer: RunningTimer, _: float) -> None:
@@ -390,8 +390,8 @@ class Timers:
     def _encode(self, timer: RunningTimer) -> dict[str, Any]:
         due_at = self._due_at(timer)
         started_at = due_at - round(timer.secs * 1000)
-        unheard = {} if timer.unheard_since is None else {"unheard_since": self._millis_at(timer.unheard_since)}
-        times = {"started_at": started_at, "due_at": due_at, "is_dated": self._trust.is_trusted(), **unheard}
+        unclaimed = {} if timer.unclaimed_since is None else {"unheard_since": self._millis_at(timer.unclaimed_since)}
+        times = {"started_at": started_at, "due_at": due_at, "is_dated": self._trust.is_trusted(), **unclaimed}
         return {**times, "payload": orjson.loads(timer.payload)}
 
     def _due_at(self, timer: RunningTimer) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from appliance.automations.active import ActiveTrigger
+from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.named_things import Subject
 from appliance.automations.triggers.event import SUBJECTS
 from appliance.automations.waits import Waits

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
-from appliance.automations.active import ActiveTrigger, Fire
+from appliance.automations.active_triggers import ActiveTrigger, Fire
 from appliance.automations.environment import Environment
 from appliance.automations.policy import fingerprint
 from appliance.automations.schedule import TimerHandle

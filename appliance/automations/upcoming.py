@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from appliance.automations.active import ActiveTrigger
+from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.environment import Environment
 from appliance.automations.schedule import Alarm, TimerHandle
 from appliance.automations.states import States

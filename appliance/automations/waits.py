@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from functools import partial
 
-from appliance.automations.active import ActiveTrigger, Fire, Wait
+from appliance.automations.active_triggers import ActiveTrigger, Fire, Wait
 from appliance.automations.environment import Environment
 from appliance.automations.states import States, StoredWait
 from appliance.automations.triggers.base import Match

@@ -24,8 +24,8 @@ from msgspec import Struct
 
 from appliance.api.keyring import KEY_BODY
 from appliance.api.routes.devices import ALIAS_BODY, ASSIGNMENT_BODY, NAME_BODY
-from appliance.api.routes.places import GROUP_BODY, ROOM_BODY
 from appliance.api.routes.preferences import check_preferences
+from appliance.api.routes.rooms_groups import GROUP_BODY, ROOM_BODY
 from appliance.api.routes.variables import VARIABLE_BODY
 from appliance.automations.timers import check_timer
 from appliance.automations.variables import check_variable
@@ -321,7 +321,7 @@ def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:
     return {key: orjson.loads(value) for key, value in encoded.items()}
 
 
-LEFT_OUT = "# master_key is not in the backup; a restore keeps the master key of the box"
+KEY_OMITTED = "# master_key is not in the backup; a restore keeps the master key of the box"
 
 _SECTION = re.compile(r"\s*\[\s*auth\s*\]\s*(#.*)?")
 
@@ -346,7 +346,7 @@ def without_key(text: str, name: str) -> str:
     if key is None:
         return text
     number, lines = line_at(MASTER_KEY_PATH, line_finder(text)), text.split("\n")
-    lines[number - 1] = LEFT_OUT
+    lines[number - 1] = KEY_OMITTED
     changed = "\n".join(lines)
     if not _differ_only_in_key(changed, text) or key_of(changed, name) is not None:
         message = 'auth.master_key cannot be removed; write it on a separate line, master_key = "…", below [auth]'
@@ -367,7 +367,7 @@ def _with_line(lines: list[str], value: str) -> list[str]:
     """Yield the text with the key inserted at each possible position. Some results may be invalid TOML."""
     texts: list[list[str]] = []
     for number, line in enumerate(lines):
-        if line.strip() == LEFT_OUT:
+        if line.strip() == KEY_OMITTED:
             texts.append([*lines[:number], f"master_key = {value}", *lines[number + 1 :]])
             texts.append([*lines[:number], f"auth.master_key = {value}", *lines[number + 1 :]])
         elif _SECTION.fullmatch(line):

@@ -98,7 +98,7 @@ def collect(
     values = {key: orjson.loads(value) for key, value in found.values.items() if not _is_of_the_box(key)}
     if not has_secrets:
         values = {key: value for key, value in values.items() if not _is_kept(key)}
-    months, left_out = _find_months(data_dir) if has_history else ([], [])
+    months, omitted = _find_months(data_dir) if has_history else ([], [])
     made = Archive(
         created_at=timestamp(Clock().now()),
         main=config.name,
@@ -107,7 +107,7 @@ def collect(
         months=months,
         versions=_read_versions(data_dir),
     )
-    return made, [*found.damage, *copies, *left_out]
+    return made, [*found.damage, *copies, *omitted]
 
 
 def _read_versions(data_dir: Path) -> dict[str, bytes]:
@@ -122,16 +122,16 @@ def _read_versions(data_dir: Path) -> dict[str, bytes]:
 
 def _find_months(data_dir: Path) -> tuple[list[Path], list[str]]:
     """Return the newest months of history within the size limit, and warnings about omitted months."""
-    months, left_out, room = [], [], MAX_HISTORY_BYTES
+    months, omitted, room = [], [], MAX_HISTORY_BYTES
     for month in sorted(present_history(data_dir).glob("*.jsonl"), reverse=True):
         room -= month.stat().st_size if (is_plain := month.is_file() and not month.is_symlink()) else 0
         if is_plain and room >= 0:
             months.append(month)
         else:
-            left_out.append(
+            omitted.append(
                 f"{month} is not in the backup: {'the backup would be too large' if is_plain else 'no plain file'}"
             )
-    return months[::-1], left_out
+    return months[::-1], omitted
 
 
 def _is_kept(key: str) -> bool:

@@ -26,12 +26,12 @@ def clock(arguments: argparse.Namespace) -> int:
     data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
     become_owner(data_dir)
     request = HubRequest(method="POST", path="/diagnostics/clock/trust")
-    asyncio.run(ask_or_act(data_dir, lambda: ask(data_dir, request), lambda: _trust_alone(data_dir)))
+    asyncio.run(ask_or_act(data_dir, lambda: ask(data_dir, request), lambda: _trust_without_hub(data_dir)))
     say(f"the clock is trusted: {timestamp(Clock().now())}")
     return os.EX_OK
 
 
-async def _trust_alone(data_dir: Path) -> None:
+async def _trust_without_hub(data_dir: Path) -> None:
     """Trust the clock in the store, without a running hub."""
     async with open_document(data_dir) as (document, clock):
         now = clock.now()

@@ -31,8 +31,8 @@ def find_template(config_flag: str | None) -> Path:
 def read_template(source: Path) -> ConfigTemplate:
     """Return the files of an initial configuration. Raise `StartFailed` if a file is unreadable."""
     try:
-        left_out = bundled_config() / RECIPES
-        files = sorted(path for path in source.rglob("*") if path.is_file() and path.parent != left_out)
+        recipes = bundled_config() / RECIPES
+        files = sorted(path for path in source.rglob("*") if path.is_file() and path.parent != recipes)
         return {
             file.relative_to(source): (read_plain(file, MAX_INITIAL_FILE_BYTES), file.stat().st_mode & 0o666)
             for file in files

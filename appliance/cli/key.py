@@ -51,7 +51,11 @@ def key(arguments: argparse.Namespace) -> int:
     is_for_reading = arguments.do in ("list", "revoke") and os.access(data_dir, os.R_OK | os.X_OK)
     if is_for_reading and not (generations_of(Disk(data_dir).list_names()) or (data_dir / LOCK).exists()):
         raise StartFailed(f"there is no store in {data_dir}; `lares run` creates it", os.EX_NOINPUT)
-    show(asyncio.run(ask_or_act(data_dir, lambda: ask(data_dir, request), lambda: _act_alone(data_dir, act, auth))))
+    show(
+        asyncio.run(
+            ask_or_act(data_dir, lambda: ask(data_dir, request), lambda: _act_without_hub(data_dir, act, auth))
+        )
+    )
     return os.EX_OK
 
 
@@ -65,7 +69,7 @@ def _read_auth(paths: HubPaths) -> Auth | LaresError:
         return error
 
 
-async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
+async def _act_without_hub(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
     """Do the work with exclusive access to the store. Return the same answer as the hub."""
     if isinstance(auth, LaresError):
         raise auth

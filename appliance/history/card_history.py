@@ -253,7 +253,7 @@ class CardHistory:
         self._failure = None
         self._writings += 1
         self._last_writing = timestamp(from_millis(now))
-        if written.coarse or written.left_out or written.entries_left_out:
+        if written.coarse or written.omitted or written.omitted_entries:
             self._note_thinned(written)
 
     def _note_thinned(self, written: Written) -> None:
@@ -262,14 +262,14 @@ class CardHistory:
                 "a day's history does not fit into history.card_kb_per_day: %d attributes are stored in less "
                 "detail, and %d are not stored; increase the setting to keep more",
                 len(written.coarse),
-                len(written.left_out),
+                len(written.omitted),
             )
         self._thinned = {
             "at": self._last_writing,
             "coarse": len(written.coarse),
-            "left_out": len(written.left_out),
-            "entries_left_out": written.entries_left_out,
-            "attributes": ["/".join(key) for key in (*written.left_out, *written.coarse)[:MAX_NAMED]],
+            "left_out": len(written.omitted),
+            "entries_left_out": written.omitted_entries,
+            "attributes": ["/".join(key) for key in (*written.omitted, *written.coarse)[:MAX_NAMED]],
         }
 
     def _now(self) -> int:

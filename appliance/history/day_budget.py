@@ -26,14 +26,14 @@ class Written(Struct, kw_only=True):
     """The result of a write. `left` contains the months that could not be written, and `error` the reason.
 
     If the budget was too small, attributes in `coarse` were written with one entry for all hours, or with one change
-    per hour. Attributes in `left_out` were not written. `entries_left_out` is the number of commands and executions
+    per hour. Attributes in `omitted` were not written. `omitted_entries` is the number of commands and executions
     that were not written.
     """
 
     bytes: int = 0
     coarse: list[AttributeKey] = field(default_factory=list)
-    left_out: list[AttributeKey] = field(default_factory=list)
-    entries_left_out: int = 0
+    omitted: list[AttributeKey] = field(default_factory=list)
+    omitted_entries: int = 0
     left: list[Collected] = field(default_factory=list)
     error: Exception | None = None
 
@@ -69,12 +69,12 @@ def fit(collected: Collected, max_bytes: int, written: Written) -> list[bytes]:
         if total > max_bytes:
             total -= lines_size(each.lines)
             each.lines = ()
-            written.left_out.append(each.key)
+            written.omitted.append(each.key)
     kept = 0
     while total > max_bytes and kept < len(entries):
         total -= lines_size([entries[kept].body])
         kept += 1
-    written.entries_left_out += kept
+    written.omitted_entries += kept
     bodies = [entry.body for entry in sorted(entries[kept:], key=lambda entry: entry.at)]
     return [*(line for each in candidates for line in each.lines), *bodies]
 

@@ -271,7 +271,7 @@ _NO_RETURN = 'a script without return gives true: end the script with "return { 
 _IN_QUOTES = "a number in quotes is text: remove the quotes, or use tonumber(…)"
 
 
-def _strange(_: re.Match[str], context: ErrorContext) -> str | None:
+def _foreign_character(_: re.Match[str], context: ErrorContext) -> str | None:
     """Return a hint about the first invalid character outside of texts and comments."""
     for token in tokens_of(context.text):
         if token.kind == "symbol" and (token.word > "~" or token.word < " "):
@@ -291,7 +291,7 @@ def _without_return(_: re.Match[str], context: ErrorContext) -> str | None:
 
 
 _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | None]], ...] = (
-    (r" near '<\\\d+>'", _strange),
+    (r" near '<\\\d+>'", _foreign_character),
     (r" near |<eof>", _reserved),
     (r" near |<eof>", _misspelt),
     (r" near '!'", "write ~= for not equal, and not x for !x"),

@@ -67,11 +67,11 @@ class KindReading(Struct, frozen=True, kw_only=True):
     warnings: Sequence[Fault]
 
     @property
-    def left_out(self) -> tuple[Fault, ...]:
+    def omitted(self) -> tuple[Fault, ...]:
         return tuple(sorted(chain(*self.faults.values())))
 
     def list_faults(self) -> list[Fault]:
-        return sorted({*self.left_out, *chain(*self.refused.values())})
+        return sorted({*self.omitted, *chain(*self.refused.values())})
 
 
 class KindCatalog:
@@ -254,7 +254,7 @@ class KindCatalog:
 
     def _accept(self, reading: KindReading) -> None:
         """Replace the loaded kinds. Adapters of changed kinds restart."""
-        self.rejected = reading.left_out
+        self.rejected = reading.omitted
         for warning in reading.warnings:
             log.warning("%s", warning)
         for name in sorted(set(reading.replaced) - self._replaced):

@@ -68,7 +68,7 @@ class Worker(asyncio.BufferedProtocol):
         self._check_timer: asyncio.TimerHandle | None = None
         self._largest = (0, 0)
         self._fresh_bytes = 0
-        self._missing_walls: str | None = None
+        self._missing_confinement: str | None = None
 
     @property
     def pid(self) -> int:
@@ -97,7 +97,7 @@ class Worker(asyncio.BufferedProtocol):
             "resident_bytes": self._resident_bytes(),
             "age_secs": round(self.age_secs, 3),
             "executions": len(self._executions),
-            "confinement": "complete" if self._missing_walls == "" else self._missing_walls,
+            "confinement": "complete" if self._missing_confinement == "" else self._missing_confinement,
         }
 
     async def live(self) -> None:
@@ -224,11 +224,11 @@ class Worker(asyncio.BufferedProtocol):
             else:
                 self._note_idle(execution)
 
-    def _note_ready(self, missing_walls: str) -> None:
+    def _note_ready(self, missing_confinement: str) -> None:
         self._fresh_bytes = self._resident_bytes()
-        self._missing_walls = missing_walls
+        self._missing_confinement = missing_confinement
         self.is_ready = True
-        self._on_ready(missing_walls)
+        self._on_ready(missing_confinement)
         self._send_waiting()
 
     def _note_idle(self, execution: LuaExecution) -> None:

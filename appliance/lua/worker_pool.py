@@ -87,7 +87,7 @@ class WorkerPool:
         self._is_closing = False
         self._has_warned = False
         self._failed_starts = 0
-        self._alone = asyncio.Lock()
+        self._one_at_a_time = asyncio.Lock()
         self._stuck_at: dict[Source, deque[float]] = {}
 
     async def __aenter__(self) -> WorkerPool:
@@ -183,7 +183,7 @@ class WorkerPool:
         begin = partial(self._run_once, kind, source, given, _FileCalls(source.name), source.name)
         execution, failure = await begin()
         if execution.is_lost:
-            async with self._alone:
+            async with self._one_at_a_time:
                 for losses in range(1, MAX_LOSSES):
                     await self._settings.machine.sleep(LOSS_PAUSE_SECS * losses)
                     execution, failure = await begin()
@@ -196,7 +196,7 @@ class WorkerPool:
         return execution.description
 
     def _start_worker(self) -> Worker:
-        self._current = worker = Worker(self._settings, self._note_stuck, self._note_walls)
+        self._current = worker = Worker(self._settings, self._note_stuck, self._note_confinement)
         self._workers.append(worker)
         self._worker_tasks.start(self._follow(worker), "Lua worker")
         self._on_start()
@@ -210,7 +210,7 @@ class WorkerPool:
             self._note_end(worker)
             worker.lose_executions()
 
-    def _note_walls(self, missing: str) -> None:
+    def _note_confinement(self, missing: str) -> None:
         if missing and not self._has_warned:
             self._has_warned = True
             log.warning("the sandbox of the Lua worker is incomplete: %s", missing)

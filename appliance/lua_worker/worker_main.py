@@ -88,11 +88,11 @@ class WorkerLoop:
         self._idle = 0
         """The number of threads that wait for `_reading`, or are about to wait."""
 
-    def serve(self, missing_walls: str) -> None:
+    def serve(self, missing_confinement: str) -> None:
         """Send READY with the missing protections of the sandbox, then process frames. Never return."""
         threading.stack_size(STACK_BYTES)
         threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # an error on any thread must end the process
-        self._send(encode(FrameKind.READY, 0, missing_walls.encode()))
+        self._send(encode(FrameKind.READY, 0, missing_confinement.encode()))
         if not self._has_successor():
             os._exit(os.EX_OSERR)
         self._add_spares()

@@ -158,7 +158,7 @@ class Files:
         self._disk = disk
         self._stamp = stamp
         self._migrations = migrations
-        self._aside: list[tuple[str, str]] = []
+        self._preserved: list[tuple[str, str]] = []
         self._journal = Journal(disk, 0, 0)
         self._must_renew = True
         self._was_refused = False
@@ -255,17 +255,17 @@ class Files:
         self._journal = Journal(self._disk, found.generation, found.sequence, found.journal_end, found.last)
         self._compact_at = max(self._snapshot_size, self._min_compact_bytes)
         self._must_renew = not found.is_clean
-        self._aside = [(name, f"{name}.corrupt-{self._stamp}") for name in found.damaged]
-        for name, kept in self._aside:
+        self._preserved = [(name, f"{name}.corrupt-{self._stamp}") for name in found.damaged]
+        for name, kept in self._preserved:
             found.notes = [f"{note}; it is kept as {kept}" if note.startswith(name) else note for note in found.notes]
-        self._aside += [(name, f"{name}.before-format-{STORE_FORMAT}-{self._stamp}") for name in found.outdated]
+        self._preserved += [(name, f"{name}.before-format-{STORE_FORMAT}-{self._stamp}") for name in found.outdated]
 
     def _make_ready(self) -> None:
         """Open the journal, or begin the next generation. Do not retry a journal that could not be opened."""
         if self._journal.is_open:
             return
         if self._must_renew:
-            self._keep_aside()
+            self._preserve()
             self._renew()
             return
         try:
@@ -312,12 +312,12 @@ class Files:
         self._journal, self._snapshot_size = journal, len(data)
         self._compact_at = max(len(data), self._min_compact_bytes)
 
-    def _keep_aside(self) -> None:
+    def _preserve(self) -> None:
         """Link damaged and outdated files to permanent names."""
-        while self._aside:
+        while self._preserved:
             with contextlib.suppress(FileNotFoundError):
-                self._disk.link(*self._aside[-1])
-            self._aside.pop()
+                self._disk.link(*self._preserved[-1])
+            self._preserved.pop()
 
     def _remove_leftovers(self, *, oldest: int) -> None:
         """Remove obsolete files. If a file cannot be removed, try again later."""

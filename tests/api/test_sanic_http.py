@@ -29,7 +29,7 @@ IMPORTS = """
 import sys
 import appliance.cli.process.serve
 assert "sanic" not in sys.modules
-appliance.cli.process.serve.leave_out_unused()
+appliance.cli.process.serve.stub_unused()
 import appliance.cli.process.api_server
 print({"html5tagger", "tracerite", "importlib.metadata"} & sys.modules.keys())
 """

@@ -26,7 +26,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.cli import archive
-from appliance.cli.archive import LEFT_OUT, key_of, with_key, without_key
+from appliance.cli.archive import KEY_OMITTED, key_of, with_key, without_key
 from appliance.cli.main import main
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.file_format import STORE_FORMAT
@@ -281,7 +281,7 @@ class TestMasterKey:
         text = f'[auth]\nmaster_key = "{SECRET}"\n'
         pack(tmp_path / "b", {**entries(), "config/default.toml": text.encode()})
         assert command(home(tmp_path), "restore", "b")[0] == 0
-        assert (tmp_path / "config" / "default.toml").read_text() == f"[auth]\n{LEFT_OUT}\n"
+        assert (tmp_path / "config" / "default.toml").read_text() == f"[auth]\n{KEY_OMITTED}\n"
 
     @pytest.mark.parametrize(
         "text",
@@ -306,7 +306,7 @@ class TestMasterKey:
     def test_any_key_is_restored_unchanged(self) -> None:
         for key in ('quote"back\\slash', "#hash='x'", "x" * 500):
             assert key_of(with_key("[api]\n", key, ""), "") == key
-            assert without_key(with_key("[auth]\n", key, ""), "") == f"[auth]\n{LEFT_OUT}\n"
+            assert without_key(with_key("[auth]\n", key, ""), "") == f"[auth]\n{KEY_OMITTED}\n"
 
     def test_a_restore_never_replaces_a_broken_configuration(self, tmp_path: Path, command: Command) -> None:
         pack(tmp_path / "b", entries())

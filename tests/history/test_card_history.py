@@ -506,12 +506,12 @@ def test_beyond_the_budget_the_most_frequent_attributes_are_thinned_first() -> N
         assert sum(len(line) + LINE_END_BYTES for line in lines) <= size * share
         names = [name for _, name in noted.coarse]
         assert names[: len(names) - 1] == [f"a{number}" for number in range(len(names) - 1)]
-        if noted.left_out:
-            assert len(names) == 21 and noted.left_out[0] == ("lamp", "a0")
-        if noted.entries_left_out:
-            assert len(noted.left_out) == 21 and b"{0}" not in lines
+        if noted.omitted:
+            assert len(names) == 21 and noted.omitted[0] == ("lamp", "a0")
+        if noted.omitted_entries:
+            assert len(noted.omitted) == 21 and b"{0}" not in lines
     nothing = fit(found, 0, noted := Written())
-    assert nothing == [] and noted.entries_left_out == 10
+    assert nothing == [] and noted.omitted_entries == 10
 
 
 def test_each_quarter_of_a_day_adds_its_part_of_the_budget() -> None:

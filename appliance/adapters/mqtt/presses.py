@@ -16,7 +16,7 @@ _PRESSES: Mapping[str, tuple[str, ...]] = {
 }
 """The words that devices use for each standard name. A word can be the whole name, its beginning, or its end."""
 
-_ALONE: Mapping[str, str] = {
+_WHOLE_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("short", "press", "pressed", "click", "clicked", "tap", "s"), "single"),
     "press_release": "release",
     "ss": "double",
@@ -33,8 +33,8 @@ _WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each)
 def press_name(raw: str) -> str:
     """Return an event's name in lower case and without prefixes. Return the standard name of a press."""
     name = _without_prefix(raw.lower().replace(" ", "_"))
-    if name in _ALONE:
-        return _ALONE[name]
+    if name in _WHOLE_NAMES:
+        return _WHOLE_NAMES[name]
     for given, word in _WORDS:
         if name == given:
             return word

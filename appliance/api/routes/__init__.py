@@ -8,7 +8,7 @@ A file has the name of the first segment of its paths. These files have other pa
 - `documents`: `/openapi.json`, `/asyncapi.json`
 - `history`: `/audit`, `/devices/<device_id>/history`
 - `keys`: `/auth`
-- `places`: `/rooms`, `/groups`
+- `rooms_groups`: `/rooms`, `/groups`
 - `sections`: `/kinds`, `/files/sections`
 - `status`: `/diagnostics/status`, `/diagnostics/state`
 - `system`: `/health`, `/ready`, `/capabilities`

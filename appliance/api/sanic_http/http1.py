@@ -24,7 +24,7 @@ the client can receive the response."""
 
 MAX_CHUNK_LINE_BYTES = 64
 
-CHUNKS_A_TURN = 32
+CHUNKS_PER_TURN = 32
 """The number of chunks that are read before other tasks continue, because a body can have thousands of one-byte
 chunks."""
 
@@ -256,7 +256,7 @@ class StrictHttp1(Http):
     async def _begin_chunk(self) -> int:
         """Return the size of the next chunk. For the last chunk, read its trailers and return 0."""
         self._chunks += 1
-        if self._chunks % CHUNKS_A_TURN == 0:
+        if self._chunks % CHUNKS_PER_TURN == 0:
             await _next_turn()
         if await self._take_line(0):
             raise BadRequest("a chunk is longer than its size")

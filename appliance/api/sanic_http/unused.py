@@ -14,7 +14,7 @@ UNUSED = {
 import `importlib.metadata`."""
 
 
-def leave_out_unused() -> None:
+def stub_unused() -> None:
     """Replace the modules by empty ones. Call this before the first import of Sanic."""
     for name, imported in UNUSED.items():
         module = sys.modules.setdefault(name, ModuleType(name))

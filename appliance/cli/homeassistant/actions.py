@@ -352,8 +352,8 @@ class Actions:
             lua = templates.comparison_in_lua(test)
             self._finish_wait(f"ha.wait_until(ctx, function() return {lua} end, {timeout})", action)
             return
-        wanted = {"attribute": test.target.attribute, test.test: test.value, "timeout_secs": timeout}
-        self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(wanted)})", action)
+        condition = {"attribute": test.target.attribute, test.test: test.value, "timeout_secs": timeout}
+        self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(condition)})", action)
 
     def _without_wait(self, action: Mapping[str, Any]) -> None:
         """Write a wait for the timeout of an untranslated wait. Without a timeout, end the run."""

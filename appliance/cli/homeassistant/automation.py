@@ -134,8 +134,8 @@ def _guard(found: list[Trigger], actions: Actions) -> list[Trigger]:
         if not each.guard and not each.variables:
             made.append(each)
             continue
-        is_alone = all(other.guard == each.guard for other in found if other.id == each.id)
-        id_ = each.id if each.id is not None and is_alone else ids.get(each.guard, f"trigger_{number}")
+        is_unique = all(other.guard == each.guard for other in found if other.id == each.id)
+        id_ = each.id if each.id is not None and is_unique else ids.get(each.guard, f"trigger_{number}")
         if each.id is not None and id_ != each.id:
             actions.problems.append(f"several triggers have the id {each.id}: the one with a condition is now {id_}")
         made.append(structs.replace(each, id=id_))

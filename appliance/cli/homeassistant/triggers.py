@@ -103,15 +103,15 @@ def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> I
             values = [_value(entities, entity_id, attribute, each) for each in as_list(value.get(name))]
             guards += [f"not ({_guard(field, values)})"] if values else []
         guard = " and ".join(guards)
-    wanted = [each for each in as_list(value.get("to")) if each is not None]
-    if len(wanted) == len(before) == 1 and target.domain in TWO_STATES and not attribute:
+    states = [each for each in as_list(value.get("to")) if each is not None]
+    if len(states) == len(before) == 1 and target.domain in TWO_STATES and not attribute:
         guard = ""  # the new state implies the old state, so no guard is necessary
-    if not wanted:
+    if not states:
         table = change_of(TRIGGER, target)
         if for_secs and isinstance(target, Target):
             table["debounce_secs"] = whole(for_secs)
         yield Trigger(table=table, guard=guard, entities=(entity_id,))
-    for state in wanted:
+    for state in states:
         if attribute:
             test = Comparison(target, "equals", _value(entities, entity_id, attribute, state))
         else:

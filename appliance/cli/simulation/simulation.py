@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.automations.active import ActiveTrigger
+from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automations import Automations, build_automation_catalog
 from appliance.automations.ctx import CtxWork
 from appliance.automations.definition import AutomationDefinition

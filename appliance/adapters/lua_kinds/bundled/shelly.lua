@@ -74,9 +74,9 @@ local function target(low, high, step)
 end
 
 -- Return the attributes of a radiator valve. An open valve is heating.
-local function valve_of(wanted, present, position, battery)
+local function valve_of(target, present, position, battery)
   position = tonumber(position)
-  return { target_temperature = measure(wanted, "°C"), temperature = measure(present, "°C"), battery = battery,
+  return { target_temperature = measure(target, "°C"), temperature = measure(present, "°C"), battery = battery,
     hvac_state = position and (position > 0 and "heating" or "idle"), ["custom.shelly.valve"] = position }
 end
 
@@ -436,16 +436,16 @@ end
 
 -- Send a command to a thermostat or a valve. A valve of a gateway can answer late; then the next readings have its state.
 local function set_climate(ctx, device, what, number, asked)
-  local mode, wanted, _, is_second = asked.capability == "hvac_mode" and asked.value, part(asked, "value").value, about(ctx)
-  if not is_second then return ctx:http { path = "/thermostat/" .. number, query = { target_t_enabled = 1, target_t = wanted } } end
+  local mode, target, _, is_second = asked.capability == "hvac_mode" and asked.value, part(asked, "value").value, about(ctx)
+  if not is_second then return ctx:http { path = "/thermostat/" .. number, query = { target_t_enabled = 1, target_t = target } } end
   local id = tonumber(number)
   if what == "thermostat" then
-    local config = { id = id, target_C = wanted }
+    local config = { id = id, target_C = target }
     if mode then config = { id = id, enable = mode ~= "off" } end
     return ctx:http { method = "POST", path = "/rpc", json = { id = 1, method = "Thermostat.SetConfig", params = { id = id, config = config } } }
   end
   ctx.memory.watched_until = ctx:now() + 10
-  local call = { id = id, method = "Trv.SetTarget", params = { id = 0, target_C = wanted } }
+  local call = { id = id, method = "Trv.SetTarget", params = { id = 0, target_C = target } }
   local request = { method = "POST", path = "/rpc", timeout_secs = 2.5, json = { id = 1, method = "BluTrv.Call", params = call } }
   local came, answer = pcall(ctx.http, ctx, request)
   return came and answer or { status = 200 }

@@ -61,7 +61,7 @@ class Namespace:
         self.fields = fields
 
 
-_ALONE = (int, float, bool, type(None))
+_SCALARS = (int, float, bool, type(None))
 
 
 def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
@@ -77,7 +77,7 @@ def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
             for part in value.values() if isinstance(value, dict) else value:
                 if part.__class__ is str:
                     total += len(part) // 8
-                elif part.__class__ not in _ALONE:
+                elif part.__class__ not in _SCALARS:
                     total += weight(part, allowed - total + 1, depth + 1) - 1
             if isinstance(value, dict):
                 total += sum(len(key) // 8 for key in value if isinstance(key, str))

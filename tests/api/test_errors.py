@@ -17,7 +17,7 @@ from appliance import errors
 from appliance.api.codes import CODES, status_of
 from appliance.api.error_responses import error_response
 from appliance.api.limits import MAX_SMALL_BODY_BYTES, ApiLimits
-from appliance.api.sanic_http.http1 import CHUNKS_A_TURN
+from appliance.api.sanic_http.http1 import CHUNKS_PER_TURN
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request, shown, turns_while
 from tests.fakes.app import App, open_app
 
@@ -230,7 +230,7 @@ async def test_a_body_over_the_configured_limit_names_the_key() -> None:
 @pytest.mark.parametrize(
     ("sent", "statuses", "least_turns"),
     [
-        (CHUNKED + b"1\r\n \r\n" * 20_000 + b"0\r\n\r\n", [400], 20_000 // CHUNKS_A_TURN),
+        (CHUNKED + b"1\r\n \r\n" * 20_000 + b"0\r\n\r\n", [400], 20_000 // CHUNKS_PER_TURN),
         (request("GET", "/health") * 2000, [200] * 2000, 2000),
         (request("GET", "/nothing") * 2000, [401] * 2000, 2000),
     ],

@@ -119,7 +119,7 @@ async def test_after_an_outage_a_device_without_announcement_is_unavailable_unti
             assert home.attributes("mqtt:node_7f3a")["state"] == "online"
             assert not any(isinstance(each, events.AdapterProgressed) for each in home.events[before:])
             home.clock.skipped_secs += BIRTH_SECS
-            await until(lambda: home.adapter._lifecycle._has_sent_birth)
+            await until(lambda: home.adapter._lifecycle._is_born)
             home.clock.skipped_secs += RETURN_SECS
             await until(lambda: not home.registry.find_devices(["mqtt:node_7f3a", stored]))
 

@@ -334,13 +334,13 @@ async def test_requests_to_announce_are_limited(session: DeviceSession, clock: V
         (0, 1, True), (1, 1, False), (BIRTH_SECS - 3 * RETURN_SECS - 2, 1, False), (RETURN_SECS + 1, 2, True),
         (BIRTH_SECS / 2, 2, False),
     ):  # fmt: skip
-        lifecycle._has_sent_birth = lifecycle._is_complete = False  # a new session
+        lifecycle._is_born = lifecycle._is_complete = False  # a new session
         await clock.advance(pause, sleepers=0)
         await lifecycle._finish(connection)
         assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count
         await clock.advance(RETURN_SECS, sleepers=0)
         await lifecycle._find_missing(connection)
-        assert lifecycle._is_complete == lifecycle._has_sent_birth == is_asked, (
+        assert lifecycle._is_complete == lifecycle._is_born == is_asked, (
             "devices are forgotten only after a birth message"
         )
 

@@ -146,12 +146,13 @@ class TestTheManual:
             assert same == (key != "bind_address"), (section, key)
 
     def test_its_comments_about_different_defaults_are_true(self) -> None:
-        assert "127.0.0.1 only the box itself (that is also the value when this key is left out)" in MANUAL
+        assert "Without this key, the hub uses 127.0.0.1." in MANUAL
         assert parse("").api.bind_address == Address(host="127.0.0.1", port=3000)
         documented = [kind for kind in KINDS if f"[adapters.{kind}]" in MANUAL]
-        assert MANUAL.count("true when left out") == len(documented)
+        assert MANUAL.count("(true by default)") == len(documented)
         assert set(parse(LIGHT + TV).adapters) == {"elgato_lights", "roku_tv"}
-        assert MANUAL.count("it must be given") == len(documented) - 2  # sections of matter and virtual need nothing
+        needed = MANUAL.count("(required)") + MANUAL.count("is required.")
+        assert needed == len(documented) - 2  # sections of matter and virtual need nothing
         assert faults("[adapters.elgato_lights]\n[adapters.roku_tv]") == [
             "home.toml:1: adapters.elgato_lights.base_url is missing",
             "home.toml:2: adapters.roku_tv.ip_address is missing",

@@ -29,9 +29,9 @@
 ---@field execute fun(ctx: Context, event: Event) The actions of the automation.
 
 ---@alias ModeType
----| "parallel" # up to max at once (by default automations.runner.default_max_concurrent); others are dropped
----| "single"   # one at a time; others are dropped
----| "queued"   # one at a time; up to max wait, others are dropped
+---| "parallel" # up to max at once (by default automations.runner.default_max_concurrent); drops further ones
+---| "single"   # one at a time; drops further ones
+---| "queued"   # one at a time; up to max wait, drops further ones
 ---| "restart"  # a new execution ends the running one, after its sleep
 
 ---A name, or a table with another max: `mode = { type = "queued", max = 3 }`.
@@ -45,7 +45,7 @@
 ---@class State
 ---@field cooldown_secs? number Seconds after a successful run until it can run again.
 ---@field dedupe_window_secs? number Seconds until the same event can start it again.
----@field resumable_schedule? boolean An interval keeps its phase over a restart; no time of day fires twice.
+---@field resumable_schedule? boolean An interval continues over a restart; no time of day fires twice.
 
 -- Triggers --------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
--- Away: when everybody has left, all lights go out; in the evening, one light or another is on.
+-- Away: switches all lights off when the home is empty. In the evening, one light after another is on.
 --
 -- The variable with the id of this automation is true while nobody is at home; other automations can use it.
 
@@ -34,7 +34,7 @@ end
 return {
   id = "away",
   name = "Away",
-  description = "Everything goes off when nobody is at home; in the evening, a light pretends that somebody is.",
+  description = "Switches everything off when the home is empty. In the evening, a light simulates presence.",
   triggers = {
     {
       id = "left",

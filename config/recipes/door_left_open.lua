@@ -1,4 +1,4 @@
--- Door left open: sends a message when a door stays open, and again until somebody closes it.
+-- Door left open: sends a message when a door stays open, and repeats it until the door is closed.
 
 --- @field doors device contact: the sensors of the doors
 local doors = { "mqtt:zigbee2mqtt_0x00158d0003e5a1c7" }

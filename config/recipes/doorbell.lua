@@ -1,4 +1,4 @@
--- Doorbell: sends a message when somebody rings, and flashes lights.
+-- Doorbell: sends a message when the bell rings, and flashes lights.
 
 local lights = require("lights")
 
@@ -11,7 +11,7 @@ local group = "hall"
 return {
   id = "doorbell",
   name = "Doorbell",
-  description = "Sends a message when somebody rings, and flashes lights.",
+  description = "Sends a message when the bell rings, and flashes lights.",
   trigger = { type = "device_event", device_id = bell },
   mode = "single",
   execute = function(ctx)

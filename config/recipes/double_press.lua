@@ -1,4 +1,4 @@
--- Button: switches lights when somebody presses a button.
+-- Button: switches lights when you press a button.
 --
 -- If one of the lights is on, all go off; otherwise all go on.
 
@@ -17,7 +17,7 @@ local brightness = 40
 return {
   id = "double_press",
   name = "Button",
-  description = "Switches the lights of a group when somebody presses a button.",
+  description = "Switches the lights of a group when you press a button.",
   trigger = { type = "device_event", device_id = buttons, event = press },
   mode = "queued",
   execute = function(ctx)

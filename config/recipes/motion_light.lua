@@ -1,4 +1,4 @@
--- Motion light: switches lights on while somebody moves, and off some time after the last motion.
+-- Motion light: switches lights on at motion, and off some time after the last motion.
 --
 -- The hold time starts when all sensors report clear. It continues over a restart of the hub.
 
@@ -33,7 +33,7 @@ end
 return {
   id = "motion_light",
   name = "Motion light",
-  description = "Switches the lights of a group on while somebody moves, and off some time later.",
+  description = "Switches the lights of a group on at motion, and off some time later.",
   triggers = {
     { id = "change", type = "device_state_change", device_id = sensors },
     { id = "over", type = "timer", name = "motion_light" },

@@ -1,6 +1,6 @@
 -- Wake-up light: brightens lights slowly in the morning.
 --
--- If somebody switches a light off meanwhile, it stays off. If certainly nobody is at home, nothing happens.
+-- A light that you switch off meanwhile stays off. If the home is certainly empty, nothing happens.
 
 local lights = require("lights")
 local presence = require("presence")

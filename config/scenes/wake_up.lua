@@ -25,7 +25,7 @@ return {
       ctx:log("info", "wake up: the group has no light that is online", { group = group })
       return
     end
-    -- If somebody switches a light off meanwhile, `fade` leaves it off.
+    -- A light that you switch off meanwhile stays off.
     lights.fade(ctx, found, { to = brightness, secs = minutes * 60, steps = STEPS, kelvin = 2900 })
   end,
 }

@@ -1,4 +1,4 @@
--- Climate: thermostats and similar devices, and how to hold the heating while a window is open.
+-- Climate: set thermostats, and pause the heating while a window is open.
 
 local offers = require("offers")
 
@@ -52,9 +52,8 @@ function climate.mode(ctx, id, mode)
   return false
 end
 
--- Pause a device: switch it off, or set its lowest temperature if it cannot be switched off. The previous state is
--- kept over restarts. A paused
--- device stays paused. Returns true if the device is paused now.
+-- Pause a device: switch the device off, or set its lowest temperature if it cannot be switched off. `pause` stores
+-- the previous state over restarts. A paused device stays paused. Returns true if the device is paused now.
 ---@param ctx Context
 ---@param id string
 ---@return boolean
@@ -76,7 +75,8 @@ function climate.pause(ctx, id)
   return false
 end
 
--- Resume the state before `pause`; do nothing if it is not paused. A failed command is repeated at the next call.
+-- Restore the state before `pause`. Do nothing if the device is not paused. A failed command is repeated at the next
+-- call.
 ---@param ctx Context
 ---@param id string
 ---@return boolean has_succeeded

@@ -1,4 +1,4 @@
--- Lights: find, switch, dim, and fade them; lights that you switch by hand are not changed.
+-- Lights: find, switch, dim, and fade lights.
 --
 -- A file in this folder is a module: it returns a table of functions, and a scene or automation gets that table with
 -- `local lights = require("lights")`. A module has no ctx; its caller passes one.
@@ -41,7 +41,7 @@ local function set_kelvin(ctx, device, kelvin)
   return command(ctx, device, "color_temperature", "set", { value = value, unit = unit })
 end
 
--- The lights of a group that are online; without such a group, all lights of the home.
+-- Return the online lights of a group, or of the home if the group is missing.
 ---@param ctx Context
 ---@param group_id? string
 ---@return Device[]
@@ -56,7 +56,7 @@ function lights.find(ctx, group_id)
   return found
 end
 
--- true if the light is online and on now.
+-- Return whether the light is online and on.
 ---@param ctx Context
 ---@param id string
 ---@return boolean
@@ -88,7 +88,7 @@ function lights.on(ctx, which, options)
   return has_succeeded
 end
 
--- Switch them off, except lights that are off. Returns true if there was a light and every command succeeded.
+-- Switch the lights off. Returns true if there was a light and every command succeeded.
 ---@param ctx Context
 ---@param which string|string[]|Device[]
 ---@return boolean
@@ -103,7 +103,7 @@ function lights.off(ctx, which)
   return has_succeeded
 end
 
--- If one of them is on, switch all off; otherwise switch all on.
+-- If one of the lights is on, switch all lights off. Otherwise, switch all lights on.
 ---@param ctx Context
 ---@param which string|string[]|Device[]
 ---@param options? LightOptions For switching on.
@@ -117,7 +117,7 @@ function lights.toggle(ctx, which, options)
   return lights.on(ctx, which, options)
 end
 
--- The lights to fade, each with its first brightness; lights that are off are switched on.
+-- Return the lights to fade with their first brightness. Switch on the lights that are off.
 local function begin_fade(ctx, which, options)
   local fading = {}
   for _, device in ipairs(look_up(ctx, which)) do
@@ -153,9 +153,9 @@ local function step_fade(ctx, fading, to, step, steps)
   return still_on
 end
 
--- Fade them to another brightness within the given seconds, and return then. A light that is off is switched on at
--- its lowest first; a fade to 0 ends with switching off. A light that you switch off meanwhile stays off; without
--- lights, the fade ends.
+-- Fade the lights to another brightness, and return after the given seconds. A light that is off begins at its lowest
+-- brightness. A fade to 0 switches the lights off. A light that you switch off meanwhile stays off. The fade ends
+-- without lights.
 ---@param ctx Context
 ---@param which string|string[]|Device[]
 ---@param options FadeOptions

@@ -2,7 +2,7 @@
 
 local offers = {}
 
--- The device's entry for this command, or nil if it does not accept the command.
+-- Return the device's entry for this command, or nil if the device does not accept the command.
 ---@param device Device
 ---@param capability Capability
 ---@param action Action
@@ -20,7 +20,7 @@ function offers.find(device, capability, action)
   return nil
 end
 
--- The number, limited to the device's range.
+-- Return the number, limited to the device's range.
 ---@param spec CommandSpec
 ---@param value number
 ---@return number

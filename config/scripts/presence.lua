@@ -4,7 +4,7 @@
 
 local presence = {}
 
--- The ids of the devices that are at home.
+-- Return the ids of the devices at home.
 ---@param ctx Context
 ---@return string[]
 function presence.who(ctx)
@@ -17,14 +17,15 @@ function presence.who(ctx)
   return found
 end
 
--- true if a device is certainly at home.
+-- Return whether a device is certainly at home.
 ---@param ctx Context
 ---@return boolean
 function presence.home(ctx)
   return #presence.who(ctx) > 0
 end
 
--- true if all such devices are online and away, and there is at least one. This is not the opposite of `home`.
+-- Return whether the home is certainly empty: at least one device has `presence`, and all of these are online and
+-- away. If a phone is offline, the result is false.
 ---@param ctx Context
 ---@return boolean
 function presence.nobody(ctx)

@@ -8,7 +8,7 @@ local schedule = {}
 local DAYS = { "sun", "mon", "tue", "wed", "thu", "fri", "sat" }
 local MINS_PER_DAY = 24 * 60
 
--- Minutes after midnight of "HH:MM"; raises an error for another text.
+-- Return the minutes after midnight of "HH:MM". Raises an error for any other text.
 ---@param text string
 ---@return integer
 function schedule.minutes(text)
@@ -19,7 +19,7 @@ function schedule.minutes(text)
   return tonumber(hour) * 60 + tonumber(minute)
 end
 
--- true if it is between two times, the first included and the second not; "22:00" to "06:00" includes midnight.
+-- Return whether the time is between `from` (included) and `to` (excluded). The window can include midnight.
 ---@param from string
 ---@param to string
 ---@param at? integer
@@ -31,14 +31,14 @@ function schedule.is_between(from, to, at)
   return past < (last - first) % MINS_PER_DAY
 end
 
--- The day of the week.
+-- Return the day of the week.
 ---@param at? integer
 ---@return Day
 function schedule.day(at)
   return DAYS[os.date("*t", at).wday]
 end
 
--- true on Saturday and Sunday.
+-- Return whether the day is Saturday or Sunday.
 ---@param at? integer
 ---@return boolean
 function schedule.is_weekend(at)
@@ -46,7 +46,8 @@ function schedule.is_weekend(at)
   return day == "sat" or day == "sun"
 end
 
--- Seconds until the clocks next show this time, at least one; correct on days of 23 and 25 hours too. For timers and sleeps.
+-- Return the seconds until this time of day, at least 1, for timers and sleeps. The result is correct on days of 23
+-- and 25 hours too.
 ---@param time string
 ---@param at? integer
 ---@return integer

@@ -1,11 +1,12 @@
--- Functions for automations that `lares import homeassistant` wrote. Values are those of Lares: numbers without units.
+-- Functions for automations that `lares import homeassistant` wrote. Values are values of Lares, but measurements are
+-- numbers without units.
 
 -- The home's coordinates, for the sun's elevation.
 local LATITUDE, LONGITUDE = 0, 0
 
 local ha = {}
 
---- The value of a device's attribute, nil if it is unknown. Of a measurement, its number.
+--- Return the value of a device's attribute, or nil if the value is unknown. For a measurement, return its number.
 function ha.value(ctx, device_id, attribute)
   local device = ctx:get_device(device_id)
   local value = device and device.attributes[attribute]
@@ -15,12 +16,12 @@ function ha.value(ctx, device_id, attribute)
   return value
 end
 
---- The same as a number, or the default if it is unknown or no number.
+--- Return the value of an attribute as a number, or the default if it is unknown or no number.
 function ha.number(ctx, device_id, attribute, default)
   return ha.to_number(ha.value(ctx, device_id, attribute), default)
 end
 
---- A text, number, or measurement as a number, or the default.
+--- Convert a text, number, or measurement to a number. Return the default for any other value.
 function ha.to_number(value, default)
   if type(value) == "table" then
     value = value.value
@@ -58,7 +59,7 @@ function ha.is_at_most(value, limit)
   return number ~= nil and number <= limit
 end
 
---- True as Home Assistant reads a template's result: true, "on", "yes", and numbers other than 0.
+--- Return whether a template's result is true in Home Assistant: true, "on", "yes", and numbers other than 0.
 function ha.is_true(value)
   if type(value) == "string" then
     local word = value:lower()
@@ -67,7 +68,7 @@ function ha.is_true(value)
   return value == true or (type(value) == "number" and value ~= 0)
 end
 
---- Whether it is between two times of day, given as HH:MM:SS; the window may span midnight.
+--- Return whether the time is between two times of day (HH:MM:SS). The window can include midnight.
 function ha.is_between(from, to)
   local now = os.date("%H:%M:%S")
   from, to = ha.full_time(from), ha.full_time(to)
@@ -86,7 +87,7 @@ function ha.full_time(text)
   return hour and ("%02d:%s:%02d"):format(tonumber(hour), minute, tonumber(second) or 0)
 end
 
---- Start the timer for the next time that a text holds ("07:30", "2026-12-24 07:30:00", "2026-12-24"), moved by some
+--- Start the timer for the next time in a text ("07:30", "2026-12-24 07:30:00", "2026-12-24"), moved by some
 --- seconds. Returns whether this timer fired the event.
 function ha.start_timer(ctx, timer, text, offset_secs)
   local at = ha.next_time(text, offset_secs)
@@ -97,7 +98,7 @@ function ha.start_timer(ctx, timer, text, offset_secs)
   end
 end
 
---- The next instant of such a text, nil if there is none in the next 400 days.
+--- Return the next time of such a text, or nil if it has none in the next 400 days.
 function ha.next_time(text, offset_secs)
   local year, month, day = tostring(text):match("(%d%d%d%d)-(%d%d?)-(%d%d?)")
   local time = ha.full_time(text)
@@ -120,7 +121,7 @@ function ha.next_time(text, offset_secs)
   end
 end
 
---- The height of the sun over the horizon in degrees, to within half a degree.
+--- Return the height of the sun above the horizon in degrees, with an error below half a degree.
 function ha.sun_height(at)
   local days = (at or os.time()) / 86400 - 10957.5 -- since noon of 2000-01-01
   local rad = math.pi / 180
@@ -136,17 +137,17 @@ function ha.sun_height(at)
   return math.asin(height) / rad
 end
 
---- Whether the sun is, or will be in this number of seconds, below the horizon.
+--- Return whether the sun is below the horizon, now or in this number of seconds.
 function ha.is_dark(secs)
   return ha.sun_height(os.time() + (secs or 0)) < -0.833
 end
 
---- Whether a timer's event is at most five minutes late, because Home Assistant skips times that pass while it is off.
+--- Return whether a timer's event is at most five minutes late. Home Assistant also skips times that pass while it is off.
 function ha.is_on_time(event)
   return (event.late_secs or 0) <= 300
 end
 
---- Whether today is one of these days: "mon", "tue", …
+--- Return whether today is one of these days: "mon", "tue", …
 function ha.is_day(days)
   return ha.contains(days, ({ "sun", "mon", "tue", "wed", "thu", "fri", "sat" })[os.date("*t").wday])
 end
@@ -219,7 +220,7 @@ function ha.max(list)
   return math.max(table.unpack(list))
 end
 
---- Sleep for any number of seconds; `ctx:sleep` takes at most an hour.
+--- Sleep for any number of seconds. A single `ctx:sleep` takes at most an hour.
 function ha.sleep(ctx, secs)
   while secs > 3600 do
     ctx:sleep(3600)
@@ -228,7 +229,7 @@ function ha.sleep(ctx, secs)
   ctx:sleep(math.max(secs, 0))
 end
 
---- Wait until a test has held for some seconds, at most for the seconds given; the test is repeated once per second.
+--- Wait until a test has held for some seconds, but not longer than the time limit. Repeat the test once per second.
 function ha.wait_until(ctx, test, timeout_secs, for_secs)
   local waited, held = 0, 0
   while true do
@@ -243,7 +244,7 @@ function ha.wait_until(ctx, test, timeout_secs, for_secs)
   end
 end
 
---- Keep the state of lights under a name, and restore it later.
+--- Store the state of lights under a name, to restore it later.
 function ha.keep(ctx, name, ids)
   ctx:set(name, ctx:snapshot(ids))
 end
@@ -255,7 +256,7 @@ function ha.restore(ctx, name)
   end
 end
 
---- Add to a variable that holds a number.
+--- Add a number to a variable.
 function ha.add(ctx, name, step)
   ctx:set(name, ha.to_number(ctx:get(name), 0) + step)
 end

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -80,33 +80,40 @@ class Tasks:
             log.error("%s ended: %s: %s", task.get_name(), type(error).__name__, error, exc_info=error)
 
 
-@asynccontextmanager
-async def time_limit(seconds: float) -> AsyncIterator[None]:
-    """Limit the time to wait for an answer from outside, like `asyncio.timeout`, but ignore the time in which this
-    process was stalled.
+class _StallTimer:
+    """Calls `expire` after a number of seconds, but ignores the time in which this process was stalled.
 
     Data that arrives during a stall can only be read afterwards, so the data is in time. The sum of ignored stalls is
     at most `seconds`, so a loop that is always late doubles a limit at most.
     """
-    loop = asyncio.get_running_loop()
-    timer: asyncio.Handle
+
+    def __init__(self, seconds: float, expire: Callable[[], object]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._expire = expire
+        self._wait(seconds, seconds)
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+    def _wait(self, left: float, spare: float) -> None:
+        due = self._loop.time() + min(left, STALL_SECS)
+        self._timer = self._loop.call_at(due, self._step, left, spare, due)
+
+    def _step(self, left: float, spare: float, due: float) -> None:
+        took = STALL_SECS + self._loop.time() - due
+        counts = took if spare <= 0 else STALL_SECS if took <= 2 * STALL_SECS else 0.0
+        if left > counts:
+            self._wait(left - counts, spare - (took - counts))
+        else:
+            self._expire()
+
+
+@asynccontextmanager
+async def time_limit(seconds: float) -> AsyncIterator[None]:
+    """Limit the time to wait for an answer from outside, like `asyncio.timeout`, but ignore stalls of this
+    process."""
     async with asyncio.timeout(None) as limit:
-
-        def wait(left: float, spare: float) -> None:
-            nonlocal timer
-            due = loop.time() + min(left, STALL_SECS)
-            timer = loop.call_at(due, step, left, spare, due)
-
-        def step(left: float, spare: float, due: float) -> None:
-            now = loop.time()
-            took = STALL_SECS + now - due
-            counts = took if spare <= 0 else STALL_SECS if took <= 2 * STALL_SECS else 0.0
-            if left > counts:
-                wait(left - counts, spare - (took - counts))
-            else:
-                limit.reschedule(now)
-
-        wait(seconds, seconds)
+        timer = _StallTimer(seconds, lambda: limit.reschedule(asyncio.get_running_loop().time()))
         try:
             yield
         finally:
@@ -114,20 +121,26 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 
 
 async def end_within(work: Awaitable[T], seconds: float) -> T:
-    """Return the result of the work or raise its exception. Raise `TimeoutError` after a `time_limit`.
+    """Return the result of the work or raise its exception. Raise `TimeoutError` after these seconds, without stalls
+    of this process.
 
     After the timeout, or when the caller is cancelled, the work is cancelled and gets `CANCEL_GRACE_SECS` to end. If
     the cancelled work still returns a value, that value is the result.
     """
     loop = asyncio.get_running_loop()
-    task, has_ended = loop.create_task(_ending_of(work)), loop.create_future()
-    task.add_done_callback(lambda ended: None if has_ended.done() else has_ended.set_result(None))
+    task, is_over = loop.create_task(_ending_of(work)), loop.create_future()
+
+    def wake(_: object = None) -> None:
+        if not is_over.done():
+            is_over.set_result(None)
+
+    task.add_done_callback(wake)
+    timer = _StallTimer(seconds, wake)
     try:
-        with suppress(TimeoutError):
-            async with time_limit(seconds):
-                await has_ended
+        await is_over
         is_in_time = task.done()
     finally:
+        timer.cancel()
         await end(task)
     ending = task.result() if task.done() else None
     if isinstance(ending, _Result):

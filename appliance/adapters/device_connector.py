@@ -35,6 +35,7 @@ MAX_HEAD_BYTES = 16 * 1024
 """Size limit of an incomplete response head. A longer head is parsed without repair."""
 
 _HTTP, _LINE_END, _HEAD_END = b"HTTP/", re.compile(rb"\r*\n"), re.compile(rb"\r*\n\r*\n")
+_FAULTS = re.compile(rb"(?is)\r\r|content-length(?:[ \t]*:[ \t\d]*,|.*content-length)")
 _LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -138,6 +139,8 @@ class _Protocol(ResponseHandler):
 
 def repair_head(head: bytes) -> bytes:
     """Correct faults that strict parsers reject: lines that end with CR CR LF, and a repeated length."""
+    if _FAULTS.search(head) is None:
+        return head
     lines, lengths = [], set[bytes]()
     for line in _LINE_END.split(head):
         found = _LENGTH.fullmatch(line)
@@ -163,5 +166,7 @@ class DeviceConnector(aiohttp.TCPConnector):
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.connector.Connection:
         """Return a connection for the request. Raises `ClientError`, or `TimeoutError` after two seconds."""
+        if (idle := await self._get(req.connection_key, traces)) is not None:
+            return idle
         async with time_limit(CONNECT_TIMEOUT_SECS):
             return await super().connect(req, traces, timeout)

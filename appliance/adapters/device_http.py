@@ -12,11 +12,13 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
+from aiohttp.http import HttpProcessingError
 from msgspec import Struct
 
 from appliance.adapters.broken_json import load_json
 from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS, DeviceConnector, DeviceResolver
 from appliance.adapters.http_access import HttpAccess, HttpRefused, named_status, reason_of
+from appliance.adapters.plain_requests import PlainRequests
 from appliance.adapters.server_events import EVENT_STREAM, ServerEvent, read_events
 from appliance.adapters.web_socket import DecodeMessage, Messages, PromptSocket
 from appliance.clock import Clock
@@ -37,6 +39,9 @@ request."""
 
 MAX_RESPONSE_BYTES = 256 * 1024
 """Size limit of a response. All known devices send less."""
+
+HEADERS = {"User-Agent": "Lares", "Accept-Encoding": "identity"}
+"""The headers of every request."""
 
 _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """Arguments for zlib by Content-Encoding."""
@@ -86,7 +91,7 @@ def _open(
         connector_owner=is_owner,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
-        headers={"User-Agent": "Lares", "Accept-Encoding": "identity"},
+        headers=HEADERS,
         json_serialize_bytes=orjson.dumps,
         auto_decompress=False,
         middlewares=(*middlewares, send_once),
@@ -144,6 +149,7 @@ class HttpClient:
         self._headers = access.all_headers()
         self._middlewares = access.middlewares()
         self._tls = access.tls()
+        self._plain: PlainRequests | None = None
         self._sends_address = sends_address and not is_numeric(urlsplit(address).hostname or "")
 
     async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
@@ -179,12 +185,16 @@ class HttpClient:
         `BadAnswer` for an answer that is not HTTP.
         """
         session, pause, can_repeat = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS, True
+        has_more = headers or self._middlewares or any(sent[name] is not None for name in sent if name != "json")
         while True:
             try:
                 with self._failing(path):
-                    async with self._open(session, method, path, headers, **sent) as response:
-                        body = await self._read(response)
-                found = HttpResponse(status=response.status, headers=response.headers, body=body)
+                    if has_more:
+                        async with self._open(session, method, path, headers, **sent) as response:
+                            body = await self._read(response.content, response.headers)
+                        found = HttpResponse(status=response.status, headers=response.headers, body=body)
+                    else:
+                        found = await self._exchange_plainly(session, method, path, sent.get("json"))
                 is_busy = found.status in BUSY and (repeat if repeat_busy is None else repeat_busy)
                 if not (is_busy and can_repeat):
                     return found
@@ -203,7 +213,7 @@ class HttpClient:
         except aiohttp.WSServerHandshakeError as error:
             self.answers += 1
             raise self._refused(path, error.status) from None
-        except aiohttp.ClientResponseError:
+        except (aiohttp.ClientResponseError, HttpProcessingError):
             self.answers += 1
             raise Unreadable(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
@@ -214,6 +224,22 @@ class HttpClient:
 
     def _refused(self, path: str, status: int) -> HttpRefused:
         return HttpRefused(f"{self.address}{path} answered {named_status(status)}", status)
+
+    async def _exchange_plainly(
+        self, session: aiohttp.ClientSession, method: str, path: str, json: Any
+    ) -> HttpResponse:
+        """Return the response to a request without headers of its own.
+
+        The request is written directly to a connection of the session, because aiohttp's objects for a request and
+        its response take half of the time of an exchange.
+        """
+        address = await self._numeric_address() if self._sends_address else self.address
+        if self._plain is None or self._plain.address != address:
+            self._plain = PlainRequests(address, {**HEADERS, **self._headers}, self._tls)
+        async with self._plain.send(session, method, path, json) as (message, content):
+            self.answers += 1
+            body = await self._read(content, message.headers)
+        return HttpResponse(status=message.code, headers=message.headers, body=body)
 
     @asynccontextmanager
     async def _open(
@@ -295,15 +321,15 @@ class HttpClient:
     def _count_answer(self) -> None:
         self.answers += 1
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read(self, content: aiohttp.StreamReader, headers: Mapping[str, str]) -> bytes:
         body = bytearray()
         try:
-            while chunk := await response.content.readany():
+            while chunk := await content.readany():
                 body += chunk
                 self._check_size(len(body))
         except (aiohttp.ClientError, OSError):
             raise Unanswered(f"{self.address} closed the connection during its answer") from None
-        return self._decompress(bytes(body), response.headers.get("Content-Encoding", ""))
+        return self._decompress(bytes(body), headers.get("Content-Encoding", ""))
 
     def _decompress(self, body: bytes, coding: str) -> bytes:
         """Decompress a body that the device compressed without being asked. Return other bodies unchanged."""

@@ -117,6 +117,43 @@ async def test_a_redirect_is_never_followed(
         assert (outcome.status, other.heads) == (status, [])
 
 
+async def test_requests_on_one_connection_are_exact(session: DeviceSession, clock: VirtualClock) -> None:
+    received = b""
+
+    async def answer_all(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal received
+        while data := await reader.read(4096):
+            received += data
+            writer.write(GOOD)
+        writer.close()
+
+    async with await asyncio.start_server(answer_all, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        http = HttpClient(session, f"http://{address}", clock, HttpAccess(headers={"X-Own": "ü"}))
+        await http.request("GET", "/a b?c=d")
+        await http.request("PUT", "/e", json={"f": 1})
+        await http.request("POST", "/g")
+        await http.request("GET", "/h", repeat=False)
+    same = f"Host: {address}\r\nUser-Agent: Lares\r\nAccept-Encoding: identity\r\nX-Own: ü\r\nAccept: */*\r\n"
+    assert received.decode() == (
+        f"GET /a%20b?c=d HTTP/1.1\r\n{same}\r\n"
+        f'PUT /e HTTP/1.1\r\n{same}Content-Length: 7\r\nContent-Type: application/json\r\n\r\n{{"f":1}}'
+        f"POST /g HTTP/1.1\r\n{same}Content-Length: 0\r\nContent-Type: application/octet-stream\r\n\r\n"
+        f"GET /h HTTP/1.1\r\n{same}Connection: close\r\n\r\n"
+    )
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\0"])
+async def test_a_header_cannot_contain_control_characters(
+    session: DeviceSession, clock: VirtualClock, value: str
+) -> None:
+    async with RawVendor(GOOD) as vendor:
+        http = HttpClient(session, vendor.url, clock, HttpAccess(headers={"X-Own": value}))
+        with pytest.raises(ValueError, match="control character"):
+            await http.request("GET", "/x")
+        assert vendor.heads == []
+
+
 NOT_HTTP: dict[str, Speech | bytes] = {
     "junk": b"\x00\x01\x02 garbage\r\n\r\n",
     "another protocol": b"SSH-2.0-OpenSSH_9.2\r\n",

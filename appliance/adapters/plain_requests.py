@@ -1,0 +1,80 @@
+"""Requests that are written directly to a connection of aiohttp.
+
+The connector, the protocol, and the parser are those of aiohttp's session. Only aiohttp's objects for a request and
+its response are omitted, because they take half of the time of an exchange.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import orjson
+from aiohttp import ClientRequest
+from aiohttp.http_parser import RawResponseMessage
+
+CLOSING = "Connection: close\r\n"
+
+URL = type(ClientRequest.url)  # of yarl, a dependency of aiohttp
+
+_NO_LIMITS = aiohttp.ClientTimeout(total=None)
+
+
+class PlainRequests:
+    """Requests to one address, all with the same headers."""
+
+    def __init__(
+        self, address: str, headers: Mapping[str, str], tls: ssl.SSLContext | aiohttp.Fingerprint | bool
+    ) -> None:
+        """Raise `ClientError` for an invalid address."""
+        self.address = address
+        # the request is never sent; it identifies the connection
+        self._target = ClientRequest(
+            "GET", _parse_url(address), headers=headers, ssl=tls, loop=asyncio.get_running_loop()
+        )
+        lines = [f"{name}: {value}" for name, value in self._target.headers.items()]
+        if not all(map(str.isprintable, lines)):
+            raise ValueError("a header contains a control character")
+        self._head = "".join(f"{each}\r\n" for each in lines)
+
+    @asynccontextmanager
+    async def send(
+        self, session: aiohttp.ClientSession, method: str, path: str, json: Any
+    ) -> AsyncIterator[tuple[RawResponseMessage, aiohttp.StreamReader]]:
+        """Send the request, and yield the head and the body of the response. After the block, the connection can be
+        used again if the body was read to its end."""
+        assert session.connector is not None
+        request = self._encode(method, path, json, closes=session.connector.force_close)
+        connection = await session.connector.connect(self._target, [], _NO_LIMITS)
+        try:
+            protocol, transport = connection.protocol, connection.transport
+            assert protocol is not None and transport is not None
+            protocol.set_response_params(skip_payload=method == "HEAD", read_until_eof=True, auto_decompress=False)
+            transport.write(request)
+            message, body = await protocol.read()
+            while 100 <= message.code < 200 and message.code != 101:
+                message, body = await protocol.read()
+            yield message, body
+        except BaseException:
+            connection.close()
+            raise
+        connection.release()
+
+    def _encode(self, method: str, path: str, json: Any, *, closes: bool) -> bytes:
+        head = f"{method} {_parse_url(self.address + path).raw_path_qs} HTTP/1.1\r\n{self._head}"
+        content = b"" if json is None else orjson.dumps(json)
+        if json is not None or method not in ClientRequest.GET_METHODS:
+            kind = "octet-stream" if json is None else "json"
+            head += f"Content-Length: {len(content)}\r\nContent-Type: application/{kind}\r\n"
+        return f"{head}{CLOSING if closes else ''}\r\n".encode() + content
+
+
+def _parse_url(text: str) -> Any:
+    try:
+        return URL(text)
+    except ValueError:
+        raise aiohttp.InvalidURL(text) from None

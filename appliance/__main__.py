@@ -3,7 +3,7 @@
 import gc
 import sys
 
-gc.disable()  # Garbage collection stays off while the command is imported, because imports leave almost no garbage
+gc.disable()  # Imports leave almost no garbage
 
 from appliance.cli.main import main  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""The running adapter sections. They start with the hub, and are replaced after changes of the configuration file."""
+"""Starts, stops, and replaces adapter sections as the configuration file changes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from appliance.lua.kind_catalog import KindCatalog
 log = logging.getLogger("hub")
 
 OpenPublishers = Callable[[str, Mqtt, Collection[str]], Awaitable[list[AbstractAsyncContextManager[Any]]]]
-"""Returns the publishers for an MQTT section. The arguments are its name, its settings, and the names of all MQTT
-sections."""
+"""Returns the publishers for an MQTT section from its name, its settings, and the names of all MQTT sections."""
 
 
 class AdapterSections:
     """Runs the enabled sections while the context is open, and publishes the home on the brokers of MQTT sections.
 
-    `settings` contains the running sections; `names` contains all section names, including disabled sections.
-    `last_changes` contains the differences that the last reload found.
+    - `settings`: the running sections
+    - `names`: all section names, including disabled sections
+    - `last_changes`: the changed sections found by the last reload
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class AdapterSections:
         return count, [*faults, *in_files]
 
     async def _read(self) -> tuple[Config | None, SectionChanges, list[Fault]]:
-        """Return the configuration, the changed sections, and the faults. The configuration is None if a section is
+        """Return the configuration, the changed sections, and the faults. The configuration is None if it is
         unusable."""
         if not self._file.is_readable:
             return None, {}, []
@@ -111,7 +111,7 @@ class AdapterSections:
         return (None, {}, refused) if refused else (found, changes, [])
 
     async def _stop_changed(self, found: Config, changes: SectionChanges) -> None:
-        """Stop the changed sections. From now on, use the settings in the file."""
+        """Stop the changed sections, and adopt the settings from the file."""
         for name, change in changes.items():
             if change != "started":
                 await self._stop_section(name, found.adapters.get(name))

@@ -1,4 +1,4 @@
-"""The clock, passed in as an object so that tests and simulations can control the time."""
+"""The clock. Tests and simulations pass in a clock that they control."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Clock:
     """The machine's time. All code reads the time from an instance of this class, so that subclasses can simulate
     time.
 
-    Code that waits for an instant checks the clock every `recheck_secs` seconds, because the clock may be set.
+    Code that waits for an instant checks the clock every `recheck_secs` seconds, because users and NTP may set it.
     """
 
     recheck_secs = 1.0
@@ -28,8 +28,8 @@ class Clock:
     """The present instant, in UTC."""
 
     monotonic: Callable[[], float] = staticmethod(partial(time.clock_gettime, _REAL_TIME))
-    """Seconds on a clock that is never set and continues while the machine sleeps. Only differences are meaningful.
-    """
+    """Seconds on a clock that is never set and continues while the machine sleeps. Only differences are
+    meaningful."""
 
     def is_synchronised(self) -> bool:
         """Return whether the kernel reports a synchronised clock, usually by NTP. Return False if the state is
@@ -37,7 +37,6 @@ class Clock:
         return _adjtimex() not in (_CLOCK_ERROR, _FAILED)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for this number of seconds."""
         await asyncio.sleep(seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
@@ -51,16 +50,16 @@ class Clock:
 
 
 _CLOCK_ERROR, _FAILED = 5, -1
-"""Results of adjtimex(2): the clock is unsynchronised, or the call is not allowed."""
+"""Results of adjtimex(2): the clock is unsynchronised; the call failed."""
 
 _TIMEX_BYTES = 512
-"""Larger than `struct timex` on any machine. With zeros, the call only reads the clock's state."""
+"""Larger than `struct timex` on any machine. If all bytes are zero, adjtimex(2) only reads the clock's state."""
 
 
 def _adjtimex() -> int:
     """Return the state of the kernel's clock, or -1 if the state cannot be read."""
     try:
-        import ctypes  # routers may lack this part of Python
+        import ctypes  # Python builds for routers may lack ctypes
 
         adjtimex = ctypes.CDLL(None).adjtimex
     except (ImportError, AttributeError, OSError):
@@ -70,10 +69,10 @@ def _adjtimex() -> int:
 
 
 class ClockSteps:
-    """Compares the clock with monotonic time to detect that the clock was set, and corrects earlier times.
+    """Detects changes of the system clock by comparing it with monotonic time, and corrects earlier times.
 
-    `began` is the creation time of this object, corrected by each `poll`. All parts that store times share one
-    object; the first of them that calls `poll` after a step notifies all listeners.
+    `began` is the creation time of this object; each `poll` corrects it. All parts that store times share one object.
+    After a change, the first call of `poll` notifies all listeners.
     """
 
     TOLERANCE = timedelta(seconds=1)
@@ -85,7 +84,8 @@ class ClockSteps:
         self._listeners: list[Callable[[timedelta], None]] = []
 
     def listen(self, on_step: Callable[[timedelta], None]) -> None:
-        """Call the function with each step of the clock from now on: negative if the clock was set back."""
+        """Register a function that receives each later change of the clock. A clock that is set back is a negative
+        change."""
         self._listeners.append(on_step)
 
     def poll(self) -> None:
@@ -99,7 +99,7 @@ class ClockSteps:
             try:
                 on_step(step)
             except Exception as error:  # one failure must not stop the others
-                log.error("a changed clock was not followed: %s: %s", type(error).__name__, error, exc_info=error)
+                log.error("a clock change was not applied: %s: %s", type(error).__name__, error, exc_info=error)
 
     def redate(self, at: datetime, step: timedelta) -> datetime:
         """Correct a past time after the clock was set by `step`.
@@ -123,6 +123,6 @@ def to_millis(instant: datetime) -> int:
 
 
 def from_millis(milliseconds: float) -> datetime:
-    """Return the instant in UTC for milliseconds since 1970. Raise `OverflowError` or `ValueError` if it is out of
-    range."""
+    """Return the UTC instant for milliseconds since 1970. Raise `OverflowError` or `ValueError` if the result is out
+    of range."""
     return EPOCH + milliseconds * _MILLISECOND

@@ -33,10 +33,12 @@ BIND_ADDRESS = ("api", "bind_address")
 
 
 class Config(Sections, frozen=True, kw_only=True):
-    """The whole configuration. `adapters` contains the enabled sections by name. A section of a kind in Lua is a
-    `LuaSection`; the kind's file checks it later. If `watch_adapters` is true, the hub watches the files of kinds.
+    """The whole configuration.
 
-    Relative paths in the configuration start at `root`, the parent of the configuration folder.
+    - `adapters`: the enabled sections by name. A section of a kind in Lua is a `LuaSection`, which the kind's Lua
+      file checks later.
+    - `watch_adapters`: whether the hub reloads kinds when their files change.
+    - `root`: the parent of the configuration folder. Relative paths in the configuration start here.
     """
 
     file: str
@@ -48,7 +50,7 @@ class Config(Sections, frozen=True, kw_only=True):
 
 
 MAX_CONFIG_BYTES = 1 << 20
-"""Bytes of the configuration's main file."""
+"""The size limit of the configuration's main file."""
 
 
 def bundled_config() -> Path:
@@ -72,12 +74,12 @@ def load(file: Path, environment: Mapping[str, str]) -> Config:
 
 
 LUA_FOLDERS = ("scenes", "automations", "scripts")
-"""The sections whose `directory` holds Lua files."""
+"""Sections with the path of a Lua folder in `directory`."""
 
 
 def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Iterator[Fault]:
-    """Return a sentence for each missing folder of Lua files. A default folder may be missing, but another missing
-    folder is probably misspelt or on a missing disk."""
+    """Return a fault for each missing Lua folder. The default folders are optional; any other missing folder is
+    probably misspelt or on a missing disk."""
     for name in LUA_FOLDERS:
         section, path = getattr(found, name), (name, "directory")
         folder, is_usual = found.root / section.directory, section.directory == section.FIELDS["directory"].default
@@ -127,15 +129,15 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
         return tomli.loads(text.removeprefix("\ufeff"))
     except tomli.TOMLDecodeError as error:
         hint = explain(text, error.msg, error.lineno)
-        raise ConfigFailed([Fault(name, error.lineno, f"is not TOML: {hint}")]) from None
+        raise ConfigFailed([Fault(name, error.lineno, f"is not valid TOML: {hint}")]) from None
     except RecursionError as error:
-        raise ConfigFailed([Fault(name, 0, f"is not TOML that Lares can read: {error}")]) from None
+        raise ConfigFailed([Fault(name, 0, f"cannot be read as TOML: {error}")]) from None
     except ValueError:
-        raise ConfigFailed([Fault(name, 0, "is not TOML that Lares can read: a number is too long")]) from None
+        raise ConfigFailed([Fault(name, 0, "cannot be read as TOML: a number is too long")]) from None
 
 
 def _read_section(table: Table, of: type[S]) -> S:
-    """Return the settings of the section and its inner sections. For a wrong key, record a fault and use the
+    """Return the settings of the section and its inner sections. For each invalid key, record a fault and use the
     default."""
     values = table.read({key: each for key, each in of.FIELDS.items() if not each.is_section})
     for name, each in of.FIELDS.items():
@@ -163,11 +165,11 @@ _PAIRS = (
     ("locale", "longitude", "latitude"),
     ("history", "influx_token", "influx_url"),
 )
-"""Keys that have no effect without another key, as triples of the section, the key, and the other key."""
+"""Keys without effect unless another key is set: triples of section, key, and the other key."""
 
 
 def _check_pairs(root: Table) -> None:
-    """Record a fault for each key of `_PAIRS` without its other key."""
+    """Record a fault for each key in `_PAIRS` whose other key is missing."""
     for section, key, other in _PAIRS:
         table = root.raw(section)
         if isinstance(table, dict) and key in table and other not in table:
@@ -186,7 +188,7 @@ _ADAPTER_FIELDS: Fields = {
 def _read_adapters(root: Table, file: Path, line_of: Callable[[ValuePath], int]) -> dict[str, Any]:
     raw = root.raw("adapters")
     if raw is not None and not isinstance(raw, dict):
-        root.fault("adapters", "must hold sections like [adapters.elgato_lights]")
+        root.fault("adapters", "must contain sections like [adapters.elgato_lights]")
         return {}
     adapters = Table(raw or {}, root.findings, ("adapters",))
     adapters.take(WATCH_KEY, boolean)
@@ -196,7 +198,8 @@ def _read_adapters(root: Table, file: Path, line_of: Callable[[ValuePath], int])
 
 
 def list_lua_kinds(file: Path) -> list[str]:
-    """Return the names of the bundled kinds in Lua, and of the kinds in the folder of this configuration file."""
+    """Return the names of all Lua kinds: the bundled kinds, and the kinds in the folder of this configuration
+    file."""
     names = {*list_bundled_kinds(), *(each.stem for each in (file.absolute().parent / "adapters").glob("*.lua"))}
     return sorted(each for each in names if KIND_NAME.fullmatch(each) and each not in KINDS)
 
@@ -213,7 +216,7 @@ def _read_adapter(
     faults = adapters.findings.faults
     before = len(faults)
     if re.fullmatch(r"[a-z0-9_]+", name) is None:
-        adapters.fault(name, "is not a name for an adapter; use a-z, 0-9 and _ only")
+        adapters.fault(name, "is not a valid adapter name; use only a-z, 0-9, and _")
     raw = adapters.raw(name)
     kind = _read_kind(adapters, name, raw, lua_kinds)
     table = None if kind is None else _section_in(adapters, name)
@@ -233,14 +236,14 @@ def _read_adapter(
         return None
     try:
         return KINDS[kind].settings(**{key + "_" * iskeyword(key): found[key] for key in fields})
-    except Invalid as fault:  # the kind rejects a combination of keys
+    except Invalid as fault:  # the kind rejects this combination of keys
         adapters.fault(name, str(fault))
         return None
 
 
 def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str]) -> str | None:
-    """Return the kind in the section's `type`, or the kind with the section's name. Record a fault for an unknown
-    kind and return None."""
+    """Return the kind from the section's `type`, or from its name. Record a fault and return None for an unknown
+    kind."""
     every = (*KINDS, *lua_kinds)
     kinds = " or ".join(every)
     if isinstance(raw, dict) and "type" in raw:
@@ -262,7 +265,7 @@ def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str])
 
 
 def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Fault]) -> Auth:
-    """Return the master key from the source with the highest precedence. Add faults of the key to the list."""
+    """Return the master key from the source with the highest precedence. Append the key's faults to `faults`."""
     key, source = environment.get("LARES_MASTER_KEY"), "LARES_MASTER_KEY"
     try:
         if not key:
@@ -279,7 +282,7 @@ def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Faul
 
 
 def _weaknesses(auth: Auth) -> list[Fault]:
-    """Return the reasons why a key is easy to guess, or None."""
+    """Return a fault if the key is easy to guess."""
     key = auth.master_key
     if key is None:
         return []

@@ -22,14 +22,14 @@ LoadConfig = Callable[[], Config]
 """Reads the file again; raises `ConfigFailed`."""
 
 SectionChanges = Mapping[str, str]
-"""The change of each section by name: `started`, `stopped`, or `replaced`."""
+"""`started`, `stopped`, or `replaced`, by section name."""
 
 
 class ConfigChanges(Struct, frozen=True, kw_only=True):
-    """The differences between the file and the running hub.
+    """The differences between the configuration file and the running hub.
 
-    A reload applies `sections`. The keys of `next_start` take effect when the hub starts again. `faults` prevent the
-    use of the file.
+    A reload applies `sections`. The keys in `next_start` need a restart. If there are `faults`, the hub does not use
+    the file.
     """
 
     file: str
@@ -39,7 +39,7 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
     changed_at: datetime | None = None
 
     def sentences(self) -> list[str]:
-        """Return one sentence for each difference and the action that it needs."""
+        """Return a sentence with the required action for each difference."""
         at = "" if self.changed_at is None else f" at {timestamp(self.changed_at)}"
         found = []
         if self.faults:
@@ -50,7 +50,7 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
         return found + self.at_next_start()
 
     def at_next_start(self) -> list[str]:
-        """Return a list with a sentence about the keys that take effect at the next start, or an empty list."""
+        """Return a sentence about the keys that need a restart, as a list of at most one sentence."""
         if not self.next_start:
             return []
         keys = ", ".join(self.next_start)
@@ -67,12 +67,12 @@ def compare_sections(before: Mapping[str, Any], after: Mapping[str, Any]) -> dic
 
 
 def _key_of(settings: Any) -> Any:
-    """Return a value for comparing sections. For a kind in Lua, compare the kind and the text of the section."""
+    """Return a value for comparing sections. For a Lua kind, compare the kind and the unparsed section."""
     return (settings.kind, settings.raw) if isinstance(settings, LuaSection) else settings
 
 
 def compare_keys(before: Config, after: Config) -> tuple[str, ...]:
-    """Return the dotted names of changed keys outside the adapter sections."""
+    """Return the dotted names of changed keys outside adapter sections."""
     watch = () if before.watch_adapters == after.watch_adapters else (f"adapters.{WATCH_KEY}",)
     return (*_compare(Sections, before, after, ""), *watch)
 
@@ -88,10 +88,8 @@ def _compare(of: type[Settings], before: Any, after: Any, prefix: str) -> Iterat
 
 
 class ConfigFile:
-    """The configuration file, and `started`, the configuration at the start of this run.
-
-    `load` reads the file; it is None if there is no file, as in tests and simulations.
-    """
+    """The configuration file, and the configuration at the start of this run. `load` is None if no file exists, as in
+    tests and simulations."""
 
     def __init__(self, started: Config, load: LoadConfig | None) -> None:
         self._started = started
@@ -104,15 +102,15 @@ class ConfigFile:
         return self._load is not None
 
     async def read(self) -> Config:
-        """Read the file; raises `ConfigFailed`."""
+        """Read the file. Raise `ConfigFailed` with its faults."""
         found = await asyncio.to_thread(self._read)
         if isinstance(found, ConfigFailed):
             raise found
         return found
 
     async def compare(self, running: Mapping[str, Any]) -> ConfigChanges:
-        """Compare the file with the running adapter sections and with the configuration at the start. Read an
-        unchanged file only once."""
+        """Compare the file with the running adapter sections and with the configuration at the start. An unchanged
+        file is read only once."""
         if self._load is None:
             return ConfigChanges(file=self._started.file)
         return await asyncio.to_thread(self._compare, running)
@@ -130,7 +128,7 @@ class ConfigFile:
         )
 
     def keys_for_next_start(self, found: Config) -> tuple[str, ...]:
-        """Return the keys of the file that take effect when the hub starts again."""
+        """Return the changed keys that need a restart."""
         return compare_keys(self._started, found)
 
     def _changed_at(self) -> datetime | None:
@@ -146,8 +144,8 @@ class ConfigFile:
         return self._last[1]
 
     def _identify(self) -> Any:
-        """Return a value that changes with the file or with the folder of kinds, because this folder determines the
-        valid types of sections."""
+        """Return a value that changes with the file, or with the folder of kinds, which determines the valid section
+        types."""
         found = []
         for path in (self._file, self._file.parent / "adapters"):
             try:

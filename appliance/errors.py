@@ -28,18 +28,18 @@ Resource = Literal[
     "variable",
     "version",
 ]
-"""The resources of a `NotFound`. Each has the code `<resource>_not_found`."""
+"""The resources of a `NotFound` error. The error code is `<resource>_not_found`."""
 
 
 class LaresError(Exception):
-    """Any foreseen failure. `str()` returns the sentence for a person. `code` is for programs: it is snake_case and
-    never changes. `api/codes.py` lists the codes of responses."""
+    """Any foreseen failure. `str()` returns the sentence for users. `code` is a stable snake_case identifier for
+    programs; `api/codes.py` lists the codes of responses."""
 
     code: str = "internal"
 
     @property
     def lines(self) -> Sequence[str]:
-        """The sentences of the message, as separate lines. Line breaks inside a sentence come from external texts."""
+        """The message's sentences. A sentence can contain line breaks from external texts."""
         return (str(self),)
 
 
@@ -50,7 +50,7 @@ class Invalid(LaresError):
 
 
 class UnfitValue(Invalid):
-    """The capability does not allow the value of the command. `command` is the unchecked request."""
+    """The capability does not allow the command's value. `command` is the unchecked request."""
 
     def __init__(self, message: str, command: Any) -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ class MalformedRequest(Invalid):
 
 
 class TooLarge(Invalid):
-    """The body, or a text in the body, is larger than the route accepts."""
+    """The body, or a text inside the body, exceeds the route's limit."""
 
     code = "body_too_large"
 
@@ -76,7 +76,7 @@ class UnknownContentCoding(Invalid):
 
 
 class Overloaded(LaresError):
-    """Other requests use all memory for bodies; retry after a second."""
+    """The memory for request bodies is exhausted; retry after a second."""
 
     code = "overloaded"
 
@@ -88,15 +88,15 @@ class TooSlow(Invalid):
 
 
 class UpgradeRequired(Invalid):
-    """The path is for WebSockets, but the request is not one."""
+    """The path is a WebSocket path, but the request is plain HTTP."""
 
     code = "upgrade_required"
 
 
 class NotFound(LaresError):
-    """No resource has this id. The message shows only the beginning of a name that is too long for an id.
+    """No resource has this id. The message shortens a name that is too long for an id.
 
-    `known` contains existing ids; the message suggests the most similar one.
+    `known` contains existing ids; the message suggests the most similar id.
     """
 
     def __init__(self, what: Resource, name: str, known: Iterable[str] = ()) -> None:
@@ -118,11 +118,11 @@ class NoPicture(NotFound):
     def __init__(self, device_id: str, attribute: str | None) -> None:
         super().__init__("picture", device_id)
         of = "" if attribute is None else f" of {attribute[:MAX_SHOWN_ID_CHARS]}"
-        self.args = (f"device '{device_id}' has no picture{of}: it has sent none since the hub started",)
+        self.args = (f"device '{device_id}' has sent no picture{of} since the hub started",)
 
 
 class DroppedByMode(LaresError):
-    """The mode of the scene or automation allows no further execution at present."""
+    """The mode of the scene or automation currently allows no further execution."""
 
     code = "dropped_by_mode"
 
@@ -168,7 +168,7 @@ class RateLimited(LaresError):
 
 
 class NotReady(LaresError):
-    """The hub is still starting; retry later."""
+    """The hub is starting; retry later."""
 
     code = "not_ready"
 
@@ -186,13 +186,13 @@ class AdapterFailed(LaresError):
 
 
 class Busy(AdapterFailed):
-    """Too many commands wait for the device's address, so the command was not sent; retry later."""
+    """Too many commands are queued for the device's address, so the command was not sent; retry later."""
 
     code = "busy"
 
 
 class Unreachable(AdapterFailed):
-    """The device did not answer at all."""
+    """The device did not answer."""
 
     code = "device_unreachable"
 
@@ -208,8 +208,8 @@ class Unreadable(BadAnswer):
 
 
 class Unanswered(BadAnswer):
-    """The device is reachable, but closed the connection or did not answer in time. An `Unanswered` error is not an
-    outage."""
+    """The device is reachable, but closed the connection or did not answer in time. This error does not mark the
+    device as offline."""
 
     code = "device_unreachable"
 
@@ -221,7 +221,7 @@ class StoreFailed(LaresError):
 
 
 class Fault(Struct, frozen=True, order=True):
-    """One problem in a file. The text of a fault is `file:line: message`, or `file: message` if the line is 0."""
+    """One problem in a file. `str()` returns `file:line: message`, or `file: message` if the line is 0."""
 
     file: str
     line: int
@@ -233,8 +233,8 @@ class Fault(Struct, frozen=True, order=True):
 
 
 class ScriptFailed(LaresError):
-    """A Lua file failed. `status` is `timeout` if a time limit ended the execution. The message begins with the place
-    in the file. If `is_sentence` is true, the script raised the message for the user, without a place."""
+    """A Lua file failed. `status` is `timeout` if a time limit ended the execution. The message begins with the file
+    and line, except if `is_sentence` is true: then the script raised a message for users."""
 
     code = "script_failed"
 
@@ -248,13 +248,13 @@ class ScriptFailed(LaresError):
 
 
 class ExecutionCancelled(LaresError):
-    """The execution was cancelled before its end."""
+    """The execution was cancelled before it finished."""
 
     code = "cancelled"
 
 
 class ConfigFailed(LaresError):
-    """The configuration is invalid. `faults` contains all faults in the order of their places."""
+    """The configuration is invalid. `faults` contains all faults, sorted by file and line."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("\n".join(str(fault) for fault in faults))
@@ -262,7 +262,6 @@ class ConfigFailed(LaresError):
 
     @property
     def lines(self) -> Sequence[str]:
-        """Each fault."""
         return [str(fault) for fault in self.faults]
 
 
@@ -280,16 +279,16 @@ class InvalidFile(Invalid):
 
 
 class FileChanged(LaresError):
-    """The file no longer has the version in the request."""
+    """The file's version differs from the version in the request."""
 
     code = "file_changed"
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"{path} has changed since you read it; read it again, and save your change on top of it")
+        super().__init__(f"{path} has changed since you read it; read it again and repeat your change")
 
 
 class FileExists(LaresError):
-    """A new file has the path of an existing file."""
+    """The path for a new file is taken."""
 
     code = "file_exists"
 
@@ -298,8 +297,8 @@ class FileExists(LaresError):
 
 
 class StartFailed(LaresError):
-    """The hub or a command cannot start. `exit_code` is a code of sysexits(3); `more` contains further lines of the
-    message."""
+    """The hub or a command cannot start. `exit_code` is a code of sysexits(3). `more` contains additional lines of
+    the message."""
 
     def __init__(self, message: str, exit_code: int, *more: str) -> None:
         super().__init__("\n".join((message, *more)))

@@ -1,5 +1,4 @@
-"""An event loop that measures its turns (iterations), and keeps turns short if many sockets are ready or a task works
-for long."""
+"""An event loop with short, measured turns (iterations), even if many sockets are ready or a task runs for long."""
 
 from __future__ import annotations
 
@@ -14,26 +13,28 @@ from appliance.clock import Clock
 T = TypeVar("T")
 
 STEP_SECS = 0.001
-"""Seconds of work before other tasks run. After a much longer step, other tasks get the same time as the step."""
+"""Seconds of work before `in_steps` lets other tasks run. After a much longer step, the pause is as long as the
+step."""
 
 REQUEST_TURNS = 3
-"""Loop turns that a request needs. Long work waits for this number of turns, so that it does not delay a request in
-each turn."""
+"""Loop turns per request. `in_steps` pauses for this many turns, so that it does not delay a request in each turn."""
 
 MAX_EVENTS_PER_TURN = 32
-"""Sockets that one turn of the loop serves. Hundreds of sockets in one turn would block all tasks for 30 ms."""
+"""Maximum number of sockets per loop turn. Hundreds of sockets in one turn would block all tasks for 30 ms."""
 
 MIN_LAG_SECS = 0.05
-"""Waits for the loop below this duration are ignored."""
+"""Shorter waits for the loop are ignored."""
 
 LAG_WINDOW_SECS = 10.0
 
 
 class LoopLag:
-    """The time that ready callbacks wait for the end of a turn, and for the processor.
+    """The time that ready callbacks wait for the end of a turn and for the processor, in seconds.
 
-    `max_secs` is the longest wait since the start, `last_secs` the longest of the last ten seconds, and `total_secs`
-    the sum of waits longer than `MIN_LAG_SECS`. `turns` is the number of turns.
+    - `max_secs`: the longest wait since the start
+    - `last_secs`: the longest wait of the last `LAG_WINDOW_SECS`
+    - `total_secs`: the sum of all waits longer than `MIN_LAG_SECS`
+    - `turns`: the number of turns
     """
 
     def __init__(self) -> None:
@@ -43,8 +44,8 @@ class LoopLag:
         self._longest = 0.0
 
     def note(self, now: float, secs: float) -> None:
-        """Record a wait that has just ended. Until the time `ends_at`, callers need not report waits of at most
-        `least_secs`."""
+        """Record a wait that has just ended. Callers may skip waits of at most `least_secs` until the time
+        `ends_at`."""
         self._longest, self.max_secs = max(self._longest, secs), max(self.max_secs, secs)
         self.total_secs += secs if secs > MIN_LAG_SECS else 0.0
         if now >= self.ends_at:
@@ -57,10 +58,10 @@ _Events = list[tuple[selectors.SelectorKey, int]]
 
 
 class _Selector(selectors.EpollSelector):
-    """Returns at most `MAX_EVENTS_PER_TURN` events per call; the next call returns the others.
+    """Returns at most `MAX_EVENTS_PER_TURN` events per call; the next call returns the remaining events.
 
-    A turn of the loop is the time between two calls. The selector measures turns in `lag`, because a separate timer
-    would wake an idle hub.
+    A turn of the loop is the time between two calls. Measuring turns here avoids a separate timer, which would wake
+    an idle hub.
     """
 
     def __init__(self, lag: LoopLag) -> None:
@@ -70,7 +71,6 @@ class _Selector(selectors.EpollSelector):
         self._returned_at = time.perf_counter()
 
     def select(self, timeout: float | None = None) -> _Events:
-        """Return the ready sockets; wait if no socket is ready."""
         asked_at, lag = time.perf_counter(), self._lag
         lag.turns += 1
         if (secs := asked_at - self._returned_at) > lag.least_secs or asked_at >= lag.ends_at:
@@ -92,24 +92,24 @@ class _Loop(asyncio.SelectorEventLoop):
 
     @property
     def has_waiting(self) -> bool:
-        """Whether other callbacks wait for the present callback, including callbacks of sockets that are ready."""
+        """Return whether other callbacks or ready sockets wait for the current callback."""
         return bool(self._ready)  # type: ignore[attr-defined]
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run the coroutine as `asyncio.run` does, on a loop with measured, short turns."""
+    """Run the coroutine like `asyncio.run`, on a loop with short, measured turns."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(work)
 
 
 def loop_lag() -> LoopLag:
-    """Return the lag of the running loop. The lag is empty unless `run` started the loop."""
+    """Return the lag of the running loop. The lag is always zero unless `run` started the loop."""
     loop = asyncio.get_running_loop()
     return loop.lag if isinstance(loop, _Loop) else LoopLag()
 
 
 async def in_steps(clock: Clock, work: Iterable[object]) -> None:
-    """Do long work that yields after each step; pause for other tasks after every `STEP_SECS`."""
+    """Run all steps of `work`; pause for other tasks after every `STEP_SECS`."""
     loop, began = asyncio.get_running_loop(), clock.monotonic()
     for _ in work:
         if (took := clock.monotonic() - began) >= STEP_SECS:

@@ -39,14 +39,16 @@ class AdapterStatus(StrEnum):
 
 
 class AdapterHealth(Struct, frozen=True, kw_only=True):
-    """The health of one adapter. `is_well` is true if the last poll or command succeeded, or if the adapter started
-    without a request; it is None before the first result.
+    """The health of one adapter. Times are in UTC, or None if the event never happened.
 
-    `file_fault` is the fault in the last saved file of a kind in Lua; an older version of the file may be in use.
-    Times are in UTC, or None if the event never happened. `answers` and `failures` are counts since the start.
-    `timed_secs` is the total duration of `timed` of these answers. `dropped` contains values that the catalog does
-    not allow, once per device and attribute while the device exists. `operations` contains the names of the adapter's
-    operations.
+    - `is_well`: whether the last poll or command succeeded; None before the first result. An adapter that starts
+      without a request is well.
+    - `file_fault`: the fault in the last saved file of a Lua kind. The hub may still run an older version of the
+      file.
+    - `answers`, `failures`: counts since the start.
+    - `timed_secs`: the total duration of the `timed` measured answers.
+    - `dropped`: values that the catalog does not allow, once per device and attribute while the device exists.
+    - `operations`: the names of the adapter's operations.
     """
 
     name: str
@@ -66,7 +68,7 @@ class AdapterHealth(Struct, frozen=True, kw_only=True):
 
     @property
     def status(self) -> AdapterStatus:
-        """`starting` until the first poll ends; then `running` or `degraded`."""
+        """Return `STARTING` until the first poll ends; then `RUNNING` or `DEGRADED`."""
         if not self.has_started:
             return AdapterStatus.STARTING
         return AdapterStatus.RUNNING if self.is_well else AdapterStatus.DEGRADED
@@ -91,7 +93,7 @@ class Health:
         return self._adapters[name]
 
     def add(self, name: str) -> None:
-        """Add an adapter that starts while the hub runs. The hub stays ready."""
+        """Add an adapter that starts while the hub is running. A ready hub stays ready."""
         self._adapters[name] = AdapterHealth(name=name)
         self._late.add(name)
 
@@ -99,7 +101,7 @@ class Health:
         self._adapters.pop(name, None)
 
     def list_missing(self) -> list[str]:
-        """Return the adapters without a finished first poll. The hub is ready if the list is empty."""
+        """Return the adapters whose first poll has not finished. The hub is ready if the list is empty."""
         return [each.name for each in self.list_adapters() if not each.has_started and each.name not in self._late]
 
     def have_all_started(self) -> bool:
@@ -108,7 +110,7 @@ class Health:
     def _on_drop(self, event: events.Event) -> None:
         match event:
             case events.ObservationDropped(adapter=name):
-                what = event.attribute  # without a device, the attribute is the name of a limit
+                what = event.attribute  # if there is no device, the attribute is the name of a limit
                 if event.device_id != name:
                     what = f"{what} of {event.device_id} was dropped"
                 log.warning("%s: %s: %s", name, what, event.reason)

@@ -18,18 +18,17 @@ from appliance.tables.fields import Settings, key
 
 TZDATA = Path(import_module("tzdata").__path__[0])
 JOINED_ZONES = "zones.joined"
-"""The name of the file with all zones. The first line of the file is JSON with the offset and size of each zone."""
+"""The name of the file with all zones. Its first line is JSON with the offset and size of each zone."""
 
 
 @cache
 def zone_names() -> frozenset[str]:
-    """Return the names of all bundled zones."""
     return frozenset((TZDATA / "zones").read_text().split())
 
 
 @cache
 def load_zone(name: str) -> ZoneInfo:
-    """Load the zone from the bundled data. The data of the operating system may be outdated."""
+    """Load the zone from the bundled data, because the operating system's data may be outdated."""
     if name not in zone_names():
         near = nearest(name, zone_names())
         hint = "names look like Europe/Berlin" if near is None else f"did you mean {near}"
@@ -41,7 +40,7 @@ def load_zone(name: str) -> ZoneInfo:
 
 
 def find_zone(name: str) -> tuple[Path, int, int]:
-    """Return the file that contains the zone's data, and the offset and size of the data in the file."""
+    """Return the file with the zone's data, and the offset and size of the data in the file."""
     joined = TZDATA / JOINED_ZONES
     try:
         with joined.open("rb") as file:
@@ -53,7 +52,6 @@ def find_zone(name: str) -> tuple[Path, int, int]:
 
 
 def _zone(value: Any) -> ZoneInfo:
-    """Return the zone. Raise `Invalid` for an unknown name."""
     name = string(value)
     try:
         return load_zone(name)
@@ -76,7 +74,7 @@ class Locale(Settings, frozen=True, kw_only=True):
         return instant.astimezone(self.timezone)
 
     def noon(self, day: date) -> datetime:
-        """Return the instant of noon on a local date, in UTC."""
+        """Return local noon on the date, as an instant in UTC."""
         return datetime(day.year, day.month, day.day, 12, tzinfo=self.timezone).astimezone(UTC)
 
     def clock(self, instant: datetime) -> str:

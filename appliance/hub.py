@@ -1,4 +1,4 @@
-"""The hub: starts its parts in order, and stops them in reverse order."""
+"""The hub. Starts its parts in order, and stops them in reverse order."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ log = logging.getLogger("hub")
 
 
 class Hub:
-    """The running hub. While its context is open, its parts are attributes. Only the packages api and cli use this
+    """The running hub. Its parts are attributes while its context is open. Only the packages api and cli use this
     class.
 
     If `is_safe` is true, the hub runs no automations, regardless of the configuration. `frame_of` encodes events for
-    other brokers. `load` reads the configuration again.
+    other MQTT brokers. `load` reads the configuration again.
     """
 
     automations: Automations
@@ -117,16 +117,16 @@ class Hub:
     ) -> None:
         self._load = load
         self.safe_because = STARTED_SAFE if is_safe else None
-        """The reason why the hub runs no automations although they are enabled, or None."""
+        """The reason why enabled automations do not run, or None."""
         self._config = config
         self._frame_of = frame_of
         self._stack = AsyncExitStack()
         self.start_errors: list[events.SystemErrorReported] = []
         self._ctx_work: Mapping[str, CtxFunction] = {}
         self.has_files = config.files.enabled
-        """Whether clients can read and save the files of the home over HTTP."""
+        """Whether clients can read and save Lua files over HTTP."""
         self.worker_starts = asyncio.Event()
-        """An event that is set before the Lua worker starts, or at the latest when the hub has started."""
+        """Set before the Lua worker starts, or at the latest after the hub has started."""
         self.folders: Mapping[str, LuaFolder] = {
             "scenes": config.scenes,
             "automations": replace(config.automations, enabled=False) if is_safe else config.automations,
@@ -159,7 +159,7 @@ class Hub:
             session = await enter(LateSession())
             self.history = await enter(self._build_history(session))
             self.recorder.after_flush(self.history.beat)
-            stack.push_async_callback(self.recorder.flush)  # the history may take too long to stop
+            stack.push_async_callback(self.recorder.flush)  # stopping the history may exceed the time limit
             self.pool = await enter(self._build_pool())
             self._unfinished = await enter(UnfinishedExecutions(self.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
@@ -221,23 +221,23 @@ class Hub:
         )
 
     def _report_start(self) -> None:
-        """Publish the faults of the start, and keep them for clients that connect later."""
+        """Log and publish the faults found at startup, and keep them for clients that connect later."""
         rejected = (*self.scenes.catalog.rejected, *self.automations.catalog.rejected, *self.kinds.rejected)
         for fault in rejected:
-            log.warning("left out: %s", fault)
+            log.warning("not loaded: %s", fault)
         for stray in find_stray(Path(self._config.file).absolute().parent):
             log.warning("%s", stray)
         messages = (
             *([CRASHED_OFTEN] if self.safe_because == CRASHED_OFTEN else []),
             *(f"store: {note}" for note in (*self.document.recovered.damage, *self._store.unreadable)),
-            *(f"left out: {fault}" for fault in rejected),
+            *(f"not loaded: {fault}" for fault in rejected),
         )
         self.start_errors = [events.SystemErrorReported(message=message) for message in messages]
         for error in self.start_errors:
             self.bus.publish(error)
 
     async def reload(self) -> list[Reloaded]:
-        """Reload the adapter sections and every enabled folder of Lua files, one after another."""
+        """Reload the adapter sections and each enabled Lua folder, one after another."""
         return [
             await reloader.reload()
             for target, reloader in self.reloaders.items()
@@ -245,24 +245,24 @@ class Hub:
         ]
 
     async def pack(self) -> bool:
-        """Pack the remaining data of removed devices. Return whether any devices were removed."""
+        """Pack the remaining data of removed devices to save memory. Return whether devices were removed."""
         has_packed = await self.history.pack()
         if not has_packed:
             self.names.list_removed()
         return has_packed
 
     async def trust_clock(self) -> None:
-        """Trust the clock from now on, including after restarts. Return when the decision is stored, or raise
+        """Trust the clock from now on, even after restarts. Return after the decision is stored, or raise
         `StoreFailed`."""
         await self.recorder.trust_clock()
         self.scheduler.recheck()
 
     def record_stop(self) -> None:
-        """Record that a stop was requested, so that a later kill is not treated as a crash."""
+        """Record the stop request, so that a later kill is not counted as a crash."""
         self._store.record_stop()
 
     def begin_to_stop(self) -> None:
-        """Start no more timers, triggers, or schedules; executions in progress continue."""
+        """Disable timers, triggers, and schedules. Running executions continue."""
         self.timers.pause()
         self.automations.engine.disarm()
 
@@ -295,7 +295,6 @@ class Hub:
         return Executor(self.pool, self._new_context, self.clock, history, self._unfinished)
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
-        """Load and arm the automations."""
         config = self._config
         environment = Environment(
             self.registry,
@@ -345,7 +344,7 @@ class Hub:
         self.safe_because = None
         self.crashes.end_series()
         self.timers.resume()
-        log.info("safe mode is over: %s", because)
+        log.info("safe mode ended: %s", because)
 
     def _try_again(self, _: float) -> None:
         """Arm the automations after `SAFE_SECS` without a crash, unless a reload has already armed them."""
@@ -359,7 +358,7 @@ class Hub:
         return HomeNames(adapters=self.adapter_sections.names, rooms=layout.rooms, groups=layout.groups)
 
     async def _list_dependencies(self) -> object:
-        """Return the dependencies of Lua files: scripts, and names of the home."""
+        """Return the scripts and the names of the home. Lua files must be checked again if this value changes."""
         scripts = folder_of(self._config.scripts, self._config.root, is_deep=True)
         return (await read_folder(scripts)).sources, self._list_names()
 
@@ -369,7 +368,7 @@ class Hub:
     async def _view_names(
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
     ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
-        """Return the names of the home, including past names of devices, and the enabled automations."""
+        """Return the names in the home, including past device names, and the enabled automations."""
         folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
         scripts = await read_folder(folder)
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
@@ -464,7 +463,7 @@ class Hub:
     async def _open_publishers(
         self, name: str, settings: Mqtt, every_broker: Collection[str]
     ) -> list[AbstractAsyncContextManager[Any]]:
-        """Return the publishers of the home for the broker of the section."""
+        """Return the objects that publish the home on the section's broker."""
         home = HomeAccess(
             registry=self.registry,
             bus=self.bus,
@@ -492,7 +491,7 @@ class Hub:
         return Context(self.registry, self.dispatcher, self.clock, label, self._ctx_work, self.failed_calls, chain)
 
     def _has_adapter(self, device: Device) -> bool:
-        """Return whether an enabled adapter can have created the stored device."""
+        """Return whether an enabled adapter can have created this stored device."""
         settings = self._config.adapters.get(device.metadata.source)
         return settings is not None and device.kind in kind_of(settings).device_kinds
 

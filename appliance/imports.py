@@ -1,4 +1,4 @@
-"""Imports modules ahead of their use."""
+"""Imports modules before they are needed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 FIRST_ANSWER_SECS = 0.05
-"""Delay of imports in seconds after the start, so that waiting clients get the processor first."""
+"""Seconds after the start before imports begin, so that waiting clients are served first."""
 
 
 @contextmanager
 def frozen_imports() -> Iterator[None]:
-    """Disable garbage collection during imports, which create almost no garbage; then freeze all existing objects."""
+    """Disable garbage collection during imports, which leave almost no garbage; then freeze all existing objects."""
     gc.disable()
     try:
         yield
@@ -24,12 +24,12 @@ def frozen_imports() -> Iterator[None]:
 
 
 async def import_ahead(modules: Iterable[str]) -> None:
-    """Import the modules one after another on a thread, so that the event loop continues.
+    """Import the modules one after another on a thread, so that the event loop is not blocked.
 
-    Some libraries take long to import, and the first response does not need them: aiohttp, aiomqtt, argon2, astral,
+    Some libraries are slow to import, and the first response does not need them: aiohttp, aiomqtt, argon2, astral,
     croniter, defusedxml, jinja2, and watchfiles. Functions import these libraries at the first use, because imports
-    at the start would multiply the start time. Once the hub answers requests, this function imports some of the
-    libraries, so that requests do not wait for imports.
+    at the start would multiply the start time. Once the hub answers requests, this function imports some of them, so
+    that requests do not wait for imports.
     """
     for module in modules:
         await asyncio.to_thread(importlib.import_module, module)

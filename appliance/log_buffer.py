@@ -17,10 +17,10 @@ from appliance.log_limit import IS_MUTED, RepetitionLimit
 
 MAX_LOG_ENTRIES = 2000
 MAX_LOG_BUFFER_BYTES = 2 << 20
-"""Maximum bytes of all entries together; a script can log lines of 8 KiB."""
+"""Maximum total size of all entries. A script can log lines of 8 KiB."""
 
 LOG_ENTRY_BYTES = 400
-"""Memory of an entry in bytes, in addition to its texts."""
+"""Memory overhead per entry, in addition to its texts."""
 
 LOG_LEVELS: Mapping[str, int] = {
     "debug": logging.DEBUG,
@@ -28,19 +28,19 @@ LOG_LEVELS: Mapping[str, int] = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
-"""The levels of a query. Each level includes the more severe levels."""
+"""Levels for queries. Each level includes the more severe levels."""
 
 _OWN = "own_fields"
-"""The attribute of a log record that contains its fields, so that fields can have any name."""
+"""The attribute of a log record for extra fields. In a separate attribute, fields can have any name."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", _OWN}
 
 MAX_FIELD_DEPTH = 32
-"""Maximum nesting of a field's value; deeper values become text."""
+"""Maximum nesting of a field's value. Deeper values become text."""
 
 
 class LogEntry(Struct, frozen=True, kw_only=True):
-    """A log entry. `number` counts from 1; `part` is the logger's name; `fields` contains JSON values."""
+    """A log entry. `number` starts at 1; `part` is the logger's name; `fields` contains JSON values."""
 
     number: int
     at: datetime
@@ -51,10 +51,8 @@ class LogEntry(Struct, frozen=True, kw_only=True):
 
 
 class LogQuery(Struct, frozen=True, kw_only=True):
-    """A filter for log entries: a minimum level, a part, a text, and the number of the last known entry.
-
-    `contains` ignores case.
-    """
+    """A filter for log entries. `level` is the lowest level; `contains` ignores case; `after` is the number of the
+    last known entry."""
 
     level: str = "debug"
     part: str | None = None
@@ -63,7 +61,6 @@ class LogQuery(Struct, frozen=True, kw_only=True):
     after: int = 0
 
     def matches(self, entry: LogEntry) -> bool:
-        """Return whether the selection contains the entry."""
         return (
             entry.number > self.after
             and logging.getLevelName(entry.level.upper()) >= LOG_LEVELS[self.level]
@@ -73,10 +70,10 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 
 
 class LogBuffer(logging.Handler):
-    """Keeps the last entries of the root logger while the context is open. All threads may use it.
+    """Keeps the latest entries of the root logger while the context is open. All threads may use it.
 
-    Repeated lines are counted instead of kept. If the buffer is full, the oldest entry of the part and level with the
-    most bytes is dropped, so that errors survive a flood of lines from a script.
+    Consecutive equal lines are counted, not stored again. If the buffer is full, the part and level with the most
+    bytes loses its oldest entry, so that errors survive a flood of lines from a script.
     """
 
     def __init__(self) -> None:
@@ -95,7 +92,6 @@ class LogBuffer(logging.Handler):
         logging.getLogger().removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Add the entry, and drop old entries if the buffer is full."""
         if IS_MUTED.get():
             return
         try:
@@ -133,13 +129,13 @@ class LogBuffer(logging.Handler):
 
 
 def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `extra` argument of a log call. Fields can have any name, even `name`, which every record already
-    has."""
+    """Return the `extra` argument of a log call. Fields can have any name, even `name`, which every log record
+    already has."""
     return {_OWN: fields}
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """Return the record's fields. `error` is its exception; the traceback is included from level error on."""
+    """Return the record's fields. `error` is the exception; at level error and above, the traceback is included."""
     fields: dict[str, Any] = {key: value for key, value in vars(record).items() if key not in _STANDARD}
     fields |= vars(record).get(_OWN, {})
     if record.exc_info and record.exc_info[1] is not None:
@@ -161,7 +157,7 @@ def fields_text(fields: Mapping[str, Any]) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return the value as text; lists and dictionaries as JSON."""
+    """Return the value as text. Lists and dictionaries become JSON."""
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else str(value)
 
 
@@ -186,7 +182,6 @@ def _as_json(value: Any, levels: int = MAX_FIELD_DEPTH) -> Any:
 
 
 def _replace_surrogates(text: str) -> str:
-    """Replace characters that UTF-8 cannot encode."""
     return text.encode(errors="replace").decode()
 
 

@@ -10,25 +10,25 @@ from contextvars import ContextVar
 from msgspec import Struct
 
 IS_MUTED = ContextVar("is_muted", default=False)
-"""Whether the log ignores lines of the present task, because the task simulates the home."""
+"""Whether the log ignores lines of the current task, because the task simulates the home."""
 
 INTERVAL_SECS = 60.0
 
 MAX_SAME_LINES = 20
-"""Maximum number of lines with the same text per interval."""
+"""Maximum number of lines with equal text per interval."""
 
 MAX_SAME_KIND = 100
-"""Maximum number of lines per interval from one part and one place in the code, regardless of their texts."""
+"""Maximum number of lines per interval from one logger and one place in the code, regardless of their text."""
 
 MAX_KINDS = 2048
-"""Maximum number of stored texts and places. The least recent entries are deleted first."""
+"""Maximum number of tracked texts and places. The oldest are removed first."""
 
 MAX_TEXT_CHARS = 10_000
-"""Maximum length of a line; a script can log a line of 8 KiB."""
+"""Maximum length of a line. A script can log a line of 8 KiB."""
 
 
 class _Window(Struct):
-    """The numbers of written and suppressed lines of one kind since the interval began."""
+    """The number of written and suppressed lines of one kind in the current interval."""
 
     began: float
     written: int = 0
@@ -38,9 +38,9 @@ class _Window(Struct):
 class RepetitionLimit(logging.Filter):
     """Passes the first lines of a kind; then one line per minute reports the number of suppressed lines.
 
-    Two limits apply to a line: one to its text, and one to its part and its place in the code. The second limit
-    prevents failing scenes from hiding a failing automation. All lines of scripts come from one place in the code, so
-    only the limit of the text applies to scripts, and this limit is higher.
+    Each line is limited by its text, and by its logger and place in the code. The second limit ensures that failing
+    scenes do not hide a failing automation. All lines of scripts come from one place in the code, so they have only a
+    text limit, which is higher.
     """
 
     def __init__(self) -> None:
@@ -72,8 +72,8 @@ class RepetitionLimit(logging.Filter):
         return _with_text(record, f"{text} (and {count} similar lines before)") if count else record
 
     def _take(self, kind: object, limit: int, now: float) -> int | None:
-        """Count the line. Return None to suppress it, otherwise the number of suppressed lines of this kind in the
-        previous interval."""
+        """Count the line. Return None to suppress it; otherwise, return the number of lines of this kind suppressed
+        in the previous interval."""
         window = self._windows.get(kind)
         if window is None or not 0 <= now - window.began < INTERVAL_SECS:
             held_back = 0 if window is None else window.held_back

@@ -1,4 +1,4 @@
-"""Scenes: Lua files that people or automations start. This module parses, lists, and executes them."""
+"""Scenes: Lua files that people or automations start. Parses, lists, and executes them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from appliance.tables.fields import Field, Fields, Table
 
 
 class Scene(Struct, frozen=True, kw_only=True):
-    """The definition of a scene without its function."""
+    """A scene's definition, without its function."""
 
     id: str
     name: str
@@ -57,7 +57,7 @@ def build_scene_catalog(
     inspect: Inspect | None = None,
     surroundings: Surroundings | None = None,
 ) -> Catalog[Scene]:
-    """Return the catalog of the scene folder, which is empty until it is loaded. `inspect` returns warnings about a
+    """Return the scene folder's catalog, which is empty until it is loaded. `inspect` returns warnings about a
     file."""
     folder, parse = folder_of(section, root), scene_parser(default_max)
     return Catalog("scene", folder, pool.describe, parse, inspect, surroundings=surroundings)
@@ -69,7 +69,7 @@ class Scenes(ExecutableFiles[Scene]):
     def __init__(self, catalog: Catalog[Scene], executor: Executor) -> None:
         super().__init__(catalog, executor)
         self._waits: list[tuple[str, str]] = []
-        """The waits for scenes, as pairs of the waiting execution's label and the scene's label."""
+        """Scenes waiting for other scenes: pairs of the waiting execution's label and the awaited scene's label."""
 
     async def __aenter__(self) -> Scenes:
         await self.catalog.load()
@@ -84,7 +84,7 @@ class Scenes(ExecutableFiles[Scene]):
         return self.catalog.list_definitions()
 
     def execute(self, id_: str, chain: tuple[str, ...] = ()) -> Execution:
-        """Start, queue, or drop the scene according to its mode. Returns at once.
+        """Start, queue, or drop the scene according to its mode. Return at once.
 
         `chain` contains the labels of the executions that caused this execution.
         """
@@ -102,10 +102,10 @@ class Scenes(ExecutableFiles[Scene]):
         )
 
     async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
-        """Start the scene and wait for its end. If the waiting task is cancelled, cancel the execution.
+        """Start the scene and wait until it ends. Cancel the execution if the waiting task is cancelled.
 
-        Raise `Invalid` if the scene would wait in a queue for an execution that itself waits for a member of the
-        chain.
+        Raise `Invalid` if the scenes would wait for each other forever: the scene would be queued after an execution
+        that waits for a member of the chain.
         """
         execution = self.execute(id_, chain)
         wait = (chain[-1], execution.request.label)
@@ -123,7 +123,8 @@ class Scenes(ExecutableFiles[Scene]):
             self._waits.remove(wait)
 
     def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Return the circle of waits from the chain through this scene, or an empty tuple."""
+        """Return the labels of a circle of waiting scenes, from the chain through this scene. Without a circle,
+        return an empty tuple."""
         paths: list[tuple[str, ...]] = [(label,)]
         for path in paths:
             if path[-1] in chain:

@@ -1,4 +1,4 @@
-"""The keys of each section of the configuration as frozen data, and the check of each key."""
+"""The keys of each configuration section as frozen data, and the check of each key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_ADDRESS = Address(host="127.0.0.1", port=3000)
 
 
 def check_master_key(value: Any) -> str:
-    """Return the master key if it is valid. The message of a fault never contains the key."""
+    """Return the master key if it is valid. Error messages never contain the key."""
     if not isinstance(value, str) or re.fullmatch(r"[\x21-\x7e]+", value) is None:
         expected = "not be empty" if value == "" else "be a string of visible ASCII characters without spaces"
         raise Invalid(f"must {expected}")
@@ -24,7 +24,7 @@ def check_master_key(value: Any) -> str:
 
 
 def check_token(value: Any) -> str:
-    """Return the token, or scheme and token, if it is valid. The message of a fault never contains the token."""
+    """Return the token, with an optional scheme, if it is valid. Error messages never contain the token."""
     if not isinstance(value, str) or re.fullmatch(r"([A-Za-z]+ )?[\x21-\x7e]+", value) is None:
         raise Invalid('must be a token, or a scheme and a token like "Bearer …"')
     return value
@@ -35,7 +35,7 @@ _target = matching(r"[a-z0-9_]+:[a-z0-9_]+", 'operations like "phone:send"')
 
 
 class RateLimit(Settings, frozen=True, kw_only=True):
-    """`[api.rate_limit]`: the rate of writing requests per API key."""
+    """`[api.rate_limit]`: the rate limit of writing requests per API key."""
 
     enabled: bool = key(boolean, default=False)
     requests_per_second: float = key(number_within(0.001, 1_000_000), 100)
@@ -43,7 +43,7 @@ class RateLimit(Settings, frozen=True, kw_only=True):
 
 
 class CorsSettings(Settings, frozen=True, kw_only=True):
-    """`[api.cors]`: the origins of other web pages that may use the API in a browser."""
+    """`[api.cors]`: the origins of other web pages whose scripts may use the API."""
 
     enabled: bool = key(boolean, default=False)
     allowed_origins: tuple[str, ...] = key(listed(origin), ())
@@ -62,8 +62,8 @@ class Api(Settings, frozen=True, kw_only=True):
 
 
 class Auth(Settings, frozen=True, kw_only=True):
-    """`[auth]`, or the master key from the environment. `source` and `line` are the key's origin; without a line,
-    `line` is 0."""
+    """`[auth]`, or the master key from the environment. `source` and `line` are the key's origin; `line` is 0 if the
+    source has no lines."""
 
     master_key: str | None = key(check_master_key, required=False, secret=True)
     source: str = ""
@@ -106,7 +106,7 @@ class HistorySettings(Settings, frozen=True, kw_only=True):
 
 
 class Notify(Settings, frozen=True, kw_only=True):
-    """`[notify]`: the operations that `ctx:notify` invokes, as `<section>:<operation>`."""
+    """`[notify]`: the operations that `ctx:notify` calls, as `<section>:<operation>`."""
 
     targets: tuple[str, ...] = key(listed(_target), ())
 
@@ -118,7 +118,7 @@ class Persistence(Settings, frozen=True, kw_only=True):
 
 
 class LuaFolder(Settings, frozen=True, kw_only=True):
-    """A section with a folder of Lua files. `directory` is the configured text."""
+    """A section with a folder of Lua files. `directory` is the path as configured."""
 
     enabled: bool = key(boolean, default=True)
     directory: str
@@ -157,7 +157,7 @@ class ScriptsSettings(LuaFolder, frozen=True, kw_only=True):
 
 
 class Sections(Settings, frozen=True, kw_only=True):
-    """All sections of the configuration file except adapters."""
+    """All configuration sections except adapters."""
 
     api: Api = section(Api)
     auth: Auth = section(Auth)
@@ -175,7 +175,7 @@ class Sections(Settings, frozen=True, kw_only=True):
 
 
 def list_sections(of: type[Settings], name: str = "") -> dict[str, Fields]:
-    """Return the keys of the section with this dotted name, and of its inner sections."""
+    """Return the keys of this section and its inner sections, by dotted section name."""
     found: dict[str, Fields] = {name: {key: each for key, each in of.FIELDS.items() if not each.is_section}}
     for inner, each in of.FIELDS.items():
         found |= list_sections(each.check, f"{name}.{inner}".lstrip(".")) if each.is_section else {}
@@ -183,4 +183,4 @@ def list_sections(of: type[Settings], name: str = "") -> dict[str, Fields]:
 
 
 SECTIONS: Mapping[str, Fields] = {name: keys for name, keys in list_sections(Sections).items() if name}
-"""The keys of these sections, by their dotted names."""
+"""The keys of all sections, by dotted section name."""

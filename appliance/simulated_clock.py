@@ -11,20 +11,20 @@ from datetime import datetime, timedelta
 from appliance.clock import Clock
 
 SETTLE_ITERATIONS = 20
-"""Iterations of the event loop for ready tasks before simulated time advances."""
+"""Iterations of the event loop in which ready tasks run before simulated time advances."""
 
 MAX_WAKINGS_AT_ONCE = 2_000
-"""Maximum number of consecutive waits that end without an advance of simulated time."""
+"""Maximum number of consecutive waits that end at the same simulated instant."""
 
 BUSY_POLL_SECS = 0.001
-"""Real seconds between two calls of `is_busy`."""
+"""Real seconds between calls of `is_busy`."""
 
 MAX_SIMULATED_HOURS = 24 * 366
 """The longest simulation."""
 
 
 class SimulatedClock(Clock):
-    """Simulated time, which passes only within `run`."""
+    """Simulated time, which advances only within `run`."""
 
     recheck_secs = 86_400.0
 
@@ -36,7 +36,6 @@ class SimulatedClock(Clock):
         self._is_stopped = False
 
     def now(self) -> datetime:
-        """Return the simulated instant."""
         return self._start + timedelta(seconds=self._elapsed)
 
     def monotonic(self) -> float:
@@ -44,11 +43,9 @@ class SimulatedClock(Clock):
         return self._elapsed
 
     def is_synchronised(self) -> bool:
-        """Return True, because simulated time is always right."""
         return True
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for this number of simulated seconds."""
         await self._alarm(seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
@@ -67,10 +64,10 @@ class SimulatedClock(Clock):
         return True
 
     async def run(self, until: datetime, is_busy: Callable[[], bool]) -> bool:
-        """Advance from one awaited instant to the next until `until`, and stop there.
+        """Advance simulated time to `until`, from one awaited instant to the next.
 
-        No time passes while `is_busy()` is true, because work takes real time. Return False if `stop` was called, or
-        if too many waits ended at one instant.
+        Time does not advance while `is_busy()` is true, because work takes real time. Return False if `stop` was
+        called, or if too many waits ended at one instant.
         """
         end, wakings, instant = (until - self._start).total_seconds(), 0, self._elapsed
         while not self._is_stopped and wakings < MAX_WAKINGS_AT_ONCE:

@@ -16,11 +16,11 @@ from appliance.errors import LaresError
 T = TypeVar("T")
 
 CANCEL_GRACE_SECS = 1.0
-"""Seconds that a cancelled task gets to end."""
+"""Seconds until the owner stops waiting for a cancelled task."""
 
 STALL_SECS = 0.25
-"""A `time_limit` measures time in steps of this length. A step that takes more than twice as long is a stall, which
-the limit ignores."""
+"""`time_limit` measures time in steps of this length. A step that takes more than twice as long is a stall, which the
+limit ignores."""
 
 
 log = logging.getLogger("tasks")
@@ -33,13 +33,13 @@ class _Result(Struct, Generic[T], frozen=True):
 
 
 class Tasks:
-    """Owns the tasks that it starts. Leaving the context cancels running tasks and waits for their end."""
+    """Owns the tasks that it starts. Leaving the context cancels running tasks and waits until they end."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()
 
     def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-        """Run the work in the background, and log a failure under `name`."""
+        """Run the work in the background. Log a failure under `name`."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._running.add(task)
         task.add_done_callback(self._ended)
@@ -48,7 +48,7 @@ class Tasks:
     async def finish(self, work: Coroutine[Any, Any, T], name: str) -> T:
         """Return the result of the work, which continues even if the caller is cancelled.
 
-        If the work raises an exception, raise the same exception, and log it unless it is a `LaresError`.
+        If the work fails, raise its exception, and log exceptions other than `LaresError`.
         """
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._running.add(task)
@@ -64,12 +64,11 @@ class Tasks:
             await asyncio.wait(remaining)
 
     def cancel(self) -> None:
-        """Cancel all running tasks."""
         for task in tuple(self._running):
             task.cancel()
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
-        if not task.cancelled() and isinstance(task.exception(), LaresError):  # the caller handles it
+        if not task.cancelled() and isinstance(task.exception(), LaresError):  # the caller handles the error
             self._running.discard(task)
         else:
             self._ended(task)
@@ -83,8 +82,8 @@ class Tasks:
 class _StallTimer:
     """Calls `expire` after a number of seconds, but ignores the time in which this process was stalled.
 
-    Data that arrives during a stall can only be read afterwards, so the data is in time. The sum of ignored stalls is
-    at most `seconds`, so a loop that is always late doubles a limit at most.
+    The process can only read data after a stall, so data that arrives during a stall is in time. The sum of ignored
+    stalls is at most `seconds`, so an overloaded loop at most doubles the limit.
     """
 
     def __init__(self, seconds: float, expire: Callable[[], object]) -> None:
@@ -110,8 +109,7 @@ class _StallTimer:
 
 @asynccontextmanager
 async def time_limit(seconds: float) -> AsyncIterator[None]:
-    """Limit the time to wait for an answer from outside, like `asyncio.timeout`, but ignore stalls of this
-    process."""
+    """Limit the time to wait for an external answer, like `asyncio.timeout`, but ignore stalls of this process."""
     async with asyncio.timeout(None) as limit:
         timer = _StallTimer(seconds, lambda: limit.reschedule(asyncio.get_running_loop().time()))
         try:
@@ -121,11 +119,11 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 
 
 async def end_within(work: Awaitable[T], seconds: float) -> T:
-    """Return the result of the work or raise its exception. Raise `TimeoutError` after these seconds, without stalls
-    of this process.
+    """Return the result of the work or raise its exception. Raise `TimeoutError` after `seconds`, ignoring stalls of
+    this process.
 
-    After the timeout, or when the caller is cancelled, the work is cancelled and gets `CANCEL_GRACE_SECS` to end. If
-    the cancelled work still returns a value, that value is the result.
+    After the timeout, or when the caller is cancelled, the work is cancelled and has `CANCEL_GRACE_SECS` to end. If
+    the cancelled work returns a value, return this value.
     """
     loop = asyncio.get_running_loop()
     task, is_over = loop.create_task(_ending_of(work)), loop.create_future()
@@ -156,9 +154,10 @@ async def end(task: asyncio.Task[Any]) -> None:
 
 
 async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
-    """Return the result of the work or its exception.
+    """Return the result of the work, or its exception.
 
-    Never raise, because the caller's task could not catch exceptions that end the process.
+    Never raise, because a caller cannot catch exceptions that end the process, such as `KeyboardInterrupt`, from a
+    task.
     """
     try:
         return _Result(await work)
@@ -173,7 +172,9 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
     marked as cancelled, and the caller's next `asyncio.timeout` cancels it instead of raising `TimeoutError`.
     """
     loop = asyncio.get_running_loop()
-    tasks = [loop.create_task(work, name=getattr(work, "__qualname__", None)) for work in works]  # shows a long turn
+    tasks = [
+        loop.create_task(work, name=getattr(work, "__qualname__", None)) for work in works
+    ]  # the names identify long turns in debug mode
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         failures = [each.exception() for each in tasks if each.done() and not each.cancelled()]
@@ -184,17 +185,17 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
             each.cancel()
         await asyncio.wait(tasks)
         for each in tasks:
-            _ = each.cancelled() or each.exception()  # asyncio logs exceptions that were not retrieved
+            _ = each.cancelled() or each.exception()  # retrieve the exception, so that asyncio does not log it
 
 
 MAX_BACK_OFF_SECS = 60.0
-"""Maximum number of seconds between two tries, unless another maximum is given."""
+"""The default maximum of seconds between two attempts."""
 
 JITTER = 0.25
-"""The random share of a back-off, so that parts that failed together do not retry together."""
+"""The random share of a back-off. Randomness prevents parts that failed together from retrying together."""
 
 
 def back_off(failures: int, first: float = 1.0, most: float = MAX_BACK_OFF_SECS) -> float:
-    """Return the seconds to wait after a number of consecutive failures. The pause is `first`, doubled with each
-    further failure up to `most`, and reduced by a random share of up to a quarter."""
+    """Return the seconds to wait after a number of consecutive failures: `first`, doubled with each further failure
+    up to `most`, and reduced at random by up to a quarter."""
     return min(first * 2.0 ** min(max(failures - 1, 0), 16), most) * (1 - JITTER * random.random())

@@ -1,4 +1,4 @@
-"""The version, which is defined only here, and its build time. A clock that shows an earlier time is wrong."""
+"""The version, which is defined only here, and its release date. A clock with an earlier date is wrong."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Watches folders of Lua files. Each save causes one callback, regardless of the editor's way to write files."""
+"""Watches folders of Lua files. Each save causes one callback, regardless of how the editor writes files."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ DEBOUNCE_SECS = 0.3
 """Seconds without a change before the callback is called."""
 
 MAX_DEBOUNCE_SECS = 3.0
-"""Seconds after which the callback is called even if changes continue."""
+"""Maximum seconds before the callback is called, even if changes continue."""
 
 IMPORT_DELAY_SECS = 0.25
-"""Seconds before the import of `watchfiles`, so that a starting hub answers first. Changes in this time are detected
-later."""
+"""Seconds before `watchfiles` is imported, so that a starting hub answers first. The watch later finds the changes of
+this time."""
 
 POLL_INTERVAL_MS = 5000
 """Milliseconds between checks for replaced and created folders."""
 
 STEP_MS = 200
-"""Interval in milliseconds at which `watchfiles` reads the system's notifications."""
+"""Milliseconds between two reads of the system's notifications by `watchfiles`."""
 
 log = logging.getLogger("watch")
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """A folder to watch, and the function to call when its Lua files have changed. If `is_deep` is true, subfolders
-    are watched as well."""
+    """A watched folder, and the function to call when its Lua files change. If `is_deep` is true, subfolders are
+    watched as well."""
 
     folder: Path
     is_deep: bool
@@ -55,7 +55,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return self.is_deep and path.suffix == ""
 
     def list_linked(self) -> frozenset[tuple[Path, int, int]]:
-        """Return the linked Lua files, with the inodes and modification times of the linked files."""
+        """Return the symbolic links to Lua files, with the inodes and modification times of the linked files."""
         found = set()
         with suppress(OSError):
             for file in self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua"):
@@ -65,7 +65,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return frozenset(found)
 
     def list_files(self) -> frozenset[tuple[Path, int]]:
-        """Return the modification times of the Lua files in nanoseconds."""
+        """Return the Lua files with their modification times in nanoseconds."""
         with suppress(OSError):
             files = self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua")
             return frozenset((file, file.lstat().st_mtime_ns) for file in files)
@@ -74,7 +74,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 FileChanges = Iterable[tuple[object, str]]
 WatchFunction = Callable[..., Iterator[FileChanges]]
-"""The type of `watchfiles.watch`, which tests replace."""
+"""The type of `watchfiles.watch`. Tests pass another function."""
 
 
 def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator[FileChanges]:
@@ -114,7 +114,6 @@ class Watcher:
         await self._tasks.__aexit__()
 
     async def _follow(self, target: Target) -> None:
-        """Call `on_change` after each burst of changes."""
         while True:
             await target.changed.wait()
             latest = self._clock.monotonic() + MAX_DEBOUNCE_SECS
@@ -128,16 +127,16 @@ class Watcher:
                 log.error("the reload after a change of %s failed: %s", target.folder, reason)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Watch the existing folders on a thread. Start again when a folder is created, removed, or replaced."""
+        """Watch the existing folders until `stop`. Start again when a folder is created, removed, or replaced."""
         polling = None
         seen = self._identify()
         self._linked = [target.list_linked() for target in self._targets]
         while not self._stop.is_set():
             try:
                 self._watch_folders(seen, loop, polling)
-            except FileNotFoundError:  # the folder was removed just now
+            except FileNotFoundError:  # a folder was removed in the meantime
                 self._stop.wait(POLL_INTERVAL_MS / 10_000)
-            except Exception as error:  # usually because of the system's limits on watching
+            except Exception as error:  # usually the system's limit on watches
                 if polling:
                     self._stop.wait(POLL_INTERVAL_MS / 1000)
                 else:
@@ -152,7 +151,7 @@ class Watcher:
             loop.call_soon_threadsafe(self._ended.set)
 
     def _watch_folders(self, seen: dict[Path, Any], loop: asyncio.AbstractEventLoop, polling: bool | None) -> None:
-        """Schedule callbacks for changes in these folders until a folder is replaced or removed."""
+        """Report changes in these folders until one of them is replaced or removed."""
         if not seen:
             self._stop.wait(POLL_INTERVAL_MS / 1000)
             return
@@ -174,18 +173,17 @@ class Watcher:
             for target in self._targets:
                 if target in early or any(target.holds(path) for path in paths):
                     self._schedule_reload(target, loop)
-            is_lost = not paths.isdisjoint(seen)  # a folder is gone, and another folder may have its path and inode
+            is_lost = not paths.isdisjoint(seen)  # a removed folder's path and inode may be in use again
             if is_lost or self._stop.is_set() or self._identify() != seen:
                 return
 
     def _changed_early(self) -> list[Target]:
-        """Return the targets that changed between the entry of the context and the start of the watch. A second call
-        returns an empty set."""
+        """Return the targets that changed before the watch started. Later calls return an empty list."""
         before, self._before = self._before, []
         return [target for target, then in zip(self._targets, before, strict=False) if target.list_files() != then]
 
     def _changed_behind_links(self) -> list[Target]:
-        """Return the targets with a link to a file that has changed since the previous call."""
+        """Return the targets whose linked files have changed since the previous call."""
         before, self._linked = self._linked, [target.list_linked() for target in self._targets]
         return [each for each, one, other in zip(self._targets, before, self._linked, strict=True) if one != other]
 

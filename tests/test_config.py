@@ -466,15 +466,15 @@ def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -
         ("[adapters.desk]\ntype = 5", f"2: adapters.desk.type must be {KIND_NAMES}, not 5"),
         (
             "[adapters.Desk]\ntype = 'roku_tv'\nip_address = 'tv'",
-            "1: adapters.Desk is not a name for an adapter; use a-z, 0-9 and _ only",
+            "1: adapters.Desk is not a valid adapter name; use only a-z, 0-9, and _",
         ),
         (
             "[adapters.'my desk']\ntype = 'roku_tv'\nip_address = 'tv'",
-            "1: adapters.'my desk' is not a name for an adapter; use a-z, 0-9 and _ only",
+            "1: adapters.'my desk' is not a valid adapter name; use only a-z, 0-9, and _",
         ),
         (
             "[adapters.'']\ntype = 'roku_tv'\nip_address = 'tv'",
-            "1: adapters.'' is not a name for an adapter; use a-z, 0-9 and _ only",
+            "1: adapters.'' is not a valid adapter name; use only a-z, 0-9, and _",
         ),
     ],
 )
@@ -508,7 +508,7 @@ def test_an_adapter_that_is_not_a_section_is_one_error(kind: str, text: str) -> 
 
 @each_row("text", ["adapters = 5", "adapters = [1]", "[[adapters]]", "adapters = 'x'"])
 def test_values_in_place_of_adapters_are_one_error(text: str) -> None:
-    assert faults(text) == ["home.toml:1: adapters must hold sections like [adapters.elgato_lights]"]
+    assert faults(text) == ["home.toml:1: adapters must contain sections like [adapters.elgato_lights]"]
 
 
 def test_all_errors_are_reported_at_once_in_the_order_of_their_lines() -> None:
@@ -636,12 +636,12 @@ class TestHostileFiles:
     )
     def test_invalid_toml_is_one_error_with_its_line(self, text: str, line: int) -> None:
         [fault] = faults(text)
-        assert fault.startswith(f"home.toml:{line}: is not TOML: ")
+        assert fault.startswith(f"home.toml:{line}: is not valid TOML: ")
 
     @each_row("text", ["[api]\n[api]", "[auth]\nmaster_key = 'a'\nmaster_key = 'b'"])
     def test_repeated_keys_are_named(self, text: str) -> None:
         [fault] = faults(text)
-        assert re.search(r"is not TOML: (section \[api\]|master_key) already exists in line [12]; ", fault)
+        assert re.search(r"is not valid TOML: (section \[api\]|master_key) already exists in line [12]; ", fault)
 
     @pytest.mark.parametrize(
         "text",
@@ -650,7 +650,7 @@ class TestHostileFiles:
     )
     def test_values_that_are_too_deep_or_too_long_are_one_error(self, text: str) -> None:
         [fault] = faults(text)
-        assert fault.startswith("home.toml: is not TOML that Lares can read: ")
+        assert fault.startswith("home.toml: cannot be read as TOML: ")
         assert len(fault) < 200
 
     @pytest.mark.parametrize(

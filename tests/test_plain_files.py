@@ -57,5 +57,5 @@ def test_a_file_too_large_for_a_backup_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(config / "pipe")
     assert set(map(str, collect(config / "default.toml", tmp_path / "data")[0].files)) == {"default.toml"}
     enlarge(config / "film")
-    with pytest.raises(StartFailed, match="contains 20480 MiB, but a backup can contain only 64 MiB"):
+    with pytest.raises(StartFailed, match="has 20480 MiB, but a backup can contain at most 64 MiB"):
         collect(config / "default.toml", tmp_path / "data")

@@ -78,7 +78,7 @@ _RESOURCES = tuple(
 )
 
 ROUTES = tuple(row for resource in _RESOURCES for row in routes_of(resource))
-"""Every route of the API, without the dashboard's files."""
+"""Every route of the API, except the dashboard's files."""
 
 
 def build_app(
@@ -92,7 +92,7 @@ def build_app(
     simulate: Simulate,
     has_dashboard: bool = True,
 ) -> Application:
-    """Return the application that serves this hub. `search` finds devices in the local network."""
+    """Return the application that serves this hub. `search` finds devices on the local network."""
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     pages = DashboardApi()
     api_routes = [row for row in ROUTES if hub.has_files or not row.resource.needs_files]
@@ -124,7 +124,7 @@ def build_app(
 
 
 def _resolving(handler: Handler, hub: Hub) -> Handler:
-    """Return the handler with the device's id in place of an alias in the path."""
+    """Return a handler that replaces a device alias in the path by the device's id."""
 
     async def handle(call: Call, device_id: str, **ids: str) -> object:
         return await handler(call, device_id=hub.registry.id_of(device_id), **ids)

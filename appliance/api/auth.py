@@ -1,7 +1,8 @@
 """Authentication finds the key of a token. Authorization compares the key's role with the role that a route requires.
 
-Wrong keys are logged, but not delayed: nobody guesses the 256 random bits of a token. Most wrong tokens are rejected
-without computing a hash (`tokens.hint_of`), and at most `MAX_WAITING_CHECKS` tokens per key wait for a check.
+Wrong keys are logged, but not delayed, because nobody can guess the 256 random bits of a token. Most wrong tokens are
+rejected without computing a hash (`tokens.hint_of`), and at most `MAX_WAITING_CHECKS` tokens per key wait for a
+check.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ REACH: Mapping[Role, frozenset[Role]] = {
     Role.AUTOMATION: frozenset(Role),
     Role.HOOK: frozenset({Role.HOOK}),
 }
-"""Maps a route's required role to the roles of keys that may use the route."""
+"""For each role that a route requires, the roles of the keys that may use the route."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
     """The sender of an authorized request.
 
-    `key` is the stored key, None for a configured master key. If `is_on_box`, the request came over the control
-    socket from root or the hub's user, and needs no key.
+    - `key`: the stored key; None for a configured master key.
+    - `is_on_box`: whether the request came over the control socket from root or the hub's user. It then needs no key.
     """
 
     key_id: str
@@ -53,7 +54,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     is_on_box: bool = False
 
     def require(self, role: Role, hook: str | None = None) -> None:
-        """Raise `Forbidden` if this principal may not use a route with this role, or may not call this hook."""
+        """Raise `Forbidden` if this principal must not use a route with this role, or must not call this hook."""
         is_other_hook = self.role is Role.HOOK and (self.key is None or self.key.hook != hook)
         if role not in REACH[self.role] or is_other_hook:
             raise Forbidden("insufficient permissions")
@@ -64,8 +65,7 @@ ON_BOX = Principal(key_id="control socket", role=Role.ADMIN, is_on_box=True)
 
 
 MAX_WAITING_CHECKS = 8
-"""Maximum number of different tokens for one key that may wait for a check. A further token raises
-`TooManyChecks`."""
+"""Maximum number of different tokens per key that wait for a check. A further token raises `TooManyChecks`."""
 
 Find = Callable[[str], Key | None]
 """Returns the key with this name. Returns the same object until the key is revoked, and None afterwards."""
@@ -74,7 +74,7 @@ Find = Callable[[str], Key | None]
 class Authenticator:
     """Finds the principals of tokens. A verified token is cached until its key is revoked.
 
-    The cache stores keyed digests instead of tokens, so that the duration of a look-up reveals nothing about a token.
+    The cache stores keyed digests instead of tokens, so that the duration of a lookup reveals nothing about a token.
     A configured master key replaces the stored master key. Use an authenticator in one event loop only.
     """
 
@@ -99,7 +99,7 @@ class Authenticator:
     async def identify(self, token: str | None) -> Principal:
         """Return the principal of the token.
 
-        Raises `Unauthenticated`, `TooManyChecks` or `AuthenticationUnavailable`.
+        Raise `Unauthenticated`, `TooManyChecks`, or `AuthenticationUnavailable`.
         """
         if token is None:
             raise Unauthenticated("authentication required")
@@ -110,8 +110,8 @@ class Authenticator:
         return await self._verify(token, digest)
 
     def recheck(self, principal: Principal | None) -> None:
-        """Raise `Unauthenticated` if the principal's key has been revoked. The principal of public routes is None,
-        which is always valid."""
+        """Raise `Unauthenticated` if the principal's key has been revoked. None, the principal of public routes, is
+        always valid."""
         if principal is not None and not self.is_valid(principal):
             raise Unauthenticated("authentication required")
 
@@ -152,7 +152,7 @@ class Authenticator:
         question = (key.token_hash, digest)
         if question not in self._checks:
             if self._waiting[key.id] >= MAX_WAITING_CHECKS:
-                raise TooManyChecks("too many keys wait to be checked; try again in a second")
+                raise TooManyChecks("too many keys are waiting to be checked; try again in a second")
             check = self.hasher.check(key.token_hash, token)
             check.add_done_callback(lambda done: self._finish_check(key.id, question, done))
             self._checks[question] = check

@@ -23,7 +23,7 @@ class Bodies:
     async def read_json(self, request: Request, max_bytes: int, instead: bytes) -> Any:
         """Parse the body as JSON, regardless of the Content-Type.
 
-        Without a body, parse `instead`. Raises the errors of `read`, or `MalformedRequest`.
+        If there is no body, parse `instead`. Raise the errors of `read`, or `MalformedRequest`.
         """
         body = await self.read(request, max_bytes) or instead
         if not body and "content-length" not in request.headers:
@@ -31,10 +31,10 @@ class Bodies:
         return parse_json(body)
 
     async def read(self, request: Request, max_bytes: int) -> bytes:
-        """Return the body.
+        """Return the body, or empty bytes if there is none.
 
-        Return empty bytes without a body. Raises `TooLarge` for more than `max_bytes` or `limits.body_bytes`,
-        `UnknownContentCoding`, `Overloaded`, or `TooSlow` after `limits.body_secs`.
+        Raise `TooLarge` for more than `max_bytes` or `limits.body_bytes`, `UnknownContentCoding`, `Overloaded`, or
+        `TooSlow` after `limits.body_secs`.
         """
         exchange, limits = exchange_of(request), self._limits
         if not exchange.request_body:
@@ -62,7 +62,7 @@ class Bodies:
         return body
 
     async def _read(self, exchange: StrictHttp1, limit: int) -> bytes | None:
-        """Return the body, or None if the body is too large."""
+        """Return the body, or None if it is too large."""
         body = bytearray()
         if exchange.request_bytes_left > limit:
             return None
@@ -71,7 +71,7 @@ class Bodies:
                 body += piece
                 self.held += len(piece)
                 if self.held > self._limits.bodies_bytes:
-                    raise Overloaded("too many bodies of other requests are incomplete; try again in a second")
+                    raise Overloaded("the bodies of other requests use all memory for bodies; try again in a second")
                 if len(body) > limit:
                     return None
             return bytes(body)

@@ -1,4 +1,4 @@
-"""The codes of errors, each with its meaning, HTTP status, and headers."""
+"""The error codes with their meanings, HTTP statuses, and headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from appliance import errors
 
 
 class Code(Struct, frozen=True):
-    """The HTTP status and meaning of a code, and additional headers of its responses."""
+    """The HTTP status and meaning of a code, and the additional headers of its responses."""
 
     status: int
     meaning: str
@@ -73,7 +73,7 @@ CODES: Mapping[str, Code] = {
         503, "The store cannot save the change; nothing has changed. Try again.", {"Retry-After": "10"}
     ),
 }
-"""Every code that an error's body can contain."""
+"""Every code in the body of an error response."""
 
 SANIC_CODES: Mapping[int, str] = {
     400: "invalid_request",
@@ -83,9 +83,9 @@ SANIC_CODES: Mapping[int, str] = {
     429: "rate_limited",
     501: "unknown_transfer_coding",
 }
-"""Maps the HTTP status of a request that Sanic itself rejects to the code."""
+"""The code for each HTTP status of requests that Sanic itself rejects."""
 
 
 def status_of(error: errors.LaresError) -> int:
-    """Return the HTTP status for the error's code. Return 500 for a code without a status."""
+    """Return the HTTP status for the error's code, or 500 if the code has no status."""
     return CODES[error.code if error.code in CODES else "internal"].status

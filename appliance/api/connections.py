@@ -1,4 +1,4 @@
-"""Limits the open connections of each client, and closes idle connections to make room for new connections."""
+"""Limits the open connections of each client, and closes idle connections to make room for new ones."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ EMPTY_CONNECTIONS_EXPIRED_PER_SEC = 300.0
 
 
 class Closable(Protocol):
-    """A connection that can be closed to make room for a new connection."""
+    """A connection that can be closed to make room for a new one."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether the connection is waiting for a request.
+        """Return whether the connection is waiting for a request.
 
-        A WebSocket, or a connection with a request in progress, is not idle.
+        WebSockets and connections with a request in progress are not idle.
         """
 
     def abort(self) -> None:
@@ -30,12 +30,15 @@ class Closable(Protocol):
 class Connections:
     """Counts the open connections of each peer, an IP address. `refused` and `evicted` are counts since the start.
 
-    `capacity` is the maximum number of connections of all peers together, and `per_peer` is the maximum number per
-    peer. At full capacity, the peer with the most connections loses its longest idle connection. If a peer with more
-    than half of the capacity opens a connection, the connection is refused instead. A peer that repeatedly opens and
+    - `capacity`: the maximum number of connections of all peers.
+    - `per_peer`: the maximum number of connections of one peer.
+    - `now`: returns monotonic seconds.
+    - `is_proxy`: returns whether a peer is a proxy. A proxy has no connection limit. Each of its connections is
+      counted for the client that sent the connection's last request.
+
+    At full capacity, the peer with the most connections loses its longest idle connection. If a peer with more than
+    half of the capacity opens a connection, that connection is refused instead. A peer that repeatedly opens and
     closes connections without a request is also refused, because refusing a connection costs a tenth of serving it.
-    `now` returns monotonic seconds. If `is_proxy` returns true for a peer, its number of connections is unlimited,
-    and each connection is counted for the client that sent the last request over the connection.
     """
 
     def __init__(
@@ -58,8 +61,8 @@ class Connections:
         self.count = 0
 
     def find_refusal(self, peer: str) -> str | None:
-        """Return the reason why this peer may not open a further connection, or None. Count the refusal. This call
-        may close an idle connection to make room."""
+        """Return the reason why this peer must not open a connection, or None. Count the refusal. This call may close
+        an idle connection to make room."""
         refusal = self._find_refusal(peer, len(self._open.get(peer, ())))
         self.refused += refusal is not None
         return refusal
@@ -80,15 +83,15 @@ class Connections:
         self.count += 1
 
     def refresh(self, peer: str, connection: Closable) -> None:
-        """Mark the connection as the peer's most recently used connection, which will be closed last."""
+        """Mark the connection as the peer's most recently used connection, which is closed last."""
         self._without_request.discard(connection)
         held = self._open.get(peer)
         if held is not None and connection in held:
             held.move_to_end(connection)
 
     def hand_over(self, peer: str, client: str, connection: Closable) -> bool:
-        """Count the proxy's connection as a connection of the client from now on. Return false if the client already
-        has too many connections."""
+        """Count the proxy's connection as the client's from now on. Return False if the client already has too many
+        connections."""
         if peer == client or connection not in self._open.get(peer, ()):
             return True
         if len(self._open.get(client, ())) >= self._per_peer:
@@ -101,7 +104,7 @@ class Connections:
         return True
 
     def remove(self, peer: str, connection: Closable) -> None:
-        """Stop counting the connection. Ignore an unknown connection."""
+        """Stop counting the connection. Ignore unknown connections."""
         held = self._open.get(peer)
         if held is None or connection not in held:
             return
@@ -114,7 +117,7 @@ class Connections:
             del self._open[peer]
 
     def _count_empty(self, peer: str, more: int) -> float:
-        """Add `more` to the peer's count of connections without a request. Return the peer's present count."""
+        """Add `more` to the peer's count of connections without a request. Return the current count."""
         now = self._now()
         expired = EMPTY_CONNECTIONS_EXPIRED_PER_SEC * (now - self._expired_at)
         if expired >= 1:
@@ -128,7 +131,7 @@ class Connections:
         return {"open": self.count, "refused": self.refused, "evicted": self.evicted}
 
     def _evict(self) -> bool:
-        """Close an idle connection of the peer with the most connections. Return false if this peer has no idle
+        """Close an idle connection of the peer with the most connections. Return False if it has no idle
         connection."""
         peer = max(self._open, key=lambda each: len(self._open[each]))
         for connection in self._open[peer]:

@@ -20,16 +20,16 @@ PREFLIGHT_MAX_AGE_SECS = 600
 
 
 class Cors:
-    """Adds CORS headers for these origins, compared exactly. If `origins` is None, CORS is off."""
+    """Adds CORS headers for these origins, which are compared exactly. If `origins` is None, CORS is off."""
 
     def __init__(self, origins: frozenset[str] | None, methods: Iterable[str]) -> None:
         self._origins = origins
         self._methods = ", ".join(sorted(set(methods)))
 
     def preflight(self, request: Request) -> HTTPResponse | None:
-        """Return the response to a preflight from an allowed origin.
+        """Return the response to a preflight request from an allowed origin, or None for other requests.
 
-        Return None for every other request. The response is the same for every path, including unknown paths.
+        The response is the same for every path, including unknown paths.
         """
         if request.method != "OPTIONS" or "access-control-request-method" not in request.headers:
             return None
@@ -52,7 +52,7 @@ class Cors:
         return response
 
     def _origin_of(self, request: Request) -> str | None:
-        """Return the request's origin, or None if the origin is not allowed."""
+        """Return the request's origin, or None if it is not allowed."""
         if self._origins is None:
             return None
         stated = request.headers.getall("origin", [])

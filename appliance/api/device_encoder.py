@@ -25,7 +25,7 @@ class _Kept(Struct):
 
 
 class DeviceEncoder:
-    """Encodes devices as JSON, once per change. `last_seen` changes with every observation and is appended to the
+    """Encodes devices as JSON, once per change. `last_seen` changes with every observation, so it is appended to the
     cached part."""
 
     def __init__(self) -> None:
@@ -38,7 +38,6 @@ class DeviceEncoder:
         self._last = ((), b"[]")
 
     def encode(self, device: Device) -> bytes:
-        """Return the device as JSON."""
         return self._keep(device).whole
 
     def encode_with_commands(self, device: Device) -> bytes:
@@ -98,7 +97,7 @@ def _are_same(some: Sequence[Device], others: Sequence[Device]) -> bool:
 
 
 def _differ_in_last_seen(one: Device, other: Device) -> bool:
-    """Return whether the devices are equal, except for `last_seen`. The registry keeps unchanged parts as the same
+    """Return whether the devices differ at most in `last_seen`. The registry keeps unchanged parts as the same
     objects."""
     return (
         one.attributes is other.attributes

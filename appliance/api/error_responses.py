@@ -1,4 +1,4 @@
-"""Builds the responses to errors."""
+"""Builds error responses."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ log = logging.getLogger("api")
 
 
 def error_response(request: Request, error: Exception) -> HTTPResponse:
-    """Return the response to a request that failed: always JSON with `error` and `code`, never a traceback.
+    """Return the response to a failed request: always JSON with `error` and `code`, never a traceback.
 
-    For an unexpected error, the response is 500 with a fixed sentence, and the log contains the message and the
-    traceback.
+    The response to an unexpected error is 500 with a fixed sentence; the log contains the message and the traceback.
     """
     if isinstance(error, errors.LaresError) and status_of(error) != 500:
         return _response(status_of(error), str(error), error.code, _headers_of(error))
     if isinstance(error, NotFound):
-        return _response(404, "there is no such path", "path_not_found")
+        return _response(404, "this path does not exist", "path_not_found")
     if isinstance(error, MethodNotAllowed):
-        message = f"{error.method} is not a method of this path, which has {error.headers['Allow']}"
+        message = f"this path does not support {error.method}, only {error.headers['Allow']}"
         return _response(405, message, "method_not_allowed", error.headers)
     if isinstance(error, SanicException) and error.status_code in SANIC_CODES:
         return _response(error.status_code, _sentence(error), SANIC_CODES[error.status_code], error.headers)
@@ -48,7 +47,7 @@ def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
 
 
 def failed_execution_body(what: str, result: ExecutionEntry) -> dict[str, Any]:
-    """Return the body for an execution of `what` (`scene 'x'`) that failed."""
+    """Return the body for a failed execution of `what`, such as `scene 'x'`."""
     is_cancelled = result.status is ExecutionStatus.CANCELLED
     how, error = ("was cancelled", errors.ExecutionCancelled) if is_cancelled else ("failed", errors.ScriptFailed)
     return error_body(f"{what} {how}: {result.error}", error.code, results=result.results)

@@ -1,4 +1,4 @@
-"""Collects the figures of the hub and its parts in one tree, for `GET /diagnostics`, `/metrics`, and `lares
+"""Collects the diagnostic data of the hub and its parts in one tree, for `GET /diagnostics`, `/metrics`, and `lares
 status`."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from appliance.version import VERSION
 
 
 class Figures:
-    """Collects the figures of the hub's parts."""
+    """Collects the diagnostic data of the hub's parts."""
 
     def __init__(self, hub: Hub, stream: EventStream, connections: Connections) -> None:
         self._hub = hub
@@ -113,15 +113,16 @@ def _count_things(hub: Hub) -> dict[str, int]:
 
 
 def _count_states(hub: Hub) -> dict[str, int]:
-    """Return the number of devices by their state."""
+    """Return the number of devices in each state."""
     states = Counter(str(device.attributes.get("state", "unknown")) for device in hub.registry.list_devices())
     return dict(sorted(states.items()))
 
 
 def _scripts(hub: Hub) -> dict[str, Any]:
-    """Return the figures of Lua: its executions, its running and killed workers, and the last reload of each folder.
+    """Return the diagnostic data of Lua: its executions, its running and killed workers, and the last reload of each
+    folder.
 
-    `adapters` contains the figures of the workers that run kinds in Lua, or null without such kinds.
+    `adapters` contains the data of the workers that run Lua kinds, or null without such kinds.
     """
     lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
     return {

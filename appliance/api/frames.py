@@ -1,4 +1,4 @@
-"""Event frames. One row of the table defines each type of frame: its fields, and when it is sent."""
+"""Event frames. A table row defines each type of frame: its fields, and when it is sent."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from appliance.tables.json_schema import ANY, COUNT, OBJECT, TEXT, Part, Record,
 
 
 class EventFrame(Struct, frozen=True, kw_only=True):
-    """One type of frame. `when` is a sentence that describes when the frame is sent, and `record` describes the
-    frame's JSON."""
+    """One type of frame. `when` describes when the frame is sent; `record` describes the frame's JSON."""
 
     type: str
     when: str
@@ -52,11 +51,11 @@ RELOAD_PREFIXES: Mapping[str, str] = {
     "scripts": "scripts.reload",
     "adapters": "adapters.reload",
 }
-"""Maps a reload target to the first part of the frame's type."""
+"""The first part of the frame type, by reload target."""
 
 
 def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, EventFrame]:
-    """Return the frames of a reload event, by its target."""
+    """Return the frames of a reload event, by target."""
     return {
         target: _frame(f"{begin}{end}", when.format(target), **fields) for target, begin in RELOAD_PREFIXES.items()
     }
@@ -155,6 +154,6 @@ def heartbeat_frame() -> bytes:
 
 
 def fault_frame(event: events.Event) -> bytes:
-    """Return the frame that is sent if the event cannot be encoded."""
+    """Return the frame that replaces an event that cannot be encoded."""
     message = f"an event could not be encoded ({type(event).__name__}); see the log"
     return orjson.dumps(_ERROR.record({"message": message}))

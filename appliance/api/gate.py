@@ -29,17 +29,17 @@ from appliance.api.tokens import bearer_of
 from appliance.errors import LaresError, MalformedRequest, Unauthenticated
 
 _SUBPROTOCOL_PREFIX = "bearer."
-"""The beginning of the sub-protocol that carries a browser's token."""
+"""The beginning of the sub-protocol that contains a browser's token."""
 
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""The methods that the role `read` may use, because these methods change nothing."""
+"""The methods that the role `read` may use, because they change nothing."""
 
 WRONG_KEY_LOG_SECS = 3600.0
 """Wrong keys of one client are logged at most once in this time."""
 
 MAX_KEPT_WRONG_PEERS = 256
-"""The maximum number of clients with remembered wrong keys. At this number, the gate forgets all of them."""
+"""Maximum number of clients with remembered wrong keys. At this number, all are forgotten."""
 
 log = logging.getLogger("api")
 
@@ -69,12 +69,12 @@ class Gate:
         self._router.add(route.path, route.methods, (route, answer))
 
     async def respond(self, request: Request) -> HTTPResponse | None:
-        """Return the response of the request's route, or None for a WebSocket. Errors are raised, and `handle_error`
+        """Return the response of the request's route, or None for a WebSocket. Errors are raised; `handle_error`
         responds to them.
 
         The request is counted and timed. A request whose client disconnects before the response is counted as 499.
         """
-        path = "*" if request.raw_url == b"*" else request.path  # in this case, `request.path` is "/"
+        path = "*" if request.raw_url == b"*" else request.path  # `request.path` would be "/" here
         (route, answer), ids = self._router.find(request.method, path)
         loop, status = asyncio.get_running_loop(), 500
         began = loop.time()
@@ -103,9 +103,8 @@ class Gate:
         """Return the principal of the request's token, or None for a public route. A write counts against the rate
         limit of its key.
 
-        `hook` is the id of the hook that the path names.
-
-        Raises `Unauthenticated`, `TooManyChecks`, `AuthenticationUnavailable`, `Forbidden` or `RateLimited`.
+        `hook` is the id of the hook in the path. Raise `Unauthenticated`, `TooManyChecks`,
+        `AuthenticationUnavailable`, `Forbidden`, or `RateLimited`.
         """
         if route.role is None:
             return None
@@ -116,8 +115,8 @@ class Gate:
         return principal
 
     async def _identify(self, request: Request, route: Route | None) -> Principal:
-        """Return the principal of the request. Over the control socket, the principal is `ON_BOX`. Otherwise, the
-        token identifies the principal. `route` is None if no route matches."""
+        """Return the principal of the request: `ON_BOX` over the control socket, otherwise the principal of the
+        token. `route` is None if no route matches."""
         exchange = exchange_of(request)
         if exchange.connection.is_on_box:
             return ON_BOX
@@ -149,7 +148,7 @@ class Gate:
         )
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
-        """Return the response to a request that failed, or to a CORS preflight."""
+        """Return the response to a failed request, or to a CORS preflight request."""
         if not isinstance(error, NotFound | MethodNotAllowed):
             return self._cors.add_headers(request, error_response(request, error))
         response = self._cors.preflight(request)
@@ -170,7 +169,7 @@ class Gate:
 
 
 def _token_of(request: Request, route: Route | None) -> str | None:
-    """Return the token of the header, or the token of the query if the route accepts it there."""
+    """Return the token in the header, or in the query if the route accepts it there."""
     token = bearer_of(request.headers.get("authorization"))
     if token is not None or route is None:
         return token
@@ -183,8 +182,8 @@ def _token_of(request: Request, route: Route | None) -> str | None:
 
 
 def _offered(request: Request) -> list[str]:
-    """Return the tokens in the offered sub-protocols. A browser sends its percent-encoded token as a sub-protocol,
-    because a browser cannot set headers."""
+    """Return the tokens in the offered sub-protocols. Browsers send a percent-encoded token as a sub-protocol,
+    because they cannot set headers."""
     names = ",".join(request.headers.getall("sec-websocket-protocol", [])).split(",")
     tokens = (each.strip() for each in names if each.strip().startswith(_SUBPROTOCOL_PREFIX))
     return [unquote(each.removeprefix(_SUBPROTOCOL_PREFIX)) for each in tokens]

@@ -1,4 +1,4 @@
-"""Passes the requests of phones, buttons, scripts, and devices to `/hooks/<id>` to listeners."""
+"""Passes requests for `/hooks/<id>` from phones, buttons, scripts, and devices to listeners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _PART_NAME = re.compile(rb'content-disposition:\s*form-data\b[^\r\n]*?\bname="([
 
 
 class Hooks:
-    """The listeners of hooks: automations and adapters. `has_automation` returns whether an automation listens."""
+    """The listeners of hooks: automations and adapters. `has_automation` returns whether an automation has a trigger
+    for a hook."""
 
     def __init__(
         self, registry: Registry, bus: Bus, dispatcher: Dispatcher, has_automation: Callable[[str], bool]
@@ -35,19 +36,19 @@ class Hooks:
         self._has_automation = has_automation
 
     async def has_listener(self, hook: str) -> bool:
-        """Return whether anything listens to the hook of this id."""
+        """Return whether an automation or adapter listens to the hook with this id."""
         return self._has_automation(hook) or await self._dispatcher.has_hook(self._with_id(hook))
 
     async def require(self, hook: str) -> None:
-        """Raise `NotFound` if nothing listens to the hook of this id."""
+        """Raise `NotFound` if neither an automation nor an adapter listens to the hook with this id."""
         if not await self.has_listener(hook):
             raise NotFound("hook", hook)
 
     async def call(self, request: HookRequest) -> None:
-        """Pass the request to the adapter that listens, then fire triggers, without waiting for their Lua.
+        """Pass the request to the adapter that listens, then fire triggers. Do not wait for their Lua.
 
-        Raises `NotFound` if nothing listens. If the adapter rejects the request, no trigger fires, and the adapter's
-        error is raised.
+        Raise `NotFound` without a listener. If the adapter rejects the request, fire no trigger, and raise the
+        adapter's error.
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._has_automation(request.hook)):
@@ -58,7 +59,7 @@ class Hooks:
         self._bus.publish(HookCalled(hook=request.hook, data=request.data, query=request.query))
 
     def _with_id(self, hook: str) -> str:
-        """Return the hook of a device with the device's id in place of its alias."""
+        """Replace a device alias in the hook's id by the device's id."""
         if not hook.startswith(DEVICE_HOOK_PREFIX):
             return hook
         return DEVICE_HOOK_PREFIX + self._registry.id_of(hook.removeprefix(DEVICE_HOOK_PREFIX))
@@ -71,16 +72,16 @@ def explain_missing_listener(hook: str) -> str:
 
 
 def read_data(body: bytes, content_type: str) -> Value:
-    """Return the data of a JSON body, or the last value of each field of a form. Return None for other bodies.
+    """Return the data of a JSON body, or the last value of each form field. Return None for other bodies.
 
-    Raises `Invalid` for JSON that is nested too deep.
+    Raise `Invalid` for JSON that is nested too deeply.
     """
     try:
         data: Any = parse_json(body)
     except MalformedRequest:
         return _read_form(body, content_type)
     if not is_within(data, MAX_TABLE_DEPTH - 1):
-        raise Invalid(f"the body must not be nested more than {MAX_TABLE_DEPTH} deep")
+        raise Invalid(f"the body must not be nested more than {MAX_TABLE_DEPTH} levels deep")
     return data
 
 

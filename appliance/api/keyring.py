@@ -1,4 +1,4 @@
-"""The keyring makes, lists, and revokes keys, and checks tokens."""
+"""The keyring creates, lists, and revokes keys, and checks tokens."""
 
 from __future__ import annotations
 
@@ -41,17 +41,20 @@ def _check_key(raw: Any) -> dict[str, Any]:
 
 
 KEY_BODY = Check(schema=_FIELDS.schema, run=_check_key)
-"""The request for a new key: the arguments of `Keyring.create`."""
+"""The request for a new key, with the arguments of `Keyring.create`."""
 
 
 class Keyring:
-    """Makes and revokes the keys of one store. When a method returns, its change is stored and effective.
+    """Creates and revokes the keys of one store. When a method returns, its change is stored and effective.
 
-    Only the returned token contains the secret, which is neither stored nor logged. `authenticator` accepts these
-    keys. A configured `master_key` replaces the box's own master key; `master_source` names the place of its
-    configuration. `first_used` is called with a key's id at the key's first use. `on_master_reset` is called after
-    the master key was replaced. Hashes are computed on one thread, one after another, so that they need the memory of
-    only one hash.
+    - `authenticator`: accepts these keys.
+    - `master_key`: a configured master key, which replaces the hub's own master key.
+    - `master_source`: the place where `master_key` is configured.
+    - `first_used`: called with a key's id when the key is first used.
+    - `on_master_reset`: called after the master key was replaced.
+
+    Only the returned token contains the secret, which is neither stored nor logged. Hashes are computed on one
+    thread, one after another, so that they need the memory of only one hash.
     """
 
     def __init__(
@@ -74,10 +77,9 @@ class Keyring:
         self.authenticator.close()
 
     async def create(self, label: str, role: Role, hook: str | None = None) -> tuple[Key, str]:
-        """Make a key, and return the key with its token. `hook` is the only hook that a key of the role `hook` may
-        call.
+        """Create a key, and return it with its token. `hook` is the only hook that a key of the role `hook` may call.
 
-        Raises `StoreFailed` or `AuthenticationUnavailable`.
+        Raise `StoreFailed` or `AuthenticationUnavailable`.
         """
         name = self._new_name()
         token = KeyToken.make(name).text
@@ -93,23 +95,23 @@ class Keyring:
         )
         await self._keys.put(key)
         of_hook = "" if hook is None else f" of {hook!r}"
-        log.info("%s was made, role %s%s, label %s", key.id, role, of_hook, label)
+        log.info("%s was created, role %s%s, label %s", key.id, role, of_hook, label)
         return key, token
 
     def list_all(self) -> list[Key]:
-        """Return every key by id, without the master key."""
+        """Return every key except the master key, sorted by id."""
         return self._keys.list_all()
 
     async def revoke(self, key_id: str) -> None:
-        """Revoke the key. Raises `NotFound` for an unknown key and for the master key, and `StoreFailed` if storage
+        """Revoke the key. Raise `NotFound` for unknown keys and for the master key, and `StoreFailed` if storage
         fails."""
         await self._keys.remove(key_id)
         log.info("%s was revoked", key_id)
 
     async def reset_master(self) -> str:
-        """Replace the box's own master key by a new one, and return its token.
+        """Replace the hub's own master key by a new one, and return its token.
 
-        Raises `StoreFailed`, or `Invalid` if the master key is configured.
+        Raise `StoreFailed`, or `Invalid` if the master key is configured.
         """
         if self._master_source is not None:
             raise Invalid(f"the master key comes from {self._master_source}: change it there; nothing was changed")
@@ -126,6 +128,6 @@ class Keyring:
 
 
 def make_master(token_hash: str, hint: str | None, clock: Clock) -> Key:
-    """Make the box's own master key and return it."""
+    """Return a new master key of the hub."""
     label, role = "the master key", Role.ADMIN.value
     return Key(id=MASTER, label=label, role=role, token_hash=token_hash, created_at=clock.now(), hint=hint)

@@ -8,13 +8,13 @@ from appliance.settings import Api, RateLimit
 from appliance.tables.addresses import Network
 
 MAX_SMALL_BODY_BYTES = 64 << 10
-"""The maximum size of a body, except on routes for files."""
+"""Maximum size of a body, except on routes for files."""
 
 MAX_FILE_BODY_BYTES = 1 << 20
-"""The maximum size of a body that contains a recording, or a file's text with possibly escaped characters."""
+"""Maximum size of a body with a recording, or with a file's text, whose characters may be escaped."""
 
 MAX_HOOK_BYTES = 16 << 10
-"""The maximum size of a hook's body."""
+"""Maximum size of a hook's body."""
 
 
 _DEFAULTS = Api()
@@ -23,9 +23,9 @@ _DEFAULTS = Api()
 class ApiLimits(Struct, frozen=True, kw_only=True):
     """The configurable limits of the API, as counts, bytes, and seconds.
 
-    `rate` limits the writes of one key. If `rate` is None, writes are unlimited. `origins` are the web origins that
-    CORS allows. If `origins` is None, CORS is off. Requests from `trusted_proxies` are counted for the client address
-    in the proxy's headers.
+    - `rate`: the limit of writes per key; None if writes are unlimited.
+    - `origins`: the web origins that CORS allows; None if CORS is off.
+    - `trusted_proxies`: requests from these proxies are counted for the client address in the proxy's headers.
     """
 
     connections: int = _DEFAULTS.max_connections
@@ -47,7 +47,6 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of(api: Api) -> ApiLimits:
-        """Return the limits of the configuration."""
         return ApiLimits(
             connections=api.max_connections,
             connections_per_peer=api.max_connections_per_peer,

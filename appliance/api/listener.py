@@ -1,7 +1,7 @@
 """The listener accepts connections within limits, so that a flood does not slow other clients.
 
-asyncio's own server accepts the whole backlog at once. If no file descriptor is free, asyncio's server logs a
-traceback each second for every connection that waits.
+asyncio's server accepts the whole backlog at once. If no file descriptor is free, it logs a traceback each second for
+every waiting connection.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from appliance.api.sanic_http.connection import StrictConnection
 from appliance.tasks import Tasks
 
 BACKLOG = 4096
-"""The maximum number of connections that wait to be accepted. The system may allow fewer. Clients beyond this number
-try again after a second."""
+"""Maximum number of connections that wait to be accepted. The system may allow fewer. Further clients retry after a
+second."""
 
 
 MAX_ACCEPTS_AT_ONCE = 16
-"""The maximum number of connections that are accepted in one iteration of the loop, so that other tasks continue."""
+"""Maximum number of connections accepted per iteration of the loop, so that other tasks continue."""
 
 
 EXHAUSTED_PAUSE_SECS = 0.25
-"""The pause in accepting after the system has run out of memory or file descriptors."""
+"""Seconds without accepting after the system has run out of memory or file descriptors."""
 
 
 LOG_INTERVAL_SECS = 60.0
@@ -39,20 +39,18 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 PeerOf = Callable[[socket.socket, Any], str | None]
-"""Returns the peer of an accepted connection, given its socket and address. If the result is None, the listener
-closes the connection.
-"""
+"""Returns the peer of an accepted connection from its socket and address. If the result is None, the listener closes
+the connection."""
 
 
 def address_of(peername: Any) -> str:
-    """Return the client's address. An IPv4 address is returned in IPv4 form, even if the socket serves IPv4 and
-    IPv6."""
+    """Return the client's address. An IPv4 address has IPv4 form, even if the socket serves both IPv4 and IPv6."""
     return str(peername[0]).removeprefix("::ffff:")
 
 
 class Listener:
-    """Accepts connections within the context. `connections` decides which connections are kept. All others are closed
-    at once.
+    """Accepts connections while the context is open. `connections` decides which connections are kept; all others are
+    closed at once.
 
     A connection for which `peer_of` returns None is closed at once. One file descriptor is reserved. If no other
     descriptor is free, the listener uses the reserved one to accept and close a connection.

@@ -1,4 +1,4 @@
-"""The figures and the counts of requests in the text format of Prometheus, for `GET /metrics`."""
+"""The diagnostic data and the request counts in Prometheus's text format, for `GET /metrics`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 Sample = tuple[str, float]
-"""A sample: the text after the family's name (a suffix and labels), and the value."""
+"""A sample: the text after the metric's name (a suffix and labels), and the value."""
 
 
 class Family(Struct, frozen=True, kw_only=True):
-    """The samples of one metric. `type` is `counter`, `gauge`, `histogram` or `summary`."""
+    """The samples of one metric. `type` is `counter`, `gauge`, `histogram`, or `summary`."""
 
     name: str
     type: str
@@ -28,10 +28,10 @@ class Family(Struct, frozen=True, kw_only=True):
 
 
 def metric(name: str, help_: str, value: Any, label: str = "", /) -> Family:
-    """Return a counter if the metric's name ends in `_total`, otherwise a gauge. The metric has no samples if the
-    value is None.
+    """Return a counter if the metric's name ends in `_total`, otherwise a gauge. If the value is None, the metric has
+    no samples.
 
-    A mapping gives one sample per key, with the key as the value of the label.
+    A mapping has one sample per key; the key is the label's value.
     """
     values = {label and labels({label: key}): each for key, each in value.items()} if label else {"": value}
     samples = [(named, each) for named, each in values.items() if each is not None]
@@ -98,10 +98,10 @@ process.open_files | process_open_fds | Open file descriptors.
 process.max_open_files | process_max_fds | The limit of open file descriptors.
 process.threads | process_threads | Threads.
 """
-"""The metrics that consist of one figure: the figure's path in the tree, the metric's name, and the metric's help.
+"""The metrics that consist of one number: its path in the tree, the metric's name, and the metric's help.
 
-If a path ends in `?`, the metric is 1 if the figure is set, otherwise 0. A word after a path is the label for the
-keys of a mapping.
+If a path ends in `?`, the metric is 1 if the value is set, otherwise 0. A word after a path is the label for the keys
+of a mapping.
 """
 
 

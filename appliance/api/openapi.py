@@ -1,5 +1,5 @@
-"""The OpenAPI document (3.1) of the routes and the AsyncAPI document (3.0) of the event stream. Both documents are
-generated from the tables that also dispatch requests and encode frames."""
+"""The OpenAPI document (3.1) of the routes, and the AsyncAPI document (3.0) of the event stream. Both are generated
+from the tables that dispatch requests and encode frames."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _json(schema: Schema) -> dict[str, Any]:
 
 
 def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
-    """Return the document of these frames, as JSON."""
+    """Return the document of these frames as JSON."""
     named: dict[str, Any] = {}
     messages = {
         frame.type: {
@@ -213,5 +213,5 @@ def _hoist_schemas(node: Any, named: dict[str, Any]) -> Any:
     if not isinstance(title, str):
         return inner
     if named.setdefault(title, inner) != inner:
-        raise ValueError(f"two schemas are called {title}")
+        raise ValueError(f"two schemas have the title {title}")
     return {"$ref": f"#/components/schemas/{title}"}

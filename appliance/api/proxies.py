@@ -20,7 +20,7 @@ _HOST_AND_PORT = r"\[([^\]]+)\](?::\d{1,5})?|([0-9.]+)(?::\d{1,5})?|([0-9A-Fa-f:
 
 
 class TrustedProxies:
-    """The proxies of `networks`, whose `X-Forwarded-For` and `Forwarded` are trusted."""
+    """The proxies in `networks`, whose `X-Forwarded-For` and `Forwarded` headers are trusted."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._networks = tuple(networks)

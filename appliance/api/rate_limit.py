@@ -7,7 +7,7 @@ from appliance.errors import RateLimited
 from appliance.settings import RateLimit
 
 MAX_KEPT_BUCKETS = 256
-"""When there are more buckets than this, full buckets are dropped."""
+"""Number of buckets above which full buckets are removed."""
 
 
 class Buckets:

@@ -53,22 +53,22 @@ ReportedDecision = tuple[str, str]
 """The time of a decision (RFC 3339), and the sentence that describes it."""
 
 Explained = tuple[str, list[str], list[ReportedDecision], dict[str, Any] | None]
-"""The parts of an explanation: the kind of object, sentences about the object's present state, the latest decisions,
-and an automation's fields."""
+"""The parts of an explanation: the kind of object, sentences about its current state, the latest decisions, and an
+automation's fields."""
 
 
 class Reasons:
-    """Explains decisions from the histories of this hub."""
+    """Explains decisions from the hub's histories."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
     async def explain(self, id_: str) -> dict[str, Any]:
-        """Return `{kind, id, summary, decisions, automation}`: the present state, and the last ten decisions.
+        """Return `{kind, id, summary, decisions, automation}`: the current state, and the last ten decisions.
 
-        The id can also name an adapter section, or a file that is not loaded because of an error. For an automation,
-        `automation` is `{triggers, conditions, notes}`: the fields of its file, whether each condition holds now, and
-        further notes. For other ids, `automation` is None. Raises `NotFound` for an unknown id.
+        The id can also be the name of an adapter section, or of a file that is not loaded because of an error. For an
+        automation, `automation` is `{triggers, conditions, notes}`: the fields of its file, whether each condition
+        holds now, and further notes. For other ids, it is None. Raise `NotFound` for an unknown id.
         """
         try:
             id_ = self._id_of(id_)
@@ -91,8 +91,7 @@ class Reasons:
         raise NotFound("automation", id_)
 
     def _id_of(self, word: str) -> str:
-        """Return the id for a word, which is an id, an alias, or a name. The error `NotFound` suggests the nearest
-        id."""
+        """Return the id for an id, an alias, or a name. The error `NotFound` suggests the nearest id."""
         hub = self._hub
         pairs = [
             *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
@@ -114,7 +113,7 @@ class Reasons:
         raise missing
 
     async def _explain_missing(self, word: str) -> dict[str, Any] | None:
-        """Return the state of the adapter with this name, or why the automation, scene, or device of this id is
+        """Return the state of the adapter with this name, or why the automation, scene, or device with this id is
         missing. Return None if the reason is unknown."""
         catalogs = (("automation", self._hub.automations.catalog), ("scene", self._hub.scenes.catalog))
         for kind, catalog in catalogs:
@@ -137,14 +136,14 @@ class Reasons:
             return {"kind": "adapter", "summary": sentences}
         sentences = [*removed, *sentences]
         if self._hub.registry.layout.keeps(word):
-            sentences = [f"{section} does not show it now; its room, name and groups are kept", *sentences]
+            sentences = [f"{section} does not report it now; its room, name, and groups are kept", *sentences]
         elif not removed and health.file_fault is None and not _drops_of(health, word):
             return None
         return {"kind": "device", "id": word, "summary": sentences}
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
-        """Yield a sentence for each automation with a trigger for the device, its room, or one of its groups, or
-        with a condition about the device."""
+        """Yield a sentence for each automation with a trigger for the device, its room, or one of its groups, or with
+        a condition on the device."""
         layout = self._hub.registry.layout
         things: dict[tuple[str, str | None], str] = {
             ("device", device.id): "it",
@@ -161,9 +160,9 @@ class Reasons:
                     yield f"automation '{definition.id}' {verb} {thing}"
 
     def state_since(self, device: Device) -> datetime:
-        """Return the time since which the device has been online or offline, as far as known.
+        """Return the time since when the device has been online or offline, as far as known.
 
-        If a device was online when the hub stopped and is offline since then, return the start of the hub.
+        If a device was online when the hub stopped and has been offline since then, return the start of the hub.
         """
         entries = self._hub.history.devices.list_values(device.id, "state", ONE)
         if entries:
@@ -173,7 +172,7 @@ class Reasons:
         return device.updated_at if was_offline else started_at(self._hub)
 
     def _word_for(self, id_: str) -> str:
-        """Return the device's alias, or the id of a device without an alias."""
+        """Return the device's alias, or its id if it has no alias."""
         found = self._hub.registry.find_devices([id_])
         return id_ if not found or found[0].alias is None else found[0].alias
 
@@ -186,7 +185,7 @@ class Reasons:
         if pending := automations.upcoming.list_waits(id_):
             waits = [each.replace(ONLY_A_CHANGE, "") for each in waits]
             words = ((self._word_for(each), timestamp(at)) for each, at in pending)
-            waits += [f"'{word}' matches; it fires at {at} if that stays so" for word, at in words]
+            waits += [f"'{word}' matches; the automation runs at {at} if it still matches then" for word, at in words]
         now = self._describe_executions(id_)
         wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
         as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, asset.source)]
@@ -226,7 +225,7 @@ class Reasons:
         return "scene", summary, await self._runs("scene", id_), None
 
     def _describe_executions(self, id_: str) -> list[str]:
-        """Return a sentence for each execution of this id that runs or waits now."""
+        """Return a sentence for each execution of this id that is running or waiting."""
         return [
             f"it has been running since {timestamp(each.started_at)}: {each.doing} (execution {each.id})"
             for each in list_executions(self._hub.executors, id_)
@@ -249,8 +248,8 @@ class Reasons:
     def _describe_last_seen(self, device: Device) -> str:
         """Return a sentence with the time of the device's last message, as far as known."""
         if device.last_seen < started_at(self._hub):
-            return "no message came since the hub started"
-        return f"its last message came at {timestamp(device.last_seen)}"
+            return "no message has arrived since the hub started"
+        return f"its last message arrived at {timestamp(device.last_seen)}"
 
     async def _runs(self, kind: str, id_: str) -> list[ReportedDecision]:
         """Return the decisions about the executions of this id, including executions before the start."""
@@ -271,7 +270,7 @@ class Reasons:
         return [(timestamp(entry.observed_at), f"it went {entry.value}") for entry in found.entries]
 
     def _list_off(self) -> Iterator[str]:
-        """Return why no automation or no scene is loaded."""
+        """Yield the reasons why no automations or no scenes are loaded."""
         yield from self._is_safe()
         for kind in ("automations", "scenes"):
             if not self._hub.folders[kind].enabled and (kind == "scenes" or self._hub.safe_because is None):
@@ -304,15 +303,17 @@ def _describe_adapter(health: AdapterHealth, id_: str) -> Iterator[str]:
 
 
 async def _describe_file(catalog: Catalog[Any], source: Source) -> list[str]:
-    """Return how the file on the disk differs from the loaded one, and why."""
+    """Return how the file on disk differs from the loaded version, and why."""
     if catalog.is_refused:
         fault = next((each for each in catalog.rejected if each.file == source.name), catalog.rejected[0])
-        return [f"the version before the latest reload still runs, because the reload failed: {fault}"]
+        return [f"the previous version still runs, because the latest reload failed: {fault}"]
     copies = [
-        f"left out: {each}" for each in catalog.rejected if f"is already that of {source.name}," in each.message
+        f"not loaded: {each}"
+        for each in catalog.rejected
+        if each.message.startswith(f"{source.name} already has the id ")
     ]
     if await catalog.is_outdated(source):
-        return [f"the version before the change of {source.name} still runs: run `lares reload`", *copies]
+        return [f"{source.name} was changed, but the previous version still runs: run `lares reload`", *copies]
     return copies
 
 
@@ -323,11 +324,11 @@ def _describe(view: View, armed: Mapping[str, Any], runs: Sequence[object]) -> I
     if (paused := armed.get("braked_secs")) is not None:
         yield f"it is paused for {paused:.0f} s more, because it triggered itself too often"
     if armed.get("next_fire") is not None:
-        yield f"its trigger, {trigger}, is due next at {armed['next_fire']}"
+        yield f"its trigger ({trigger}) is next due at {armed['next_fire']}"
     elif armed.get("waiting"):
-        yield f"its trigger, {trigger}, has begun to match and waits"
+        yield f"its trigger ({trigger}) has begun to match and waits"
     else:
-        yield f"it waits for its trigger, {trigger}"
+        yield f"it waits for its trigger ({trigger})"
     if not runs:
         yield "nothing has triggered it since the hub started"
 

@@ -1,4 +1,4 @@
-"""The number of requests of each route, and the time of their responses."""
+"""The number of requests for each route, and their response times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 
 BUCKETS_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""The upper bounds of the histogram of durations."""
+"""The upper bounds of the duration histogram."""
 
 
 UNMATCHED = "unmatched"
@@ -26,7 +26,7 @@ class RequestCounts:
         self.seconds: dict[tuple[str, str], float] = {}
 
     def add(self, method: str, route: str, status: int, seconds: float | None = None) -> None:
-        """Count a request of this route with this response status. `seconds` is None for a stream."""
+        """Count a request for this route with this response status. `seconds` is None for a stream."""
         self.counts[method if method in _METHODS else "other", route, status] += 1
         if seconds is not None:
             which = method, route

@@ -1,4 +1,4 @@
-"""Responses with JSON and responses without a body."""
+"""Responses with JSON, and responses without a body."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JSON_HEADERS = {"content-type": JSON_TYPE}
 
 
 class Response(HTTPResponse):
-    """A response whose headers Sanic does not validate, because the API sets only valid ones."""
+    """A response whose headers Sanic does not validate, because the API sets only valid headers."""
 
     def __init__(self, body: bytes, status: int, headers: dict[str, Any]) -> None:
         self.asgi = False
@@ -35,12 +35,12 @@ def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | Non
 
 
 def no_content() -> HTTPResponse:
-    """Return the response 204, without a body."""
+    """Return a response with status 204."""
     return Response(b"", 204, {})
 
 
 def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
-    """Return the response for the result of a handler. None becomes 204, bytes are sent unchanged, and the shape
+    """Return the response for the result of a handler. None becomes 204, bytes are sent unchanged, and `shape`
     encodes any other result."""
     if isinstance(answer, HTTPResponse):
         return answer

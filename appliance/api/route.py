@@ -28,9 +28,8 @@ from appliance.hub import Hub
 from appliance.tables.json_schema import Check, Schema
 
 
-class Call(Struct, kw_only=True):  # not frozen: that would double the cost per request
-    """A request that is passed to a handler. `principal` is the holder of the request's key, or None on public
-    routes.
+class Call(Struct, kw_only=True):  # not frozen, because that would double the cost per request
+    """A request for a handler. `principal` is the holder of the request's key, or None on public routes.
 
     `recheck` raises `Unauthenticated` if the key was revoked after the request began.
     """
@@ -73,15 +72,18 @@ Handler = Callable[..., Awaitable[object]]
 
 class Route(Struct, frozen=True, kw_only=True, dict=True):
     """One method of one path. If the path contains `<device_id>`, the handler receives the device's id, even if the
-    request contains the device's alias.
+    request contains its alias.
 
-    `role` is the required role, None for public routes. `handler` is a method of the class `resource`. The method's
-    arguments are the call and the path's ids. `statuses` are the statuses of the route's responses. `COMMON_STATUSES`
-    are implied, and for a route with a role also 401, 403, and 429. `response_schema` describes the 2xx response, and
-    is None if the response has no body. `media_type` is the type of that body. `body` checks the request's JSON, and
-    is None if the body is not read. If the body is `body_optional`, a missing body is treated as an empty object.
-    `query` checks the parameters of the query. If the route `is_rate_limited`, requests count towards the rate limit
-    of their key.
+    - `role`: the required role; None for public routes.
+    - `handler`: a method of the class `resource`; its arguments are the call and the ids in the path.
+    - `statuses`: the statuses of the route's responses, except `COMMON_STATUSES` and, for a route with a role, 401,
+      403, and 429.
+    - `response_schema`: the schema of the 2xx response; None if it has no body.
+    - `media_type`: the type of that body.
+    - `body`: checks the request's JSON; None if the body is not read.
+    - `body_optional`: whether a missing body is treated as an empty object.
+    - `query`: the checks of the query parameters.
+    - `is_rate_limited`: whether requests count towards the rate limit of their key.
     """
 
     method: str
@@ -101,22 +103,22 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def unstated_query(self) -> Mapping[str, Any] | None:
-        """The result of `Call.query` for an empty query, or None if a parameter is required."""
+        """Return the result of `Call.query` for an empty query, or None if a parameter is required."""
         return None if any(each.is_needed for each in self.query.values()) else dict.fromkeys(self.query)
 
     @property
     def summary(self) -> str:
-        """The handler's docstring, for the OpenAPI document."""
+        """Return the handler's docstring, for the OpenAPI document."""
         return self.handler.__doc__ or ""
 
     @property
     def methods(self) -> frozenset[str]:
-        """The methods that the route handles. GET includes HEAD."""
+        """Return the methods that the route handles. GET includes HEAD."""
         return frozenset({self.method, "HEAD"}) if self.method == "GET" else frozenset({self.method})
 
     @property
     def has_device(self) -> bool:
-        """Whether a request names a device by its id or alias in the path."""
+        """Return whether the path contains a device's id or alias."""
         return "<device_id>" in self.path
 
 
@@ -134,9 +136,9 @@ def route(
 ) -> Callable[[Handler], Handler]:
     """Return a decorator for a resource's method that handles this route. `more` contains further fields of `Route`.
 
-    `statuses` may omit the implied ones: 400, 413, 415, and 503 for a body; 400 for a query; and 404 for a path with
-    an id, except for PUT, which creates the resource. `is_rate_limited` is by default true for writes and for every
-    call of a hook.
+    `statuses` may omit the implied statuses: 400, 413, 415, and 503 for a body; 400 for a query; and 404 for a path
+    with an id, except for PUT, which creates the resource. By default, `is_rate_limited` is true for writes and for
+    hook calls.
     """
     if is_rate_limited is None:
         is_rate_limited = method in ("POST", "PUT", "DELETE") or role is Role.HOOK
@@ -165,7 +167,7 @@ def route(
 
 
 def routes_of(resource: type[Any]) -> tuple[Route, ...]:
-    """Return the routes that methods of this class handle, in the order of the methods."""
+    """Return the routes that methods of this class handle, in definition order."""
     rows = (getattr(each, "route", None) for each in vars(resource).values())
     return tuple(replace(row, resource=resource) for row in rows if row is not None)
 
@@ -174,8 +176,8 @@ Search = Callable[[float], Awaitable[list[Found]]]
 """Searches the local network for this many seconds."""
 
 MakeBackup = Callable[[], bytes]
-"""Returns the archive's bytes. The hub calls this function on a separate thread. Raises `Invalid` if nothing can be
-backed up."""
+"""Returns the archive's bytes. The hub calls this function on a separate thread. Raises `Invalid` if the backup
+fails."""
 
 
 class ApiParts(Struct, frozen=True, kw_only=True):
@@ -202,7 +204,7 @@ class ApiResource:
     """
 
     needs_files: ClassVar[bool] = False
-    """Whether the routes exist only with `files.enabled`."""
+    """Whether the routes exist only if `files.enabled` is true."""
 
     def __init__(self, parts: ApiParts) -> None:
         self.parts = parts

@@ -1,4 +1,4 @@
-"""The router: routes by path and method."""
+"""Finds the handler for a path and method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from sanic.exceptions import MethodNotAllowed, NotFound
 from appliance.api.route import Handler, Route
 
 RouteHandler = tuple[Route, Handler]
-"""A route and its handler."""
 
 
 MAX_KEPT_PATHS = 1024
@@ -28,7 +27,7 @@ class _RestPattern(Struct, frozen=True):
     handlers: Mapping[str, RouteHandler]
 
     def match(self, segments: list[str]) -> dict[str, str] | None:
-        """Return the ids of a path, or None if the path does not match."""
+        """Return the ids in a path, or None if the path does not match."""
         first, last = len(self.before), len(segments) - len(self.after)
         if first >= last or tuple(segments[:first]) != self.before or not all(segments[first:]):
             return None
@@ -56,10 +55,10 @@ class _Pattern(Struct, frozen=True):
 
 class Router:
     """Routes by path and method. A fixed path takes precedence over a path with ids, even for methods that only the
-    path with ids has.
+    path with ids supports.
 
-    Sanic's own router is not used: it compiles generated Python code at each start, which takes a tenth of the
-    start.
+    Sanic's router is not used, because it compiles generated Python code at each start, which takes a tenth of the
+    start time.
     """
 
     def __init__(self) -> None:
@@ -69,7 +68,7 @@ class Router:
         self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
 
     def add(self, path: str, methods: Iterable[str], handle: RouteHandler) -> None:
-        """Add the handler of these methods of a path. `<name>` in the path is an id."""
+        """Add the handler for these methods of a path. `<name>` in the path is an id."""
         if path not in self._paths and "_path>" in path:
             words = path.split("/")
             at = next(index for index, word in enumerate(words) if word.endswith("_path>"))
@@ -88,7 +87,7 @@ class Router:
         """Return the handler for the method, and the ids in the path. Each id is one non-empty segment,
         percent-decoded once.
 
-        Raises `NotFound`, or `MethodNotAllowed` with the methods of the path.
+        Raise `NotFound`, or `MethodNotAllowed` with the methods of the path.
         """
         handlers, ids = self._match(path)
         if (handle := handlers.get(method)) is None:

@@ -1,4 +1,4 @@
-"""Schemas of responses, which also encode them. A schema that only one file of routes uses is in that file."""
+"""Schemas of responses, which also encode them. Schemas for a single file of routes are in that file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe
 ADAPTER = record("Adapter", name=TEXT, status=one_of(*AdapterStatus))
 
 _JUDGED = {None: "unknown", True: "ok", False: "error"}
-"""Maps `is_well` to a word for the adapter's health. `is_well` is None until the first poll ends."""
+"""The word for an adapter's health by `is_well`, which is None until the first poll ends."""
 
 ADAPTER_HEALTH = record(
     "AdapterHealth",

@@ -1,4 +1,4 @@
-"""The server of the API: it binds the sockets, accepts connections, and stops within a time limit."""
+"""The API server. It binds the sockets, accepts connections, and stops within a time limit."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ DRAIN_POLL_SECS = 0.02
 GOING_AWAY = 1001
 
 RESERVED_FILES = 256
-"""The number of file descriptors that are reserved for everything except clients: store, Lua, and adapters."""
+"""Number of file descriptors reserved for everything except clients: store, Lua, and adapters."""
 
 MAX_CONTROL_CONNECTIONS = 32
-"""The maximum number of connections to the control socket. Above this number, an idle connection is closed to make
-room for a new connection."""
+"""Maximum number of connections to the control socket. Above this number, an idle connection is closed to make room
+for a new one."""
 
 ROOT = 0
 
@@ -43,18 +43,18 @@ class Work(Protocol):
     """Work in progress, except requests."""
 
     def is_working(self, until: float) -> bool:
-        """Return whether work is in progress that may end by `until`, a time of the monotonic clock."""
+        """Return whether running work may end by `until`, in seconds of the monotonic clock."""
 
     def abort_all(self) -> None:
-        """Cancel all work in progress, including work that requests wait for."""
+        """Cancel all running work, including work that requests wait for."""
 
 
 class Server:
-    """Serves the application at the address from entering the context to leaving it.
+    """Serves the application at the address while the context is open.
 
-    The constructor binds the socket, and raises `StartFailed` if that fails. On exit, the server accepts no new
-    connection, closes event streams with 1001, and waits up to `limits.stop_secs` for requests and executions in
-    progress. Then it aborts the `work`, waits up to `limits.abort_secs` for responses, and aborts the remaining
+    The constructor binds the socket, and raises `StartFailed` on failure. On exit, the server accepts no new
+    connections, closes event streams with 1001, and waits up to `limits.stop_secs` for requests and running
+    executions. Then it aborts the `work`, waits up to `limits.abort_secs` for responses, and aborts the remaining
     connections. `control` is a bound Unix socket that serves the same API, without a key, to root and to this
     process's user.
     """
@@ -83,7 +83,7 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port in use. For port 0, this is the port that the system has chosen."""
+        """Return the port in use. For port 0, this is the port that the system has chosen."""
         return self._port
 
     async def __aenter__(self) -> Server:
@@ -184,9 +184,9 @@ def _bind(address: Address) -> socket.socket:
 def _explain_bind_error(error: OSError, address: Address) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
-            f"port {address.port} is taken by another program (another hub?); stop it, or choose another port "
+            f"port {address.port} is used by another program (another hub?); stop it, or choose another port "
             "(api.bind_address, for the demo --port)"
         )
     if error.errno == errno.EACCES:
-        return f"port {address.port} needs more rights than this user has; choose one from 1024 up"
+        return f"this user must not use port {address.port}; choose a port from 1024 to 65535"
     return f"cannot listen at {address.host} port {address.port}: {error.strerror}"

@@ -45,10 +45,12 @@ SIMULATED_PREFIXES = (
 
 
 class SimulationRequest(Struct, frozen=True, kw_only=True):
-    """A request for a simulation, which begins at `start` (by default now) and lasts some `hours`. `text` replaces
-    the text of the file at `path`.
+    """A request for a simulation.
 
-    `events` has the lines of a file for `lares simulate --events`.
+    - `path`, `text`: the text replaces the text of the file at the path.
+    - `start`: the begin of the simulation; by default now.
+    - `hours`: its duration.
+    - `events`: the lines of a file for `lares simulate --events`.
     """
 
     path: str | None = None

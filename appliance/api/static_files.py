@@ -1,5 +1,5 @@
-"""The dashboard's own files. The files are public, because a browser must load the page before it can send a key.
-Each file is read once, and compressed if the client accepts that."""
+"""The dashboard's files. They are public, because a browser must load the page before it can send a key. Each file is
+read once, and compressed if the client accepts that."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TYPES: Mapping[str, str] = {
 """The served file types with their media types. Licence files are not served."""
 
 UNHASHED = frozenset({PAGE, "worker.js", "manifest.webmanifest"})
-"""Files with fixed addresses, because browsers request them by name. Browsers revalidate these files each time."""
+"""Files with fixed URLs, because browsers request them by name. Browsers revalidate these files each time."""
 
 FOREVER = "public, max-age=31536000, immutable"
 ALWAYS_ASK = "no-cache"
@@ -44,7 +44,7 @@ _PLAIN_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 @dataclass(frozen=True)
 class StaticFile:
-    """One file as it is served. `path` is the file's address, and `body` contains the bytes."""
+    """One file as it is served. `path` is the path of its URL; `body` contains the bytes."""
 
     path: str
     type: str
@@ -53,21 +53,21 @@ class StaticFile:
 
     @cached_property
     def etag(self) -> str:
-        """The weak ETag of the content, the same for every encoding."""
+        """Return the weak ETag of the content, which is the same for every encoding."""
         return f'W/"{hashlib.sha256(self.body).hexdigest()[:20]}"'
 
     @cached_property
     def compressed(self) -> bytes | None:
-        """The body compressed by gzip, or None if the compressed body is not smaller."""
+        """Return the body compressed by gzip, or None if that is not smaller."""
         packed = gzip.compress(self.body, mtime=0)
         return packed if len(packed) < len(self.body) else None
 
 
 @cache
 def load_files() -> Mapping[str, StaticFile]:
-    """Return every served file by its address. The files are read at the first call.
+    """Return every served file by its URL path. The files are read at the first call.
 
-    Most addresses contain a digest of all files, so that a browser can cache the files forever and never mixes two
+    Most URLs contain a digest of all files, so that a browser can cache the files forever and never mixes two
     versions. The digest replaces `{{version}}` in the page, the service worker, and the manifest.
     """
     bodies = {
@@ -90,8 +90,8 @@ def load_files() -> Mapping[str, StaticFile]:
 
 
 def security_headers(host: str) -> dict[str, str]:
-    """Return headers that allow the page to load from and connect to only this hub. The headers list the WebSocket
-    address by the host name of the request, because some browsers do not treat this address as same-origin."""
+    """Return headers that allow the page to load from and connect to this hub only. They contain the WebSocket URL
+    with the request's host name, because some browsers do not treat this URL as same-origin."""
     sockets = f" ws://{host} wss://{host}" if _PLAIN_HOST.fullmatch(host) else ""
     policy = {
         "default-src": "'none'",
@@ -156,7 +156,7 @@ class DashboardApi:
         return Response(body, 200, {"content-type": file.type, **headers})
 
     def _find_words(self, request: Request) -> str | None:
-        """Return the address of the page's texts in the first language that the browser prefers and the page
+        """Return the URL path of the page's texts in the first language that the browser prefers and the page
         supports."""
         for each in request.headers.get("accept-language", "").lower().split(","):
             language = each.partition(";")[0].strip().partition("-")[0]

@@ -1,4 +1,4 @@
-"""The event stream: every event is encoded once as a frame, which is queued for each reader."""
+"""The event stream. Each event is encoded once as a frame, which is queued for each reader."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
 
 MAX_PROMPT_READERS = 8
-"""With at most this many readers, a frame is sent before other listeners get its event. Each reader takes about 30
+"""Up to this number of readers, a frame is sent before other listeners get its event. Each reader takes about 30
 µs."""
 
 MAX_FRAMES_PER_WRITE = 64
-"""The maximum number of frames in one write, so that frames for a slow reader wait in the bounded queue."""
+"""Maximum number of frames per write, so that frames for a slow reader wait in the bounded queue."""
 
 POLICY_VIOLATION = 1008
 
@@ -44,7 +44,7 @@ class Subscriber:
 
     @property
     def waiting(self) -> int:
-        """The number of frames that wait for the socket."""
+        """Return the number of frames that wait for the socket."""
         return len(self._frames)
 
     def beat(self) -> None:
@@ -69,8 +69,8 @@ class Subscriber:
 class EventStream:
     """Sends the frame of every event to all subscribers. Without subscribers, the stream does not listen to the bus.
 
-    `frames` counts all frames since the start, `dropped` the frames that slow subscribers lost. The first subscriber
-    also receives `start_errors`, because it could not connect before them.
+    `frames` is the number of frames since the start; `dropped` is the number of frames that slow subscribers lost.
+    The first subscriber also receives `start_errors`, because it could not connect earlier.
     """
 
     def __init__(self, bus: Bus, capacity: int, start_errors: Iterable[Event] = ()) -> None:
@@ -90,17 +90,17 @@ class EventStream:
 
     @property
     def readers(self) -> int:
-        """The number of sockets that are subscribed now."""
+        """Return the number of subscribed sockets."""
         return len(self._subscribers)
 
     @property
     def lag(self) -> int:
-        """The number of frames that wait for the slowest subscriber."""
+        """Return the number of frames that wait for the slowest subscriber."""
         return max((subscriber.waiting for subscriber in self._subscribers), default=0)
 
     @contextmanager
     def subscribe(self, socket: WebSocket, key_id: str) -> Iterator[Subscriber]:
-        """While entered, send every frame to the socket. If the key is revoked, the socket is closed."""
+        """Send every frame to the socket while the context is open. If the key is revoked, close the socket."""
         subscriber = Subscriber(socket, key_id, self._capacity)
         socket.on_writable = subscriber.flush
         if not self._subscribers:
@@ -162,7 +162,7 @@ class EventStream:
 
 
 def encode_text_frame(payload: bytes) -> bytes:
-    """Return a WebSocket text message as one unmasked frame (RFC 6455), the same for every reader."""
+    """Return a WebSocket text message as one unmasked frame (RFC 6455). It is the same for every reader."""
     if len(payload) < 126:
         return b"\x81%c%b" % (len(payload), payload)
     if len(payload) < 1 << 16:

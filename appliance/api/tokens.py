@@ -51,11 +51,9 @@ class Hasher:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keys")
 
     def hash(self, text: str) -> asyncio.Future[str]:
-        """Run `hash_token` on the thread."""
         return self._run(hash_token, text)
 
     def check(self, stored_hash: str, text: str) -> asyncio.Future[bool]:
-        """Run `matches` on the thread."""
         return self._run(matches, stored_hash, text)
 
     def _run(self, work: Callable[..., T], *arguments: str) -> asyncio.Future[T]:
@@ -71,8 +69,8 @@ class Hasher:
 
 @cache
 def _argon2id() -> Any:
-    """Return a hasher that needs 12 MiB and about 30 ms per check on a PC. OWASP recommends these values, and a box
-    with 512 MB of RAM can afford them."""
+    """Return a hasher that needs 12 MiB and, on a PC, about 30 ms per check. OWASP recommends these values, and a
+    machine with 512 MB of RAM can afford them."""
     from argon2 import PasswordHasher, Type
 
     return PasswordHasher(time_cost=3, memory_cost=12 * 1024, parallelism=1, type=Type.ID)
@@ -87,13 +85,13 @@ def hash_token(text: str) -> str:
         return str(_argon2id().hash(text))
     except (Argon2Error, MemoryError) as error:
         raise AuthenticationUnavailable(
-            f"the hub cannot make a key now ({error or 'no memory'}); try again later"
+            f"the hub cannot create a key now ({error or 'no memory'}); try again later"
         ) from None
 
 
 def hint_of(text: str) -> str:
-    """Return 32 bits of a digest of the token, which are stored with the token's hash. With this hint, the hub
-    rejects most wrong tokens without computing a hash."""
+    """Return 32 bits of a digest of the token. This hint is stored with the hash; with it, the hub rejects most wrong
+    tokens without computing a hash."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4, person=b"lares-key-hint").hexdigest()
 
 
@@ -111,7 +109,7 @@ def is_hash(text: str) -> bool:
 
 
 def matches(stored_hash: str, text: str) -> bool:
-    """Return whether the hash matches the token. The check costs as much as `hash_token`. Raises
+    """Return whether the hash matches the token. The check costs as much as `hash_token`. Raise
     `AuthenticationUnavailable` if memory is short, because a valid key must not be reported as invalid."""
     from argon2.exceptions import Argon2Error, VerifyMismatchError
 

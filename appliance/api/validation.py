@@ -25,7 +25,7 @@ from appliance.tables.json_schema import (
 )
 
 MAX_TABLE_DEPTH = 32
-"""The maximum nesting of objects that are passed to Lua."""
+"""Maximum nesting of objects that are passed to Lua."""
 
 
 RequestFields = Mapping[str, Field[Check]]
@@ -33,7 +33,7 @@ RequestFields = Mapping[str, Field[Check]]
 
 
 def body(title: str, fields: RequestFields) -> Check:
-    """Return a check for a request's body: an object of these fields, checked as `parse` does."""
+    """Return a check for a request's body: an object of these fields, checked by `parse`."""
     schema = {
         "title": title,
         "type": "object",
@@ -44,7 +44,7 @@ def body(title: str, fields: RequestFields) -> Check:
 
 
 def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
-    """Return the checked fields of the object. Missing optional fields are None. Raises `Invalid` for the first wrong
+    """Return the checked fields of the object. Missing optional fields are None. Raise `Invalid` for the first wrong
     field."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {format_value(raw)}")
@@ -61,7 +61,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def parse_json(body: bytes) -> Any:
     """Return the JSON value of a body. Ignore the byte order mark that some programs send (RFC 8259, section 8.1).
 
-    Raises `MalformedRequest` with the line and column of the fault.
+    Raise `MalformedRequest` with the line and column of the fault.
     """
     try:
         return orjson.loads(body.removeprefix(BYTE_ORDER_MARK))
@@ -106,7 +106,7 @@ def nullable(check: Check) -> Check:
 
 
 def list_of(check: Check) -> Check:
-    """Return a check for an array whose items all pass the given one."""
+    """Return a check for an array whose items all pass the given check."""
 
     def check_item(index: int, item: Any) -> Any:
         try:
@@ -126,12 +126,12 @@ def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Mismatch("an object", value)
     if not is_within(value, MAX_TABLE_DEPTH - 1):
-        raise Invalid(f"must not be nested more than {MAX_TABLE_DEPTH} deep")
+        raise Invalid(f"must not be nested more than {MAX_TABLE_DEPTH} levels deep")
     return value
 
 
 def is_within(value: Any, levels: int) -> bool:
-    """Return whether objects and arrays in the value are nested at most this deep."""
+    """Return whether objects and arrays in the value are nested at most `levels` levels deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels >= 0 and all(is_within(each, levels - 1) for each in inner if isinstance(each, dict | list))
 

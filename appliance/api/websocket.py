@@ -1,5 +1,5 @@
-"""The server side of the event WebSocket. The server processes only the client's control frames. It checks the
-client's messages for size and UTF-8, and discards them."""
+"""The server side of the event WebSocket. It processes only the client's control frames. The client's messages are
+checked for size and UTF-8, and discarded."""
 
 from __future__ import annotations
 
@@ -82,22 +82,22 @@ token."""
 NO_PONG = 1011
 
 SEND_BUFFER_BYTES = 64 * 1024
-"""The size of the socket's send buffer, which Linux doubles. The buffer is small, so that unsent frames wait in the
+"""Size of the socket's send buffer, which Linux doubles. The buffer is small, so that unsent frames wait in the
 subscriber's queue."""
 
 MAX_READ_BYTES = 1024
-"""The number of a client's bytes that are processed in one iteration of the loop: at most 170 pings, which take a
-few milliseconds."""
+"""Number of bytes from a client that are processed per iteration of the loop: at most 170 pings, which take a few
+milliseconds."""
 
 log = logging.getLogger("api")
 
 
 class WebSocket:
-    """One open WebSocket. `answer` is the response that ends the handshake, and `peer` is the client's address.
+    """One open WebSocket. `answer` is the response that ends the handshake; `peer` is the client's address.
 
     The WebSocket sends a ping every `ping_secs`, and closes with 1011 if the client does not answer it before the
-    next one. The WebSocket aborts the connection if the client reads nothing for `stall_secs`. `on_writable` is
-    called when the send buffer has room again. `closed` completes when the connection is lost.
+    next one. It aborts the connection if the client reads nothing for `stall_secs`. `on_writable` is called when the
+    send buffer has room again. `closed` completes when the connection is lost.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class WebSocket:
 
     @property
     def is_writable(self) -> bool:
-        """Whether frames may be written now."""
+        """Return whether frames may be written now."""
         return self._has_room and self._protocol.state is State.OPEN and not self._transport.is_closing()
 
     def write(self, data: bytes) -> None:
@@ -211,7 +211,7 @@ class WebSocket:
         return self._loop.call_later(min(self._limits.ping_secs, self._limits.stall_secs) / 4, self._check_alive)
 
     def _check_alive(self) -> None:
-        """Abort the connection if the client reads nothing, and send a ping if it is due."""
+        """Abort the connection if the client reads nothing. Send a ping if one is due."""
         self._watch = self._process_later()
         now, waiting = self._loop.time(), unsent_bytes(self._transport)
         taken = self._written - waiting if waiting else None
@@ -226,8 +226,8 @@ class WebSocket:
             self._ping(is_idle=waiting == 0)
 
     def _ping(self, *, is_idle: bool) -> None:
-        """Send a ping if the client has read everything. Otherwise, the client's progress in reading shows that the
-        client is alive."""
+        """Send a ping if the client has read everything. Otherwise, the client's progress in reading shows that it is
+        alive."""
         if not is_idle or self._protocol.state is not State.OPEN:
             self._is_pong_due = False
         elif self._is_pong_due:
@@ -242,8 +242,8 @@ class WebSocket:
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """Return the bytes that the client has not acknowledged. The bytes are in the write buffer and, on Linux, in the
-    socket."""
+    """Return the number of bytes that the client has not acknowledged. They are in the write buffer and, on Linux, in
+    the socket."""
     ours = transport.get_write_buffer_size()
     try:
         systems = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
@@ -263,7 +263,7 @@ def shutdown_write(transport: asyncio.Transport) -> None:
 def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtocol, bytes]:
     """Return the protocol of a new WebSocket and the response that opens it.
 
-    Raises `UpgradeRequired` or `MalformedRequest`.
+    Raise `UpgradeRequired` or `MalformedRequest`.
     """
     exchange = exchange_of(request)
     if exchange.request_body == "chunked" or exchange.request_bytes_left:  # the body would be read as frames
@@ -287,7 +287,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
 def _handshake_of(request: Request) -> Handshake:
     """Return the request's handshake headers.
 
-    Raises `MalformedRequest` unless they are ASCII, because `websockets` would fail.
+    Raise `MalformedRequest` unless they are ASCII, because `websockets` would fail.
     """
     headers = [
         (name, value)

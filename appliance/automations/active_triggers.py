@@ -37,8 +37,8 @@ class Wait(Struct, kw_only=True):
 
 
 class ActiveTrigger(Struct, eq=False, kw_only=True):
-    """A trigger of a loaded automation. `due` is the timer of its schedule or interval. `waits` are its running waits
-    by device id."""
+    """A trigger of a loaded automation. `due` is the timer of its schedule or interval; `waits` contains its running
+    waits by device id."""
 
     asset: Asset[AutomationDefinition]
     trigger: Trigger
@@ -56,12 +56,11 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The storage key of the trigger's waits. The key is empty for triggers without devices."""
+        """Return the storage key of the trigger's waits, or an empty text for triggers without devices."""
         return wait_key(self.trigger) if isinstance(self.trigger, DeviceTrigger) else ""
 
     def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:
-        """Return whether this trigger's waits and schedule continue for `trigger`, which comes from a reloaded
-        file."""
+        """Return whether this trigger's waits and schedule continue for the reloaded `trigger`."""
         if self.resumes != resumes:
             return False
         return self.trigger == trigger or (isinstance(trigger, DeviceTrigger) and self.key == wait_key(trigger))
@@ -72,4 +71,4 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
 
 Fire = Callable[[ActiveTrigger, Match], None]
-"""Runs the automation after a trigger's match."""
+"""Runs the automation after a trigger has matched."""

@@ -40,7 +40,7 @@ NOT_YET_ON = "its file has enabled = false: change the file, then switch the aut
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """An automation with its state, for the API. `last_run`, `last_status`, and `last_error` survive a restart.
+    """An automation with its state, for the API. `last_run`, `last_status`, and `last_error` survive restarts.
     `running` is the number of current executions. `last` is the newest execution since the start. Only
     `list_timed_views` sets `next_run` and `last`."""
 
@@ -55,9 +55,9 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Automations(ExecutableFiles[AutomationDefinition]):
-    """The automations of a catalog. Triggers are active inside the context.
+    """The automations of a catalog. Triggers are active while the context is open.
 
-    Without `is_armed`, triggers become active only after a reload. Methods raise `NotFound` for an unknown id.
+    If `is_armed` is false, triggers become active only after a reload. Methods raise `NotFound` for unknown ids.
     """
 
     def __init__(
@@ -124,8 +124,8 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return self._view(self.catalog.get(id_).definition)
 
     async def switch(self, id_: str, *, is_enabled: bool) -> View:
-        """Store the change, then switch the automation on or off. Raise `StoreFailed` if the change cannot be
-        stored."""
+        """Store the change, then switch the automation on or off. If the change cannot be stored, raise
+        `StoreFailed`."""
         is_changed = self.view(id_).is_enabled != is_enabled
         await self.states.switch(id_, is_enabled=is_enabled)
         if is_changed:
@@ -136,16 +136,16 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return self.view(id_)
 
     async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionEntry:
-        """Run the automation with this event if its conditions hold, and wait until it ends."""
+        """Run the automation with this event if its conditions hold. Return after it ends."""
         return await self._decider.run_by_hand(self.catalog.get(id_), event)
 
     async def validate(self, id_: str) -> View:
-        """Check the automation's file on the disk. Raise `ConfigFailed` with the file's faults."""
+        """Check the automation's file on disk. Raise `ConfigFailed` with the file's faults."""
         asset = await self.catalog.read(id_)
         return self._view(asset.definition)
 
     def list_next(self, id_: str) -> list[datetime]:
-        """Return at most the next ten times of the automation, in order."""
+        """Return at most the next ten times at which the automation is due, in order."""
         self.catalog.get(id_)
         return self.upcoming.list_next(id_)
 
@@ -173,8 +173,8 @@ def build_automation_catalog(
     known: Callable[[], HomeNames] | None = None,
     surroundings: Surroundings | None = None,
 ) -> Catalog[AutomationDefinition]:
-    """Return an unloaded catalog of the automations in the section's folder. Names that are not `known` get a
-    warning."""
+    """Return a catalog of the automations in the section's folder. It is empty until it is loaded. Names that are not
+    in `known` cause warnings."""
     default_max = settings.runner.default_max_concurrent
     find_warnings = None if known is None else lambda definition: known().warnings_of(definition)
     inspect = None if known is None else lambda source: known().inspect(source)

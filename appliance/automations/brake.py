@@ -1,8 +1,10 @@
-"""The brake pauses an automation that triggers itself repeatedly, directly or through other automations. For each
-attribute, variable, or other subject that an execution changes, the brake stores the automations that caused the
-change. If the subject triggers an automation, the stored automations are the cause. An automation causes an
-attribute's change only if the attribute's next value is the commanded value, without another command before. Actions
-by people are never paused."""
+"""The brake pauses an automation that triggers itself repeatedly, directly or through other automations.
+
+For each attribute, variable, or other subject that an execution changes, the brake stores the automations that caused
+the change. If the subject triggers an automation, the stored automations are the cause. An automation is the cause of
+an attribute's change only if the attribute's next value is the commanded value, and no other command was sent in
+between. Actions by people are never paused.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ _NO_CAUSES: frozenset[str] = frozenset()
 
 
 class _BrakeRecord(Struct):
-    """The brake's data about an automation: the times of runs that the automation itself caused, the causes of the
-    latest execution, and the end of the pause."""
+    """The brake's data about an automation: the times of runs that it caused itself, the causes of its latest
+    execution, and the end of the pause."""
 
     runs: deque[float] = field(default_factory=deque)
     causes: frozenset[str] = _NO_CAUSES
@@ -39,9 +41,8 @@ class _BrakeRecord(Struct):
 
 
 class Brake:
-    """Pauses an automation for a minute if it caused its own runs more than `max_runs` times within `secs` seconds,
-    or `MAX_SLOW_RUNS` times within `SLOW_SECS`.
-    """
+    """Pauses an automation for a minute if it caused more than `max_runs` of its own runs within `secs` seconds, or
+    `MAX_SLOW_RUNS` within `SLOW_SECS`."""
 
     def __init__(self, bus: Bus, clock: Clock, *, max_runs: int = 10, secs: float = 10) -> None:
         self._clock = clock
@@ -53,8 +54,8 @@ class Brake:
         bus.listen(self._on_event, CommandStarted, DeviceStateChanged)
 
     def note_effect(self, source: str, kind: str, name: str) -> None:
-        """Record that an execution (`automation:x` or `scene:x`) is changing the subject of this kind and name. If an
-        automation runs a scene, the automation causes the scene's effects."""
+        """Record that an execution (`automation:x` or `scene:x`) changes a subject, such as a variable. If an
+        automation runs a scene, the automation is the cause of the scene's effects."""
         causes, now = self._causes_behind(source), self._clock.monotonic()
         if not causes:
             return
@@ -80,7 +81,7 @@ class Brake:
             self._on_change(event)
 
     def _expect(self, source: str, name: str, matcher: Matcher) -> None:
-        """Store the commanded value of an attribute, and forget an earlier commanded value."""
+        """Store an attribute's commanded value. It replaces any earlier commanded value."""
         if not self._causes_behind(source):
             self._causes.pop(("command", name), None)
         else:
@@ -122,8 +123,7 @@ class Brake:
         return (_NO_CAUSES if record is None else record.causes) | {id_}
 
     def refusal(self, automation_id: str, event: Mapping[str, Value]) -> str | None:
-        """Return the reason why the automation may not run for the event now. Return None if the automation may
-        run."""
+        """Return why the automation must not run for the event now, or None if it may run."""
         record, now = self._records.get(automation_id), self._clock.monotonic()
         if record is None:
             return None
@@ -139,7 +139,7 @@ class Brake:
         return f"brake: {sentence}"
 
     def note_execution(self, automation_id: str, event: Mapping[str, Value]) -> None:
-        """Count the execution towards `max_runs` if the automation itself caused the event."""
+        """If the automation caused the event itself, count the execution towards `max_runs`."""
         causes = self._causes_of(event)
         if automation_id in causes:
             record = self._records.setdefault(automation_id, _BrakeRecord())
@@ -149,13 +149,13 @@ class Brake:
             self._records.setdefault(automation_id, _BrakeRecord()).causes = causes
 
     def paused_secs(self, automation_id: str) -> float | None:
-        """Return the remaining seconds of the automation's pause, or None without a pause."""
+        """Return the remaining seconds of the automation's pause, or None if it is not paused."""
         record = self._records.get(automation_id)
         left = 0.0 if record is None else record.paused_until - self._clock.monotonic()
         return left if left > 0 else None
 
     def _limit_reached(self, record: _BrakeRecord, now: float) -> tuple[int, float] | None:
-        """Return the exceeded limit as runs and seconds. Forget runs that are too old for both limits."""
+        """Return the exceeded limit as runs and seconds. Remove runs that are too old for both limits."""
         limits = ((self._max_runs, self._secs), (MAX_SLOW_RUNS, SLOW_SECS))
         while record.runs and now - record.runs[0] > max(self._secs, SLOW_SECS):
             record.runs.popleft()
@@ -178,8 +178,7 @@ class Brake:
 
 
 def _expected_of(command: Command) -> Matcher:
-    """Return a matcher for the device's value after the command. If the command contains no value, any value
-    matches."""
+    """Return a matcher for the device's value after the command. If the command has no value, any value matches."""
     if command.action in ("on", "off"):
         return Matcher(equals=command.action)
     is_exact = command.action == "set" and not command.capability.startswith("color")  # devices round colours

@@ -1,4 +1,4 @@
-"""Checks the literal arguments of `ctx` calls in a file's text."""
+"""Checks the literal arguments of `ctx` calls in Lua source text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LUA_TYPES = {str: "string", bool: "boolean", int: "number", float: "number", di
 
 
 def find_wrong_literals(source: Source, specs: SpecsOf) -> Iterator[Fault]:
-    """Yield a fault for each call that always fails because of its literal arguments."""
+    """Yield a fault for each call whose literal arguments always make it fail."""
     in_tables = set()
     for call in _list_calls(source):
         try:
@@ -48,7 +48,7 @@ def _list_calls(source: Source) -> tuple[LiteralCall, ...]:
 
 def _check(call: LiteralCall, specs: SpecsOf) -> None:
     """Raise a `LaresError` if the call would fail. Most checks apply only to `ctx`, because other objects may have
-    methods with the same names."""
+    methods with equal names."""
     if not call.method:
         _check_command(call.arguments[0], (), None)
         return
@@ -83,7 +83,7 @@ def _check_types(call: LiteralCall, arguments: tuple[Any, ...]) -> None:
 
 
 def _check_name(method: str, name: Any) -> None:
-    """Check the name of a variable if it is a literal. The value can be computed."""
+    """Check the name of a variable if it is a literal. The value may be computed."""
     if method in ("get", "set") and isinstance(name, str):
         try:
             variable_name(name)

@@ -1,4 +1,4 @@
-"""Stores the time since which a comparison holds, for conditions with `for_secs`."""
+"""Stores the time since when a comparison holds, for conditions with `for_secs`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Comparison(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The storage key of the comparison's time."""
+        """Return the storage key of the comparison's time."""
         return f"{self.attribute} {self.matcher}" if self.matcher.is_range else self.attribute
 
     def begins(self, event: DeviceStateChanged) -> bool:
-        """Return whether the comparison begins to hold or the compared value changes. A gap in the values is
+        """Return whether the comparison begins to hold, or the compared value changes. Gaps in the values are
         ignored."""
         value = event.device.attributes.get(self.attribute)
         if self.attribute not in event.changed or not self.matcher.is_usable(value):
@@ -41,9 +41,11 @@ class Comparison(NamedTuple):
 
 
 class ChangeTimes:
-    """Stores the time since which each comparison passed to `watch` holds. The times survive restarts. For a
-    comparison without `above` and `below`, the time is the attribute's last change. When the clock is set, times from
-    this run of the hub are corrected."""
+    """Stores the time since when each comparison passed to `watch` holds. The times survive restarts.
+
+    For a comparison without `above` and `below`, the time is the attribute's last change. When the clock is set,
+    times from this run of the hub are corrected.
+    """
 
     def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock, steps: ClockSteps) -> None:
         self._registry = registry
@@ -57,14 +59,14 @@ class ChangeTimes:
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
     def watch(self, comparisons: Mapping[str, Collection[Comparison]]) -> None:
-        """From now on, store the times of these comparisons only. The keys are device ids or aliases."""
+        """Store the times of these comparisons only. The keys are device ids or aliases."""
         self._watched = comparisons
         watched = {self._registry.id_of(each) for each in comparisons}
         for device_id in [each for each in self._times if each not in watched]:
             self._forget(device_id)
 
     def get(self, device: Device, comparison: Comparison) -> datetime:
-        """Return the time since which the comparison holds. If the hub did not observe it, return the time of the
+        """Return the time since when the comparison holds. If the hub did not observe it, return the time of the
         device's last change."""
         self._steps.poll()
         return self._times.get(device.id, {}).get(comparison.key, device.updated_at)

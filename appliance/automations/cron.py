@@ -66,10 +66,14 @@ _HOUR, _WEEKDAY = 2, 5
 
 
 class Cron(Struct, frozen=True, kw_only=True):
-    """A schedule. A parsed cron expression. Every field must match, including both day and weekday. `expression` is
-    the user's text. `plain` is the same expression in croniter's numbering, in which Sunday is 0. `warning` is about
-    the weekday field. `uneven_steps` are warnings about steps that do not divide their field evenly. `repeats_hourly`
-    is true for `*` or a step in the hour field."""
+    """A parsed cron expression. Every field must match, including both day and weekday.
+
+    - `expression`: the user's text.
+    - `plain`: the same expression in croniter's numbering, in which Sunday is 0.
+    - `warning`: a warning about numbers in the weekday field.
+    - `uneven_steps`: warnings about steps that do not divide their field evenly.
+    - `repeats_hourly`: whether the hour field is `*` or contains a step.
+    """
 
     expression: str
     plain: str
@@ -91,7 +95,7 @@ class Cron(Struct, frozen=True, kw_only=True):
         )
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first matching second after the instant, in UTC. Return None if no second matches until the last
+        """Return the first matching second after the instant, in UTC, or None if none matches up to the last
         supported year."""
         found = self.next_shown(instant.astimezone(UTC).replace(tzinfo=None))
         return None if found is None else found.replace(tzinfo=UTC)
@@ -111,7 +115,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _read(plain: str) -> Any:
-    """Return a cached croniter. Callers can share the object, because each call passes a start time."""
+    """Return a cached croniter. Callers can share it, because each call passes a start time."""
     from croniter import croniter
 
     years = LAST_YEAR - FIRST_YEAR + 1
@@ -119,7 +123,7 @@ def _read(plain: str) -> Any:
 
 
 def _split(expression: str) -> list[str]:
-    """Split an expression into seven words, with `*` for a missing year."""
+    """Split an expression into seven words. A missing year becomes `*`."""
     if len(expression) > MAX_EXPRESSION_CHARS:
         raise Invalid(f"must be a cron expression of at most {MAX_EXPRESSION_CHARS} characters")
     words = NICKNAMES.get(expression.strip().lower(), expression).split()
@@ -149,7 +153,7 @@ def _plain(word: str, field: _CronField) -> str:
 
 
 def _part(part: str, field: _CronField) -> range:
-    """Translate one list element: `*`, `5`, `MON`, or `1-5`, with or without `/step`."""
+    """Translate one list element: `*`, `5`, `MON`, or `1-5`, with an optional `/step`."""
     body, slash, step = part.partition("/")
     low, high = _bounds(body, field)
     if slash and "-" not in body:
@@ -193,18 +197,18 @@ def _step(word: str, field: _CronField) -> int:
 def _not_understood(word: str, field: _CronField) -> str:
     """Return the error message for a word that is not a number, with the nearest valid word."""
     if word == "":
-        return f"{field.name} has an empty entry; write *, numbers, ranges like 1-5, steps like */5, lists"
+        return f"{field.name} has an empty entry; write *, numbers, ranges like 1-5, steps like */5, or lists"
     if field.name in ("day", "weekday") and re.match(_QUARTZ, word.upper()):
-        return f"{field.name} {format_value(word)} is not supported: there is no L, W or #; check the date in execute"
+        return f"{field.name} {format_value(word)} is not supported; instead of L, W, or #, check the date in execute"
     near = nearest(word.upper(), field.words)
     if near is not None:
         return f"{field.name} {format_value(word)} is unknown; did you mean {near}"
-    forms = f"*, numbers{' or names' if field.words else ''}, ranges like 1-5, steps like */5, lists"
+    forms = f"*, numbers{' or names' if field.words else ''}, ranges like 1-5, steps like */5, or lists"
     return f"{field.name} {format_value(word)} is unknown; write {forms}"
 
 
 def _unfolded(first: str, last: str, field: _CronField) -> str:
-    """Split a range that wraps around the field's end into two ranges: `FRI-MON` becomes `FRI-SAT,SUN-MON`."""
+    """Split a range that wraps around the end of a field: `FRI-MON` becomes `FRI-SAT,SUN-MON`."""
     by_number = CRON_WEEKDAYS if field.name == "weekday" else CRON_MONTHS
     is_named = bool(field.words) and first.upper() in field.words
     low, high = (by_number[0], by_number[-1]) if is_named else (str(field.low), str(field.high))
@@ -213,7 +217,7 @@ def _unfolded(first: str, last: str, field: _CronField) -> str:
 
 
 def _uneven_steps(words: list[str]) -> Iterator[str]:
-    """Yield a warning for each `*/step` whose last interval is shorter than the other intervals."""
+    """Yield a warning for each `*/step` whose last interval is shorter than the others."""
     for word, field in zip(words, _FIELDS, strict=True):
         size = field.high - field.low + 1
         for part in word.split(",") if field.name not in ("day", "year") else ():
@@ -235,7 +239,7 @@ def _uneven_steps(words: list[str]) -> Iterator[str]:
 
 
 def _warning(weekday: str) -> str | None:
-    """Return a warning for a weekday field with numbers. Usual cron counts weekdays from 0; this dialect counts from
+    """Return a warning for a weekday field with numbers. Unix cron counts weekdays from 0; this dialect counts from
     1."""
     meant = _as_in_unix(weekday)
     if meant is None:
@@ -245,7 +249,7 @@ def _warning(weekday: str) -> str | None:
 
 
 def _as_in_unix(weekday: str) -> str | None:
-    """Replace weekday numbers as in Unix cron (Sunday is 0 or 7) by names. Return None if the field has no
+    """Replace weekday numbers by names, as in Unix cron (Sunday is 0 or 7). Return None if the field has no
     numbers."""
     return None if (names := _renamed(weekday, 0)) == weekday else names
 

@@ -1,4 +1,4 @@
-"""The work of `ctx` in the home. `lua_worker/ctx_methods.py` lists the methods."""
+"""The implementation of `ctx` methods in the hub. `lua_worker/ctx_methods.py` lists the methods."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from appliance.tables.json_schema import Shape
 log = logging.getLogger("notify")
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
-"""The attributes for a light's colour. `ctx:restore` sets the first of these attributes that the light reported."""
+"""A light's colour attributes. `ctx:restore` sets the first of them that the light reported."""
 
 
 _Find = Callable[[str], Any]
@@ -47,10 +47,10 @@ RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionEntry]]
 
 
 class CtxWork:
-    """The functions that do the work of `ctx` for scenes and automations.
+    """Implements `ctx` for scenes and automations.
 
     `run_scene` runs a scene until it ends; its second argument is the chain of executions that led to the scene.
-    `targets` of `ctx:notify` are `<section>:<operation>`; without targets, a message becomes a log line.
+    `targets` contains the `<section>:<operation>` targets of `ctx:notify`; without targets, messages are logged.
     """
 
     def __init__(self, environment: Environment, run_scene: RunScene, targets: Sequence[str]) -> None:
@@ -118,8 +118,8 @@ class CtxWork:
         return shown
 
     async def _run_scene(self, context: Context, id_: str, *_: None) -> list[Mapping[str, Any]]:
-        """Run the scene until it ends, and return its command results. Reject a scene that would run itself, even
-        indirectly."""
+        """Run the scene until it ends, and return its command results. Raise `Invalid` if the scene would run itself,
+        even indirectly."""
         label = f"scene:{id_}"
         if label in context.chain:
             circle = " → ".join((*context.chain[context.chain.index(label) :], label))
@@ -195,7 +195,7 @@ class CtxWork:
         return [await context.send_to(device_id, command) for device_id, command in commands]
 
     async def _notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
-        """Send the message to all targets at the same time. Return the results in the order of the targets."""
+        """Send the message to all targets concurrently. Return the results in target order."""
         check_notification(message, fields)
         if not self._targets:
             log.info(message, extra={"source": context.source})  # no "%s", so that the limit compares the texts
@@ -249,8 +249,8 @@ def _shown(device: Device) -> dict[str, Value]:
 
 
 def _restoring_commands(shown: Mapping[str, Any], *, is_on: bool) -> list[Command]:
-    """Return the commands that restore the device. For a device that was off, `off` is the last command, because
-    brightness and colour commands switch the device on."""
+    """Return the commands that restore the device. If it was off, `off` is the last command, because brightness and
+    colour commands switch the device on."""
     power = shown.get("power")
     off = [Command.parse({"capability": "power", "action": "off"})] if power == "off" else []
     if off and not is_on:

@@ -29,7 +29,7 @@ def check_sleep(seconds: float) -> None:
 
 
 def parse_wait(raw: Any) -> tuple[str, Matcher, float]:
-    """Return the attribute of `ctx:wait_for`, the value to wait for, and the timeout in seconds."""
+    """Return the attribute, the value to wait for, and the timeout in seconds."""
     table = _options(raw, "ctx:wait_for")
     attribute = take_attribute(table)
     if not table.has("attribute"):
@@ -38,7 +38,7 @@ def parse_wait(raw: Any) -> tuple[str, Matcher, float]:
     secs = table.need("timeout_secs", number)
     _finish(table, "ctx:wait_for")
     if matcher.is_any or attribute is None or secs is None:
-        raise Invalid("ctx:wait_for: needs equals, above or below")
+        raise Invalid("ctx:wait_for needs equals, above, or below")
     check_timeout(secs)
     return attribute, matcher, secs
 
@@ -57,7 +57,6 @@ def parse_is_durable(options: Any) -> bool:
 
 
 def check_payload(payload: Any) -> None:
-    """Check the payload of `ctx:invoke`."""
     if payload is not None and not isinstance(payload, dict) and payload != []:
         raise Invalid("ctx:invoke: the payload must be a table with named fields")
 
@@ -75,7 +74,6 @@ def check_notification(message: str, fields: Any) -> None:
 
 
 def parse_device_ids(ids: Any) -> list[str]:
-    """Return the device ids of `ctx:snapshot`."""
     ids = [] if ids == {} else ids  # an empty Lua table becomes an empty object
     if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
         raise Invalid('ctx:snapshot takes a list of device ids: { "elgato_lights:light:0" }')
@@ -85,7 +83,6 @@ def parse_device_ids(ids: Any) -> list[str]:
 
 
 def check_snapshot(snapshot: Any) -> None:
-    """Check the argument of `ctx:restore`."""
     if not isinstance(snapshot, dict) or not all(isinstance(each, dict) for each in snapshot.values()):
         raise Invalid("ctx:restore takes the result of ctx:snapshot")
     if len(snapshot) > MAX_SNAPSHOT_DEVICES:
@@ -120,8 +117,8 @@ CHECKS: Mapping[str, Callable[[Any, Any, Any], object]] = {
     "restore": lambda snapshot, *_: check_snapshot(snapshot),
     "log": lambda level, *_: check_level(level),
 }
-"""The check for each method's arguments. A check raises `Invalid` if the call would fail. The Lua types must already
-be correct."""
+"""Checks of each method's arguments. A check raises `Invalid` if the call would fail. The arguments must already have
+the right Lua types."""
 
 
 def _options(raw: Any, call: str) -> Table:

@@ -43,8 +43,8 @@ class Decider:
         self.executor = executor
 
     def fire(self, active: ActiveTrigger, match: Match) -> None:
-        """Run the trigger's automation if its switch, brake, conditions, and policy allow the run. Otherwise record
-        the reason."""
+        """Run the trigger's automation if its switch, brake, conditions, and policy allow it. Otherwise, record the
+        reason."""
         asset, definition = active.asset, active.asset.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
         outcome = self._admit(definition, self._states.of(definition.id), event)
@@ -55,7 +55,7 @@ class Decider:
             self._brake.note_execution(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
-        """Run the automation to its end if its conditions hold. Ignore its mode, policy, and switch."""
+        """Run the automation if its conditions hold, and wait until it ends. Ignore its mode, policy, and switch."""
         outcome = self._check_conditions(asset.definition)
         request = _request(asset, event, outcome, by_hand=True)
         if outcome.holds:
@@ -82,7 +82,7 @@ class Decider:
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
     def _correct_times(self, step: timedelta) -> None:
-        """Correct the times of decisions and ends in this run."""
+        """Correct the times of decisions and ends in this run of the hub."""
         for id_ in self._decided:
             memory = self._states.of(id_).memory
             ended = None if memory.ended_at is None else self._steps.redate(memory.ended_at, step)

@@ -1,5 +1,4 @@
-"""The definition of an automation, parsed from the plain data of its file's table. All faults are reported
-together."""
+"""The definition of an automation, parsed from its file's table. All faults are reported together."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ _OTHER_NAMES = {
 
 
 def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:
-    """Parse a trigger's table. If the table has faults, add the faults to the findings and return None."""
+    """Parse a trigger's table. If the table has faults, record them and return None."""
     kind = table.need("type", one_of(*TRIGGER_KINDS, meant=_OTHER_NAMES))
     if kind is None:
         return None
@@ -56,14 +55,14 @@ def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None
 
 
 RESERVED_IDS = ("reload",)
-"""Reserved ids: `/automations/reload` is a path of the API."""
+"""Ids that would conflict with a path of the API: `/automations/reload`."""
 
 EXAMPLE = "{ { type = … }, … }"
 
 
 class AutomationDefinition(Struct, frozen=True, kw_only=True):
-    """An automation, which any of its triggers starts. Equal definitions behave equally, except for their Lua code.
-    With `enabled = false`, the automation is off until a person switches it on."""
+    """An automation, which any of its triggers starts. Automations with equal definitions behave equally, except for
+    their Lua code. If `enabled` is false, the automation is off until a person switches it on."""
 
     id: str
     name: str
@@ -75,7 +74,7 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
     enabled: bool = True
 
     def explain(self, home: Environment, instant: datetime | None) -> Iterator[str]:
-        """Yield a sentence with present values for each trigger and condition.
+        """Yield a sentence with current values for each trigger and condition.
 
         `instant` is None while the clock is not trusted.
         """
@@ -84,9 +83,9 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
 
 
 def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
-    """Return the fields of a trigger or condition that the file sets, as plain data without nested conditions.
+    """Return the fields of a trigger or condition that are set in its file, as plain data without nested conditions.
 
-    The names are the file's names, except a date's `month`, `day`, and `year`. `timezone` is the active zone.
+    The names are those in the file, except for a date's `month`, `day`, and `year`. `timezone` is the zone in use.
     """
     stated: dict[str, Value] = {}
     for name in thing.__struct_fields__:
@@ -114,7 +113,6 @@ _STATED: Mapping[type, Callable[[dict[str, Any]], Mapping[str, Value]]] = {
     tuple: lambda field: {name: f"{month:02}-{day:02}" for name, (month, day) in field.items()},
     time: lambda field: {name: f"{at:%H:%M}" for name, at in field.items()},
 }
-"""Conversions of field types to plain data."""
 
 
 def _places(devices: Devices) -> Mapping[str, Value]:
@@ -128,9 +126,7 @@ def automation_parser(
     locale: Locale, clock: Clock, default_max: int, find_warnings: FindWarnings | None = None
 ) -> Callable[[Table], AutomationDefinition | None]:
     """Return a parser for the table in an automation's file. `default_max` is the mode's default `max`.
-
-    `find_warnings` yields warnings about the definition.
-    """
+    `find_warnings` yields warnings about the definition."""
 
     def read(table: Table) -> AutomationDefinition | None:
         definition = parse(table, locale, clock.now(), default_max)
@@ -142,11 +138,11 @@ def automation_parser(
 
 
 def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> AutomationDefinition | None:
-    """Parse a definition. A schedule without a time after `now` is a fault. Return None if an essential field is
-    wrong. The table's findings contain every fault."""
+    """Parse a definition. A schedule without a time after `now` is a fault. The table's findings contain all faults.
+    Return None if an essential field is wrong."""
     id_ = table.need("id", text(MAX_ID_CHARS))
     if id_ in RESERVED_IDS:
-        table.fault("id", f"must not be '{id_}', which is a path of the API; choose another")
+        table.fault("id", f"must not be '{id_}', which is a path of the API; choose another id")
     name = table.need("name", text(MAX_NAME_CHARS))
     description = table.take("description", string)
     triggers = _triggers(table, locale, now)
@@ -185,7 +181,7 @@ def _triggers(table: Table, locale: Locale, now: datetime) -> tuple[Trigger, ...
     else:
         tables = table.tables("triggers", EXAMPLE)
         if table.raw("triggers") in ({}, []):
-            table.fault("triggers", "must hold at least one trigger")
+            table.fault("triggers", "must contain at least one trigger")
     found = [parse_trigger(each, locale, now) for each in tables]
     triggers = tuple(each for each in found if each is not None)
     _refuse_same_ids(table, triggers)
@@ -196,7 +192,7 @@ def _refuse_same_ids(table: Table, triggers: tuple[Trigger, ...]) -> None:
     seen: set[str] = set()
     for trigger in triggers:
         if trigger.id is not None and trigger.id in seen:
-            table.fault("triggers", f"contain the id '{trigger.id}' twice; give each trigger its own id")
+            table.fault("triggers", f"contain the id '{trigger.id}' twice; give each trigger a different id")
         seen |= set() if trigger.id is None else {trigger.id}
 
 
@@ -212,5 +208,5 @@ def _policy(table: Table, triggers: tuple[Trigger, ...]) -> Policy:
     state.refuse_others("a field of state")
     if policy.resumable_schedule and triggers and not any(isinstance(each, TimedTrigger) for each in triggers):
         kinds = " and ".join(dict.fromkeys(each.type for each in triggers))
-        state.warn("resumable_schedule", f"does nothing: {kinds} has no schedule")
+        state.warn("resumable_schedule", f"has no effect: {kinds} has no schedule")
     return policy

@@ -1,4 +1,4 @@
-"""The engine: finds the triggers that match an event, and fires time triggers."""
+"""The engine finds the triggers that match an event, and fires time triggers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _KINDS: tuple[type[events.Event], ...] = (
 
 
 class Engine:
-    """Activates the triggers of a catalog's automations. Without `is_armed`, triggers become active only after a
+    """Activates the triggers of a catalog's automations. If `is_armed` is false, triggers become active only after a
     reload. An index by subject finds the triggers that an event may match."""
 
     def __init__(
@@ -84,7 +84,7 @@ class Engine:
         await self._waits.aclose()
 
     def disarm(self) -> None:
-        """Deactivate all triggers, even after later reloads. Executions in progress continue."""
+        """Deactivate all triggers, even after later reloads. Running executions continue."""
         self._is_disarmed = True
         self._waits.disarm()
         self._listening.close()
@@ -117,8 +117,8 @@ class Engine:
         return bool(self._index.of_subject("hook", hook))
 
     def list_constant(self) -> list[ActiveTrigger]:
-        """Return the intervals of automations without conditions and policy. If Lua is not run, all runs of these
-        automations have the same result."""
+        """Return the interval triggers of automations without conditions and policy. A simulation without Lua need
+        not repeat their runs, because all of them have the same result."""
         definitions = ((active, active.asset.definition) for active in self._list_active())
         plain = (active for active, each in definitions if not each.conditions and each.policy == Policy())
         return [active for active in plain if isinstance(active.trigger, Interval)]
@@ -127,8 +127,8 @@ class Engine:
         return [active for each in self._active.values() for active in each]
 
     def arm(self) -> None:
-        """Activate the catalog's triggers, unless the hub is stopping. An unchanged trigger keeps its waits and
-        schedule."""
+        """Activate the catalog's triggers, unless the hub is stopping. Unchanged triggers keep their waits and
+        schedules."""
         if self._is_disarmed:
             return
         before = dict(self._active)

@@ -20,16 +20,18 @@ from appliance.version import MADE_AT
 DEFAULT_LIMITS = AutomationRunner()
 
 UNTRUSTED = "the clock is not trusted yet"
-"""The reason why a condition of time does not hold while the clock is not trusted."""
+"""The reason why conditions on the time do not hold yet."""
 
 
 class Environment:
     """The parts of the hub on which automations depend. Creates the brake, the change times, the
     variables, the scheduler, and the timers.
 
-    `limits` are the brake's limits. `began` is the start of the hub in monotonic seconds. The value None means now.
-    `stopped_at` is the time of the last orderly stop, None if it is unknown. `left_at` is the newest known time of
-    the previous run. `steps` reports changes of the clock.
+    - `limits`: the brake's limits.
+    - `began`: the start of the hub in monotonic seconds; None means now.
+    - `stopped_at`: the time of the last clean stop, or None if it is unknown.
+    - `left_at`: the newest known time of the previous run.
+    - `steps`: reports changes of the clock.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Environment:
         self.storage = storage
         self.began = began
         self.stopped_at = stopped_at
-        newest = trust.newest if trust.newest > MADE_AT else None  # this hub did not run at the build time
+        newest = trust.newest if trust.newest > MADE_AT else None  # this hub did not run before its release
         self.left_at = stopped_at or newest
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, registry, bus, clock, self.steps)
@@ -62,7 +64,7 @@ class Environment:
         self.timers = Timers(storage, bus, clock, trust, self.steps, self.scheduler, self.brake)
 
     def secs_since_stop(self) -> float:
-        """Return the maximum number of seconds for which the hub has not observed the home."""
+        """Return the maximum number of seconds during which the hub cannot have observed the home."""
         now = self.clock.now()
         if self.left_at is None or self.left_at > now or not self.trust.is_trusted():
             return 0.0 if self.began is None else round(self.clock.monotonic() - self.began, 3)

@@ -14,21 +14,20 @@ from appliance.tables.checks import Mismatch, format_value, integer, is_number, 
 from appliance.tables.fields import Table
 
 MAX_INTERVAL_SECS = 366 * 24 * 3600
-"""The longest wait or interval of an automation, in seconds: a year."""
+"""The longest wait or interval of an automation: a year."""
 
 MIN_INTERVAL_SECS = 0.001
-"""The shortest interval, in seconds."""
 
 MAX_OFFSET_MINS = 24 * 60
-"""The largest offset from sunrise or sunset: a day in minutes."""
+"""The largest offset from sunrise or sunset: a day."""
 
 MAX_IDS = 1000
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-"""In the order of `date.weekday`."""
+"""Weekdays in the order of `date.weekday`."""
 
 LEAP_YEAR = 2028
-"""A leap year, in which every day of the year exists."""
+"""A leap year, which contains every possible day of the year."""
 
 VARIABLE_NAME = re.compile(r"[a-z0-9_.]{1,64}")
 
@@ -41,7 +40,7 @@ _DATE = re.compile(r"(?:([0-9]{4})-)?([0-9]{2})-([0-9]{2})\Z")
 
 
 def text(value: Value) -> str:
-    """Check a string: not blank, and without control characters."""
+    """Check that a string is not blank, and has no control characters."""
     if not string(value).strip():
         raise Invalid("must not be empty")
     return refuse_control(value)
@@ -81,7 +80,7 @@ def texts(value: Value) -> tuple[str, ...]:
 
 
 def weekdays(value: Value) -> frozenset[int]:
-    """Check a list of days, `{"mon", "tue"}`. Return the numbers of the days. The number of Monday is 0."""
+    """Check a list of days, such as `{"mon", "tue"}`. Return their numbers. 0 is Monday."""
     if not isinstance(value, list | tuple) or not value:
         raise Mismatch('a list of days like { "mon", "fri" }', value)
     return frozenset(WEEKDAYS.index(one_of(*WEEKDAYS)(each)) for each in value)

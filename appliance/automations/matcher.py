@@ -42,7 +42,8 @@ def describe(value: Value) -> str:
 
 def check_equal(attribute: str, value: Value) -> Value:
     """Return the value in canonical form. Raise `Invalid` if the attribute's schema does not accept the value. A
-    number without a unit is accepted for a value with a unit. An attribute without a schema accepts any value."""
+    number without a unit is accepted for an attribute with a unit. An attribute without a schema accepts any
+    value."""
     entry = CAPABILITIES.get(attribute)
     if entry is None:
         return value
@@ -54,7 +55,7 @@ def check_equal(attribute: str, value: Value) -> Value:
 
 
 def _color_temperature(value: Value) -> int:
-    """Return the colour temperature in canonical form. The number's range decides between kelvin and mireds. Raise
+    """Return the colour temperature in canonical form. Decide between kelvin and mireds by the number's range. Raise
     `Invalid` if the number is in neither range."""
     (low, high), (warm, cold) = values.KELVIN_RANGE, values.MIRED_RANGE
     number = integer(value)
@@ -65,8 +66,8 @@ def _color_temperature(value: Value) -> int:
 
 
 class Matcher(Struct, frozen=True, kw_only=True, eq=False):
-    """The requirement for a value: equal to `equals`, or a number between the exclusive bounds. Without `equals` and
-    bounds, every value matches. A number without a unit equals the same number with any unit."""
+    """The requirement for a value: equal to `equals`, or a number between the exclusive bounds. If none of these is
+    set, every value matches. A number without a unit equals the same number with any unit."""
 
     equals: Value | UnsetType = UNSET
     above: float | None = None
@@ -106,7 +107,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return value is not None and (not self.is_range or number_in(value) is not None)
 
     def last_usable(self, known: Iterable[Value]) -> Value:
-        """Return the newest value that can be compared, or None. The values are in order from newest to oldest."""
+        """Return the newest value that can be compared, or None. `known` is sorted from newest to oldest."""
         return next(filter(self.is_usable, known), None)
 
     def is_entered(self, value: Value, previous: Value) -> bool:
@@ -138,14 +139,14 @@ ONLY_A_CHANGE = " already, so it must change first"
 
 
 def describe_present(value: Value, matcher: Matcher) -> str:
-    """Describe the present value for people. If the value already matches, add that the value must change first."""
+    """Describe the current value for people. If it already matches, add that the value must change first."""
     is_waited_for = not matcher.is_any and matcher.holds(value)
     return describe(value) + (ONLY_A_CHANGE if is_waited_for else "")
 
 
 def take_matcher(table: Table, attribute: str | None) -> Matcher:
-    """Read `equals`, or `above` and `below`, and check that the values fit the attribute. Without these fields, any
-    value matches."""
+    """Read `equals`, or `above` and `below`, and check that they fit the attribute. If all are missing, any value
+    matches."""
     within = Matcher(above=_bound(table, "above", attribute), below=_bound(table, "below", attribute))
     if table.has("equals") and (table.has("above") or table.has("below")):
         table.fault("equals", "cannot be used together with above or below; choose one")
@@ -161,8 +162,8 @@ def take_matcher(table: Table, attribute: str | None) -> Matcher:
 
 
 def _is_empty(within: Matcher, entry: Capability | None) -> bool:
-    """Return whether the range contains no possible value of the attribute, such as 1 to 2 (exclusive) for
-    integers."""
+    """Return whether the attribute has no possible value in the range. For example, no integer is between 1 and 2
+    (exclusive)."""
     if entry is None or entry.type not in ("percentage", "integer"):
         return False
     low = -math.inf if within.above is None else math.floor(within.above) + 1
@@ -179,7 +180,7 @@ def take_equal(table: Table, attribute: str | None, default: Value = None) -> Ma
         try:
             value = check_equal(attribute, value)
         except Invalid as fault:
-            table.fault("equals", f"{fault}, for {attribute}" if table.has("equals") else f"is missing: it {fault}")
+            table.fault("equals", f"{fault}, for {attribute}" if table.has("equals") else f"is missing; it {fault}")
     return Matcher(equals=value)
 
 

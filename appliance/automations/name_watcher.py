@@ -1,4 +1,4 @@
-"""Checks the names in files against the present home, and stores the past names of devices."""
+"""Checks the names in files against the current home, and stores the past names of devices."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 SETTLING_SECS = 60.0
-"""Seconds after a start before names are checked, because some devices are still unknown."""
+"""Seconds after a start before names are checked, because some devices are not known yet."""
 
 TOLERANCE_SECS = 0.5
 """Maximum difference between the event loop's clock and the hub's clock after `SETTLING_SECS`."""
 
 MAX_PAST_NAMES = 100
-"""Maximum number of stored event names, and of stored attribute names, per device."""
+"""Maximum number of stored event names per device. The same limit applies to attribute names."""
 
 MAX_REMOVED_DEVICES = 500
-"""Maximum number of stored removed devices. The oldest is deleted first."""
+"""Maximum number of stored removed devices. The oldest are deleted first."""
 
 
 def read_past(stored: DocumentReader) -> dict[str, PastNames]:
@@ -55,10 +55,12 @@ def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
 
 
 class NameWatcher:
-    """Logs unknown names a minute after the start, or later if an adapter has not answered yet. Afterwards, checks
-    the names after each reload. Warnings from loading a file are not repeated. `view` returns the present names of
-    the home and the enabled automations; call `view` on the event loop. The events and attributes of devices are
-    stored and survive restarts."""
+    """Logs unknown names a minute after the start, or later if an adapter has not answered yet, and after each
+    reload.
+
+    Warnings from loading a file are not repeated. `view` returns the current names in the home and the enabled
+    automations; call it on the event loop. The names of devices' events and attributes survive restarts.
+    """
 
     def __init__(
         self,
@@ -82,7 +84,7 @@ class NameWatcher:
         self._removals = PackedRecords()
 
     async def find_known(self) -> HomeNames:
-        """Return the present names of the home."""
+        """Return the current names in the home."""
         known, _ = await self._view(self._past, self.list_removed())
         return known
 
@@ -100,7 +102,7 @@ class NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS
         kinds = (AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceRemoved, DeviceStateChanged)
         self._forget = self._bus.listen(self._on_event, *kinds)
-        # use the event loop's timer, because simulated time would wait for this call
+        # the hub's clock cannot be used, because simulated time would wait for this call
         self._settling = asyncio.get_running_loop().call_later(SETTLING_SECS + TOLERANCE_SECS, self.recheck)
         return self
 

@@ -1,4 +1,4 @@
-"""The devices, variables, and other things of the home that triggers and conditions name."""
+"""The devices, variables, and other things that triggers and conditions name."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ Subject = tuple[str, str]
 
 
 class NamedThing(NamedTuple):
-    """A device, attribute, or other subject that a field of a trigger or condition names. For an attribute or event,
-    `owner` is the device, room, or group with that attribute or event. An event without a name means any event of the
-    owner. `matcher` is the attribute's comparison."""
+    """A thing that a field of a trigger or condition names, such as a device.
+
+    - `owner`: for an attribute or event, the device, room, or group to which it belongs.
+    - `name`: an empty name of an event means any event of the owner.
+    - `matcher`: the comparison of an attribute.
+    """
 
     field: str
     kind: str

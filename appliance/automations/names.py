@@ -54,7 +54,7 @@ class PastNames(Struct, frozen=True, kw_only=True):
 
 
 class RemovedDevice(Struct, frozen=True, kw_only=True):
-    """A device that its adapter no longer lists. `at` is the time of the removal in ms since 1970."""
+    """A device that its adapter no longer lists. `at` is the time of the removal in milliseconds since 1970."""
 
     name: str
     at: int
@@ -64,14 +64,18 @@ class RemovedDevice(Struct, frozen=True, kw_only=True):
 
 
 class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
-    """The known names of the home. If a field is None, names of its kind are not checked.
+    """The known names in the home. If a field is None, names of its kind are not checked.
 
-    `adapters` contains the names of sections, and `operations` the operations of each section. `members` contains the
-    devices of each room and group. `devices` contains the attributes that each device reports or accepts, and
-    `events` the events that each device announces or has sent. `aliases` maps aliases to device ids. `named` maps
-    names in lower case to device ids. `removed` contains the removed devices. `commands` contains the commands of
-    each device by id and alias. `sources` are all files; variables and timers with a literal name in these files are
-    known. `called` are the files that can run. `modules` are the scripts by module name.
+    - `adapters`, `operations`: the names of sections, and the operations of each section.
+    - `members`: the devices of each room and group.
+    - `devices`: the attributes that each device reports or accepts.
+    - `events`: the events that each device announces or has sent.
+    - `commands`: the commands of each device by id and alias.
+    - `aliases`, `named`: device ids by alias, and by lower-case name.
+    - `removed`: the removed devices.
+    - `sources`: all files. Variables and timers with a literal name in these files are known.
+    - `called`: the files that can run.
+    - `modules`: the scripts by module name.
     """
 
     adapters: Collection[str]
@@ -102,10 +106,11 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         past: Mapping[str, PastNames] | None = None,
         removed: Mapping[str, RemovedDevice] | None = None,
     ) -> HomeNames:
-        """Return a copy with these devices, rooms, groups, and past events and attributes. The attributes of a device
-        include the capabilities that the device accepts and the attributes that it announces, because a lamp that is
-        off reports few attributes. The
-        events of a device include the events that the device announces."""
+        """Return a copy with these devices, rooms, groups, and past events and attributes.
+
+        A device's attributes include the capabilities that it accepts and the attributes that it announces, because a
+        lamp that is off reports few attributes. Its events include those that it announces.
+        """
         rooms = {("room", id_): layout.devices_in(id_) for id_ in layout.rooms}
         groups = {("group", id_): group.members for id_, group in layout.groups.items()}
         was = {each.id: (past or {}).get(each.id, PastNames()) for each in devices}
@@ -133,8 +138,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def with_source(self, source: Source) -> HomeNames:
-        """Return a copy in which this file replaces the file with the same name. The file is treated as a file that
-        can run."""
+        """Return a copy in which this file replaces the file with the same name. The file is treated as one that can
+        run."""
         others = ([each for each in files if each.name != source.name] for files in (self.sources, self.called))
         sources, called = ([*each, source] for each in others)
         return replace(self, sources=sources, called=called)
@@ -156,7 +161,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return [Fault(each.file, each.line or source.line_of_return, each.message) for each in found]
 
     def warnings_of(self, definition: AutomationDefinition) -> Iterator[Problem]:
-        """Yield the field path and a sentence for each unknown name; see `faults_of`."""
+        """Yield a problem for each unknown name; see `faults_of`."""
         triggers = definition.triggers
         for number, trigger in enumerate(triggers, 1):
             path: Path = ("trigger",) if len(triggers) == 1 else ("triggers", number)
@@ -200,7 +205,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         hint = f"; write equals = {now}" if is_same else ""
         return (
             f"is {given}, a {_type_of(equals)}, which never equals {thing.name}: "
-            f"device {thing.owner[1]!r} shows {now}, a {_type_of(value)}{hint}"
+            f"device {thing.owner[1]!r} reports {now}, a {_type_of(value)}{hint}"
         )
 
     def inspect(self, source: Source) -> Iterator[Fault]:
@@ -211,7 +216,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         yield from find_wrong_literals(source, self.commands)
 
     def _missing(self, kind: str, name: str) -> str | None:
-        """Return a sentence if nothing of this kind has the name. Return None if this kind is not checked."""
+        """Return a sentence if the name is unknown. Return None if it is known, or if names of this kind are not
+        checked."""
         if kind == "device":
             return self._missing_device(name)
         if kind == "operation" and (message := self._missing_section(name)) is not None:
@@ -225,7 +231,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         hint = "" if near is None else f"; did you mean {near}"
         if kind == "module" and near is None:
             hint = f"; add {name.replace('.', '/')}.lua to the folder of [scripts]"
-        return f"names {name!r}, and there is no such {kind}{hint}"
+        return f"names {name!r}, but there is no such {kind}{hint}"
 
     def _is_unreadable(self, module: str) -> bool:
         """Return whether the module's folder is unreadable, which is an error of its own."""
@@ -240,10 +246,10 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             return None
         near = nearest(section, self.adapters)
         hint = "" if near is None else f"; did you mean {near}:{rest}"
-        return f"names {name!r}, and there is no section [adapters.{section}]{hint}"
+        return f"names {name!r}, but there is no section [adapters.{section}]{hint}"
 
     def _missing_device(self, name: str) -> str | None:
-        """Return a sentence if the name is not the id or alias of a device. Return None if devices are not
+        """Return a sentence if no device has this id or alias. Return None if one has, or if devices are not
         checked."""
         id_ = (self.aliases or {}).get(name, name)
         if id_ in (self.devices or {}):
@@ -260,7 +266,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         near = nearest(name, [*(self.devices or ()), *(self.aliases or ()), *self.named])
         meant = self.named.get(near or "", [near])
         hint = "" if near is None else f"; did you mean {' or '.join(map(str, meant))}"
-        return f"names {name!r}, and there is no such device{'' if ':' in name else ' or alias'}{hint}"
+        return f"names {name!r}, but there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
     def list_variables(self) -> set[str]:
         """Return the existing variables, the literal names that files set, and the declared names."""
@@ -272,7 +278,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _given(self) -> Mapping[str, _GivenNames]:
-        """The names in calls that set variables or start timers, by method. Only files that can run contribute
+        """Return the names in calls that set variables or start timers, by method. Only files that can run contribute
         prefixes of computed names. `set` includes declared variables."""
         reachable = self._list_reachable()
         names: dict[str, set[str]] = {"set": set(), "start_timer": set()}
@@ -288,7 +294,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return {call: _GivenNames(frozenset(names[call]), tuple(sorted(prefixes[call]))) for call in names}
 
     def _list_reachable(self) -> set[str]:
-        """Return the files that can run: the called files, and the modules that they require, directly or
+        """Return the files that can run: the called files, and all modules that they require directly or
         indirectly."""
         modules = self.modules or {}
         files = {each.name for each in modules.values()}
@@ -315,8 +321,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return {**places, "adapter": self.adapters}[kind]
 
     def _never_shown(self, kind: str, name: str, owner: Subject) -> str | None:
-        """Return a sentence if the owner has never reported this attribute or event. A room or group is the owner of
-        all its devices' attributes and events."""
+        """Return a sentence if the owner has never reported this attribute or event. A room or group owns the
+        attributes and events of all its devices."""
         of, id_ = owner
         devices = self.devices or {}
         if of == "device":
@@ -324,7 +330,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         else:
             ids = devices if owner == ANY_DEVICE else self.members.get(owner, ())
         there = [each for each in ids if each in devices]
-        if not there:  # a missing device gets a different warning; an empty room proves nothing
+        if not there:  # a missing device gets another warning; an empty room proves nothing
             return None
         attributes = {each for device_id in there for each in devices[device_id]}
         events = {each for device_id in there for each in self.events.get(device_id, ())}
@@ -340,8 +346,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
-    """Return a hint with the nearest known name. Without a near name, list all names of the kind. If the kind has no
-    names, list the names of the other kind."""
+    """Return a hint with the nearest known name, otherwise with all names of the kind, or of the other kind if there
+    are none."""
     has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
     shows, sends = f"{has} shown {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events
@@ -351,8 +357,8 @@ def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[
     if known:
         return shows if kind == "attribute" else sends
     if kind == "attribute":
-        return f"{has} shown nothing yet" + (f", but {sends}: device_event waits for those" if events else "")
-    return f"{has} sent nothing yet" + (f", but {shows}: device_state_change waits for those" if attributes else "")
+        return f"{has} reported nothing yet" + (f", but {sends}: use device_event for those" if events else "")
+    return f"{has} sent nothing yet" + (f", but {shows}: use device_state_change for those" if attributes else "")
 
 
 def _type_of(value: Value) -> str | None:

@@ -1,4 +1,4 @@
-"""Converts data of version 0.1, once after each start. No other file reads the old formats."""
+"""Converts data of version 0.1 after each start. Only this module reads the old formats."""
 
 from __future__ import annotations
 

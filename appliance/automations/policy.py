@@ -1,6 +1,8 @@
-"""An automation's policy: prevents a run too soon after the previous run, and a second run for the same event. The
-functions are pure, and return the memory to store. Instants are wall-clock times. If the clock was set back, stored
-instants in the future are treated as now, so that no cooldown lasts longer than configured."""
+"""An automation's policy prevents a run too soon after the previous run, and a second run for the same event.
+
+All functions are pure, and return the memory to store. Instants are wall-clock times. Stored instants in the future
+are treated as now, so that a clock that was set back never extends a cooldown.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """A definition's `state` table. All values are in seconds. The value 0 switches a check off."""
+    """A definition's `state` table. The value 0 disables a limit."""
 
     cooldown_secs: float = 0
     dedupe_window_secs: float = 0
@@ -32,9 +34,12 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """The stored state of a policy. `is_running` is true during an execution, which blocks further runs like a
-    cooldown. `ended_at` is the end of the last successful run, or None without a cooldown. `decided` contains the
-    decision time of each event by fingerprint, oldest first."""
+    """The stored state of a policy.
+
+    - `is_running`: whether an execution is running. It prevents further runs, like a cooldown.
+    - `ended_at`: the end of the last successful run, or None without a cooldown.
+    - `decided`: the decision time of each event by fingerprint, oldest first.
+    """
 
     is_running: bool = False
     ended_at: datetime | None = None
@@ -42,15 +47,15 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class PolicyDecision(Struct, frozen=True):
-    """The reason not to run, or None if the automation may run. `memory` must be stored in either case."""
+    """The reason not to run, or None if the automation may run. `memory` must be stored in both cases."""
 
     refusal: str | None
     memory: Memory
 
 
 def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
-    """Return whether the automation may run for the event now. If so, begin the cooldown and store the event at
-    once."""
+    """Return whether the automation may run for the event now. If so, `memory` includes the event and the beginning
+    of the cooldown."""
     memory = _without_expired(policy, memory, now)
     reason = _cooldown(policy, memory, now)
     if reason is not None:
@@ -90,7 +95,7 @@ def _begun(policy: Policy, memory: Memory) -> Memory:
 
 
 def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
-    """Remove expired parts from the memory. Future instants become now."""
+    """Remove expired parts from the memory. Instants in the future become now."""
     ended = _unless_expired(memory.ended_at, policy.cooldown_secs, now)
     instants = ((key, _unless_expired(at, policy.dedupe_window_secs, now)) for key, at in memory.decided.items())
     decided = {key: at for key, at in instants if at is not None}
@@ -98,8 +103,7 @@ def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
 
 
 def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime | None:
-    """Return the instant, or now if the instant is in the future. Return None if the instant is at least `secs`
-    seconds ago."""
+    """Return None if the instant is at least `secs` seconds ago. Replace an instant in the future by now."""
     if at is None or now - at >= timedelta(seconds=secs):
         return None
     return min(at, now)
@@ -107,7 +111,7 @@ def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime
 
 def _cooldown(policy: Policy, memory: Memory, now: datetime) -> str | None:
     if memory.is_running:
-        return f"cooldown: {policy.cooldown_secs:g} s after the run that is in progress"
+        return f"cooldown: a run is in progress, and then a cooldown of {policy.cooldown_secs:g} s follows"
     if memory.ended_at is None:
         return None
     return f"cooldown: {_seconds_left(memory.ended_at, policy.cooldown_secs, now)} s more"
@@ -116,7 +120,7 @@ def _cooldown(policy: Policy, memory: Memory, now: datetime) -> str | None:
 def _duplicate(policy: Policy, at: datetime, now: datetime) -> str:
     ago = math.floor((now - at).total_seconds())
     more = _seconds_left(at, policy.dedupe_window_secs, now)
-    return f"duplicate: the same event came {ago} s ago; it is ignored for {more} s more"
+    return f"duplicate: the same event came {ago} s ago; repetitions are ignored for {more} s more"
 
 
 def _seconds_left(since: datetime, secs: float, now: datetime) -> int:

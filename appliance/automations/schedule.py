@@ -20,22 +20,22 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 LATE_SECS = 1.0
-"""An occurrence with a longer delay is marked as late."""
+"""Seconds of delay after which an occurrence is marked as late."""
 
 MAX_ADJUSTMENT = timedelta(minutes=1)
-"""If the clock is set back by less than this, as NTP does, no occurrence is repeated."""
+"""If the clock is set back by less than this, as by NTP, no occurrence is repeated."""
 
 MAX_STALE = 64
 """Maximum number of cancelled timers in the queue."""
 
 MAX_COUNTED = 1000
-"""Maximum count of missed occurrences."""
+"""Maximum number of missed occurrences that are counted."""
 
 MAX_LATE = timedelta(minutes=5)
-"""A missed occurrence up to this age fires immediately. Older occurrences are only counted."""
+"""A missed occurrence up to this age fires at once. Older occurrences are only counted."""
 
 MAX_AHEAD = timedelta(days=1)
-"""A stored occurrence further in the future than this is ignored, because the clock was wrong when it fired."""
+"""Stored occurrences further ahead than this are ignored, because the clock was wrong when they fired."""
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -48,7 +48,7 @@ class Schedule(Protocol):
 
 
 class TimerHandle(Struct, eq=False):
-    """A timer for a real duration. With `every` (in seconds), the timer repeats."""
+    """A timer for a real duration. If `every` (in seconds) is set, the timer repeats."""
 
     name: str
     due: float
@@ -57,7 +57,8 @@ class TimerHandle(Struct, eq=False):
     is_cancelled: bool = False
 
     def advance(self, now: float) -> tuple[float | None, int]:
-        """Return the delay in seconds (None if the timer does not fire now), and the number of missed times."""
+        """Return the delay in seconds, or None if the timer does not fire now. Also return the number of missed
+        times."""
         if self.every is None:
             return now - self.due, 0
         passed, late = divmod(now - self.due, self.every)
@@ -66,10 +67,14 @@ class TimerHandle(Struct, eq=False):
 
 
 class Alarm(Struct, eq=False, kw_only=True):
-    """A callback at the occurrences of a schedule. `due` is the next occurrence. It is None while the clock is not
-    trusted, and after the last occurrence. The log contains `name`. With `never_repeats`, an occurrence fires only
-    once, even if the clock is set back. `last` is the occurrence that fired last. `gap` is the period after `last` in
-    which occurrences were skipped."""
+    """A callback at the occurrences of a schedule.
+
+    - `name`: the name in the log.
+    - `due`: the next occurrence; None while the clock is not trusted, and after the last occurrence.
+    - `never_repeats`: whether an occurrence fires only once, even if the clock is set back.
+    - `last`: the occurrence that fired last.
+    - `gap`: the period after `last` in which occurrences were skipped.
+    """
 
     name: str
     schedule: Schedule
@@ -80,15 +85,15 @@ class Alarm(Struct, eq=False, kw_only=True):
     gap: tuple[datetime, datetime] | None = None
 
     def arm(self, now: datetime, *, settles: bool = False) -> None:
-        """Set `due` to the next occurrence after this instant. After a small correction of the clock (`settles`),
-        skip occurrences that have already fired."""
+        """Set `due` to the next occurrence after this instant. If `settles` is true, the clock was only corrected
+        slightly: skip occurrences that have already fired."""
         since = now
         if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
             since = max(now, self.last)
         self.due = self.next_after(since)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the schedule's first occurrence after the instant. If the schedule fails, log the failure and return
+        """Return the schedule's first occurrence after the instant. If the schedule fails, log the error and return
         None."""
         try:
             return self.schedule.next_after(instant)
@@ -110,15 +115,16 @@ class Alarm(Struct, eq=False, kw_only=True):
         return fires
 
     def find_missed(self) -> datetime | None:
-        """Return the first occurrence that was skipped since the alarm last fired. Return None if no occurrence was
-        skipped."""
+        """Return the first occurrence that was skipped since the alarm last fired, or None."""
         due = None if self.gap is None else self.next_after(self.gap[0])
         return due if self.gap is not None and due is not None and due < self.gap[1] else None
 
 
 class Scheduler:
-    """Fires timers and alarms when they are due. Callbacks of timers and alarms run on the event loop and must not
-    block. `began`, `stopped_at`, and `left_at` are those of `Environment`."""
+    """Fires timers and alarms when they are due. Callbacks run on the event loop and must not block.
+
+    For `began`, `stopped_at`, and `left_at`, see `Environment`.
+    """
 
     def __init__(
         self,
@@ -154,16 +160,16 @@ class Scheduler:
 
     async def __aenter__(self) -> Scheduler:
         if (distrust_reason := self._trust.distrust_reason()) is not None:
-            log.warning("%s; schedules wait until then", distrust_reason)
+            log.warning("%s; schedules wait until the clock is trusted", distrust_reason)
         self._report_forgotten()
-        self._tasks.start(self._run(), "schedule of automations")
+        self._tasks.start(self._run(), "scheduler")
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
 
     def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> TimerHandle:
-        """Call `on_due` once after this number of real seconds. The argument of `on_due` is the delay in seconds."""
+        """Call `on_due` once after this number of real seconds. Its argument is the delay in seconds."""
         return self._start(TimerHandle(name, self._clock.monotonic() + seconds, on_due))
 
     def every(
@@ -203,7 +209,7 @@ class Scheduler:
                 self._remove_cancelled()
 
     def when_trusted(self, do: Callable[[], None]) -> None:
-        """Call `do` when the clock becomes trusted. If the clock is already trusted, never call `do`."""
+        """Call `do` when the clock becomes trusted. If the clock is already trusted, never call it."""
         if not self._is_trusted:
             self._on_trust.append(do)
 
@@ -213,7 +219,7 @@ class Scheduler:
         self._changed.set()
 
     def figures(self) -> dict[str, Any]:
-        """Return the clock's state for diagnostics."""
+        """Return the clock's state for the diagnostics."""
         forgotten = self._trust.forgotten
         return {
             "now": timestamp(self._clock.now()),
@@ -227,7 +233,6 @@ class Scheduler:
         }
 
     def recheck(self) -> None:
-        """Check now whether the clock has become trusted."""
         self._changed.set()
 
     def _start_instant(self, now: datetime) -> datetime:
@@ -275,7 +280,7 @@ class Scheduler:
 
     def _check_clock(self) -> None:
         """Recompute every occurrence if the clock was set back, or becomes trusted for the first time. Begin at the
-        earliest time that the clock can have shown since the last check."""
+        earliest time that the clock can have had since the last check."""
         self._steps.poll()
         step, self._step = self._step, timedelta()
         now, checked_at = self._clock.now(), self._clock.monotonic()
@@ -332,14 +337,14 @@ class Scheduler:
         alarm.arm(now)
 
     def _count(self, alarm: Alarm, since: datetime | None, until: datetime) -> None:
-        """Count the occurrences from `since` (included) to `until` (excluded) in the background, and log the
+        """Count the occurrences from `since` (inclusive) to `until` (exclusive) in the background, and log the
         number."""
         if since is not None and since < until:
             alarm.gap = since - MICROSECOND, until
             self._tasks.start(self._log_counted(alarm, since, until), f"count of missed times of {alarm.name}")
 
     async def _log_counted(self, alarm: Alarm, due: datetime | None, until: datetime) -> None:
-        """Count missed occurrences up to `MAX_COUNTED`, in small steps so that the event loop continues."""
+        """Count missed occurrences up to `MAX_COUNTED`, in small steps so that the event loop is not blocked."""
         count = 0
         while due is not None and due < until and count < MAX_COUNTED:
             count, due = count + 1, alarm.next_after(due)

@@ -1,5 +1,4 @@
-"""The states of automations: switch, policy, schedules, waits, and last run. The states survive reloads and
-restarts."""
+"""The states of automations: switch, policy, schedules, waits, and last run. They survive reloads and restarts."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ log = logging.getLogger("automations")
 
 
 class StoredMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The stored part of a policy's `Memory`. Instants are in milliseconds since 1970. A run in progress is not
+    """The stored part of a policy's `Memory`. Instants are in milliseconds since 1970. Running executions are not
     stored."""
 
     ended_at: int | None = None
@@ -34,7 +33,7 @@ class StoredMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StoredWait(Struct, frozen=True, kw_only=True):
-    """A running wait, with its start in milliseconds since 1970 and the event for the automation."""
+    """A running wait: its start in milliseconds since 1970, and the event for the automation."""
 
     began_at: int
     event: dict[str, Any]
@@ -58,9 +57,12 @@ class StoredState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class State(Struct, kw_only=True):
-    """The state of an automation. `fired` has the last occurrence of each schedule, or the start of an interval.
-    `last_status` and `last_error` are the result of the execution at `last_run`. `run` is the stored part of the
-    latest execution with a trusted time."""
+    """The state of an automation.
+
+    - `fired`: the last occurrence of each schedule, or the start of an interval.
+    - `last_status`, `last_error`: the result of the execution at `last_run`.
+    - `run`: the stored part of the latest execution with a trusted time.
+    """
 
     is_enabled: bool = True
     memory: Memory = field(default_factory=Memory)
@@ -107,8 +109,8 @@ class State(Struct, kw_only=True):
 
 
 class States:
-    """The states by automation id. The next flush writes them to storage, but a switch is stored before it takes
-    effect, and a last run is a minor value."""
+    """The states by automation id. The next flush stores them, but a switch is stored before it takes effect, and a
+    last run is a minor value."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -143,7 +145,7 @@ class States:
             self._store(id_, state)
 
     def note_fired(self, id_: str, schedule: str, at: datetime) -> None:
-        """Store the schedule's occurrence that fired last."""
+        """Store the schedule's last occurrence."""
         state = self.of(id_)
         state.fired[schedule] = at
         self._store(id_, state)
@@ -151,7 +153,7 @@ class States:
     def note_run(
         self, id_: str, at: datetime, status: ExecutionStatus, error: str | None, *, is_trusted: bool
     ) -> None:
-        """Set the time and the result of the last execution. Store time and result only if the time is trusted."""
+        """Set the time and the result of the last execution. Store them only if the time is trusted."""
         state = self.of(id_)
         state.last_run, state.last_status, state.last_error = at, status, error
         if is_trusted:
@@ -168,7 +170,7 @@ class States:
         self._store(id_, state)
 
     def keep_waits(self, id_: str, keys: Collection[str]) -> None:
-        """Remove all waits except the waits of triggers with these keys."""
+        """Remove all waits except those of triggers with these keys."""
         state = self.of(id_)
         waits = {key: wait for key, wait in state.waits.items() if key.partition(" ")[0] in keys}
         if len(waits) < len(state.waits):
@@ -177,8 +179,8 @@ class States:
             self._store(id_, state)
 
     def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
-        """Remove an ended wait from memory. If the wait is in storage or is being written, return the work that
-        removes it there."""
+        """Remove an ended wait from memory. If the wait is stored or is being written, return the coroutine that
+        removes it from storage."""
         stored_as = AUTOMATION_PREFIX + id_
         on_card = read_all(self._storage, stored_as, lambda _, value: convert(value, StoredState), skip).get("")
         is_on_its_way = self._storage.is_being_flushed(stored_as) or self._removing[id_] > 0
@@ -196,7 +198,7 @@ class States:
             self._removing[id_] -= 1
 
     def forget_others(self, ids: Collection[str]) -> None:
-        """Remove the states and switches of automations that are not in `ids`, also in storage."""
+        """Remove all other automations' states and switches, also in storage."""
         gone = [id_ for id_ in self._states if id_ not in ids]
         switched = [TOGGLE_PREFIX + id_ for id_ in gone if self._switched.pop(id_, None) is not None]
         for id_ in gone:
@@ -206,8 +208,8 @@ class States:
             self._tasks.start(self._remove(switched), "removal of deleted automations")
 
     async def switch(self, id_: str, *, is_enabled: bool) -> None:
-        """Store the change, then switch the automation on or off. Raise `StoreFailed` if the change cannot be stored.
-        The change finishes even if the caller is cancelled."""
+        """Store the change, then switch the automation on or off. If the change cannot be stored, raise
+        `StoreFailed`. The change finishes even if the caller is cancelled."""
         await self._tasks.finish(self._switch(id_, is_enabled), f"switch of {id_}")
 
     async def _switch(self, id_: str, is_enabled: bool) -> None:

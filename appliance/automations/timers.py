@@ -1,4 +1,4 @@
-"""Timers that Lua starts. A timer is stored before the call returns, and survives a restart of the hub."""
+"""Timers that Lua starts. A timer is stored before the call returns, and survives restarts of the hub."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MAX_BYTES_IN_ALL = 1 << 20
 """Maximum total size of all timers' payloads, as JSON."""
 
 MAX_LISTENER_WAIT_SECS = 86_400.0
-"""Maximum seconds that an ended timer waits for an automation with a trigger for this timer."""
+"""Maximum time for which an expired timer waits for an automation with a trigger for this timer."""
 
 MIN_DELAY_SECS = 0.1
 """The brake treats a shorter timer as an immediate effect."""
@@ -48,8 +48,8 @@ NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not sta
 
 
 class Timer(Struct, frozen=True, kw_only=True):
-    """A timer as other parts of the hub see it. `due_at` is the end according to the present clock. `payload` is part
-    of the timer's event."""
+    """A timer as other parts of the hub see it. `due_at` is its end by the current clock. `payload` is part of the
+    timer's event."""
 
     name: str
     due_at: datetime
@@ -57,7 +57,7 @@ class Timer(Struct, frozen=True, kw_only=True):
 
 
 class TimerState(Enum):
-    """A timer's state. The text is the reason why the timer has not fired."""
+    """A timer's state. The value names the event that the timer waits for."""
 
     STORED = "a trusted clock"
     RUNNING = "its end"
@@ -80,9 +80,11 @@ class StoredTimer(Struct, frozen=True, kw_only=True):
 
 
 class RunningTimer(Struct, eq=False, kw_only=True):
-    """A timer in progress. `due` and `unclaimed_since` are in seconds of the monotonic clock. For a `STORED` timer,
-    only the stored times `due_at` and `unclaimed_at` are known, in milliseconds since 1970. `is_late` is true if the
-    timer could not fire on time. `handle` ends the timer, or the timer's wait for a listener."""
+    """A timer in progress. `due` and `unclaimed_since` are in seconds of the monotonic clock.
+
+    For a `STORED` timer, only the stored times `due_at` and `unclaimed_at` are known, in milliseconds since 1970.
+    `is_late` is true if the timer could not fire on time. `handle` ends the timer, or its wait for a listener.
+    """
 
     name: str
     payload: bytes
@@ -110,11 +112,15 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 
 
 class Timers:
-    """The timers by name. Timers run in real seconds. After a restart, timers end at their stored clock times, once
-    the clock is trusted. Timers that start, change, or end at the same moment are written as one record. When a timer
-    ends, it is removed from storage and then fires. After a power cut before the removal, the timer fires again. If
-    storage fails, the timer still fires. The timer then fires a second time only if the hub ends before a flush. A
-    timer without a listener waits for up to a day."""
+    """The timers by name.
+
+    Timers run in real seconds. After a restart, once the clock is trusted, they end at their stored clock times.
+    Timers that start, change, or end at the same moment are written as one record.
+
+    When a timer ends, it is removed from storage and then fires. If the power fails before the removal, the timer
+    fires again. If storage fails, the timer still fires; it then fires again only if the hub ends before a flush. A
+    timer without a listener waits for up to a day.
+    """
 
     def __init__(
         self,
@@ -163,23 +169,23 @@ class Timers:
             self._scheduler.await_trust()
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
-        """Pause all timers until `resume` is called for each reason. Due timers remain stored."""
+        """Pause all timers until `resume` has been called for each reason. Due timers remain stored."""
         self._paused_by.add(reason)
 
     def resume(self, reason: str = NO_AUTOMATIONS) -> None:
-        """End the pause for this reason. If no other reason remains, fire the due timers, marked as late."""
+        """End the pause for this reason. If it was the last reason, fire the due timers, marked as late."""
         self._paused_by.discard(reason)
         for timer in self._list(TimerState.HELD) if not self._paused_by else ():
             self._end(timer)
 
     def recheck(self) -> None:
-        """Fire ended timers that have a listener now."""
+        """Fire expired timers that now have a listener."""
         for timer in self._list(TimerState.UNCLAIMED):
             if self._has_listener(timer.name):
                 self._end(timer)
 
     def list_all(self) -> list[Timer]:
-        """Return every running timer by name."""
+        """Return every running timer, sorted by name."""
         return [
             Timer(name=name, due_at=from_millis(self._due_at(timer)), payload=orjson.loads(timer.payload))
             for name, timer in sorted(self._timers.items())
@@ -191,7 +197,7 @@ class Timers:
         return None if timer is None else from_millis(self._due_at(timer))
 
     async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
-        """Start or restart the timer, and return once the timer is stored. Raise `Invalid` for wrong arguments, and
+        """Start or restart the timer. Return after it is stored. Raise `Invalid` for wrong arguments, and
         `StoreFailed` if storage fails."""
         name = check_timer(name, secs, payload)
         due = self._clock.monotonic() + secs
@@ -206,7 +212,8 @@ class Timers:
             self._brake.note_effect(source, "timer", name)
 
     async def cancel(self, name: str) -> bool:
-        """Cancel the timer. Once the removal is stored, return whether the timer existed. Raises `StoreFailed`."""
+        """Cancel the timer. After the removal is stored, return whether the timer existed. Raise `StoreFailed` if
+        storage fails."""
         try:
             name = strip_id(name)
         except Invalid:
@@ -274,9 +281,7 @@ class Timers:
             raise Invalid(f"timer '{name}': {MAX_TIMERS} timers already run; cancel one first")
         size = len(timer.payload) - (0 if before is None else len(before.payload))
         if self._bytes + self._starting_bytes + size > MAX_BYTES_IN_ALL:
-            raise Invalid(
-                f"timer '{name}': the payloads of all timers together may take {MAX_BYTES_IN_ALL} bytes as JSON"
-            )
+            raise Invalid(f"timer '{name}': the payloads of all timers exceed {MAX_BYTES_IN_ALL} bytes as JSON")
         self._starting += 1
         self._starting_bytes += len(timer.payload)
 
@@ -307,7 +312,7 @@ class Timers:
             self._tasks.start(self._end_all(), "end of timers")
 
     async def _end_all(self) -> None:
-        """Remove the ended timers from storage, then fire them."""
+        """Remove the expired timers from storage, then fire them."""
         over, self._over = self._over, []
         ending = [timer for timer in dict.fromkeys(over) if self._may_fire(timer)]
         if not ending:
@@ -317,10 +322,10 @@ class Timers:
                 await stack.enter_async_context(self._lock(timer.name))
             try:
                 await self._storage.put_many({TIMER_PREFIX + timer.name: None for timer in ending})
-            except StoreFailed:  # the next flush removes it from storage
+            except StoreFailed:  # the next flush removes the timers from storage
                 for timer in ending:
                     self._storage.remember(TIMER_PREFIX + timer.name, None)
-            except asyncio.CancelledError:  # the hub is stopping; the timer fires after the next start
+            except asyncio.CancelledError:  # the hub is stopping; the timers fire after the next start
                 for timer in ending:
                     self._write(timer)
                 raise
@@ -330,7 +335,7 @@ class Timers:
             self._fire(timer)
 
     def _may_fire(self, timer: RunningTimer) -> bool:
-        """Return whether the timer fires now. If not, set the timer's state to the reason."""
+        """Return whether the timer fires now. If not, record the reason in the timer's state."""
         if self._timers.get(timer.name) is not timer:
             return False
         if self._is_changing(timer.name):
@@ -345,7 +350,7 @@ class Timers:
         return True
 
     async def _end_later(self, timer: RunningTimer) -> None:
-        """End the timer once the change in progress has finished, unless this change replaces the timer."""
+        """End the timer after the current change has finished, unless the change replaces the timer."""
         async with self._lock(timer.name):
             pass
         self._end(timer)
@@ -353,15 +358,15 @@ class Timers:
     def _fire(self, timer: RunningTimer) -> None:
         late = round(self._clock.monotonic() - timer.due, 3) if timer.is_late else None
         payload, due_at = orjson.loads(timer.payload), from_millis(self._due_at(timer))
-        log.debug("timer '%s' is over", timer.name)
+        log.debug("timer '%s' has ended", timer.name)
         self._bus.publish(TimerFired(name=timer.name, payload=payload, due_at=due_at, late_secs=late))
 
     def _wait_for_listener(self, timer: RunningTimer) -> None:
-        """Keep the ended timer for at most a day, until an automation listens for it."""
+        """Keep the expired timer for at most a day, until an automation listens for it."""
         now = self._clock.monotonic()
         timer.state, timer.is_late = TimerState.UNCLAIMED, True
         if timer.unclaimed_since is None:
-            log.info("timer '%s' is over, but no enabled automation listens for it yet", timer.name)
+            log.info("timer '%s' has ended, but no enabled automation has a trigger for it yet", timer.name)
             timer.unclaimed_since = now
             self._write(timer)
         left = max(0.0, timer.unclaimed_since + MAX_LISTENER_WAIT_SECS - now)
@@ -372,13 +377,13 @@ class Timers:
         if self._is_changing(timer.name):
             self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
             return
-        log.warning("timer '%s' is removed: no automation has listened for it for a day", timer.name)
+        log.warning("timer '%s' is removed: no automation had a trigger for it for a day", timer.name)
         self._drop(timer.name)
         self._storage.remember(TIMER_PREFIX + timer.name, None)
 
     def _write_all(self) -> None:
-        """Write the times of all timers again, because the clock was set or became trusted. Skip timers with a change
-        in progress, because the change writes them."""
+        """Write the times of all timers again, because the clock was set or became trusted. Changes in progress write
+        their timers themselves."""
         self._clock_steps += 1
         for name, timer in self._timers.items():
             if timer.state is not TimerState.STORED and not self._is_changing(name):
@@ -395,7 +400,7 @@ class Timers:
         return {**times, "payload": orjson.loads(timer.payload)}
 
     def _due_at(self, timer: RunningTimer) -> int:
-        """Return the timer's end as a time of the present clock, in milliseconds since 1970."""
+        """Return the timer's end by the current clock, in milliseconds since 1970."""
         return timer.due_at if timer.state is TimerState.STORED else self._millis_at(timer.due)
 
     def _millis_at(self, monotonic: float) -> int:
@@ -406,13 +411,13 @@ def check_timer(name: str, secs: float, payload: Value) -> str:
     """Return the trimmed name. Raise `Invalid` for a wrong name, duration, or payload."""
     name = strip_id(name)
     if not is_number(secs) or not 0 <= secs <= MAX_SECS:
-        raise Invalid(f"timer '{name}': must take 0 to {MAX_SECS} seconds (400 days), not {secs!r}")
+        raise Invalid(f"timer '{name}': the duration must be 0 to {MAX_SECS} seconds (400 days), not {secs!r}")
     try:
         size = len(orjson.dumps(payload))
     except (orjson.JSONEncodeError, RecursionError):
         raise Invalid(f"timer '{name}': the payload is not JSON") from None
     if size > MAX_TIMER_PAYLOAD_BYTES:
         raise Invalid(
-            f"timer '{name}': the payload takes {size} bytes as JSON; {MAX_TIMER_PAYLOAD_BYTES} are allowed"
+            f"timer '{name}': the payload has {size} bytes as JSON; at most {MAX_TIMER_PAYLOAD_BYTES} are allowed"
         )
     return name

@@ -21,32 +21,34 @@ _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])\Z")
 _SECOND = timedelta(seconds=1)
 
 MAX_DAYS_AHEAD = 21
-"""Maximum number of days until the next accepted weekday. The number is larger than seven, because a time zone may
-skip a day."""
+"""Maximum number of days until the next accepted weekday. It is larger than seven, because a time zone may skip a
+day."""
 
 HORIZON = -0.8333
-"""Elevation of the sun's centre in degrees when its rim touches the horizon, with refraction."""
+"""Elevation of the sun's centre in degrees when its upper rim touches the horizon, with refraction."""
 
 MAX_SEARCH_DAYS = 400
 """Maximum number of days until the next sunrise or sunset: just over a year."""
 
 
 class SunEvent(StrEnum):
-    """Sunrise or sunset. Polar days and polar nights have neither event."""
+    """Polar days and polar nights have neither event."""
 
     SUNRISE = "sunrise"
     SUNSET = "sunset"
 
     @property
     def opposite(self) -> SunEvent:
-        """The opposite event."""
         return SunEvent.SUNSET if self is SunEvent.SUNRISE else SunEvent.SUNRISE
 
 
 class SunDay(Struct, frozen=True, kw_only=True):
-    """A solar day, from midnight to midnight by the sun. `sunrise` is before noon and `sunset` after noon, in UTC to
-    the second. Either time is None on a day without the event. `was_up`, `culminates`, and `stays_up` state whether
-    the sun is up at the first midnight, at noon, and at the last midnight."""
+    """A solar day, from midnight to midnight by the sun. Times are in UTC, to the second.
+
+    - `sunrise`, `sunset`: before and after noon; None on a day without the event.
+    - `was_up`, `culminates`, `stays_up`: whether the sun is up at the first midnight, at noon, and at the last
+      midnight.
+    """
 
     sunrise: datetime | None
     sunset: datetime | None
@@ -55,7 +57,7 @@ class SunDay(Struct, frozen=True, kw_only=True):
     stays_up: bool
 
     def instant_of(self, event: SunEvent) -> datetime | None:
-        """Return the time of the event. Return None on a day without the event."""
+        """Return the time of the event, or None on a day without it."""
         return self.sunrise if event is SunEvent.SUNRISE else self.sunset
 
     @property
@@ -75,15 +77,15 @@ class SunDay(Struct, frozen=True, kw_only=True):
 def sun_day(locale: Locale, day: date) -> SunDay:
     """Return the solar day that contains noon of this local date. The home must have coordinates.
 
-    In the far north, the clock may show a time after midnight at sunset. Such a sunset still belongs to this date.
+    In the far north, the sun may set after midnight by the clock. Such a sunset still belongs to this date.
     """
     coordinates = _coordinates(locale)
     return _day(*coordinates, _solar_date(locale.noon(day), coordinates[1]))
 
 
 def next_event(event: SunEvent, locale: Locale, instant: datetime, *, offset: timedelta) -> datetime | None:
-    """Return the first instant after `instant` with this offset from the event. Return None if no such instant is
-    within a year."""
+    """Return the first instant after `instant` with this offset from the event. Return None if there is none within a
+    year."""
     coordinates = _coordinates(locale)
     first = _solar_date(instant - offset, coordinates[1])
     for n in range(-1, MAX_SEARCH_DAYS):
@@ -136,8 +138,7 @@ def _is_up(observer: tuple[float, float], instant: datetime) -> bool:
 
 
 def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> datetime:
-    """Return the second at which the sun crosses the horizon. The sun must cross the horizon exactly once between the
-    two instants."""
+    """Return the second at which the sun crosses the horizon. It must cross exactly once between the two instants."""
     rises = _is_up(observer, end)
     low, high = 0, round((end - start).total_seconds())
     base = start.replace(microsecond=0)
@@ -157,7 +158,7 @@ def parse_time(value: Value) -> time:
 
 
 def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
-    """Return the first instant, in UTC, when the zone's clocks show this time on this date. For a skipped time,
+    """Return the first instant, in UTC, when clocks in the zone show this time on this date. For a skipped time,
     return the first instant after the gap. Return None if the zone skips the whole date, as after a move across the
     date line."""
     local = datetime.combine(day, at)
@@ -183,8 +184,8 @@ def next_wall_clock(
 
 
 def next_time_back(zone: ZoneInfo, instant: datetime) -> datetime | None:
-    """Return the instant, in UTC, when the zone's clocks are next set back. Return None if no such change is within
-    26 hours."""
+    """Return the instant, in UTC, when the zone's clocks are next set back. Return None if that is not within 26
+    hours."""
     low, high = instant.replace(microsecond=0), instant.replace(microsecond=0) + timedelta(hours=26)
     if _offset(zone, high) >= (before := _offset(zone, low)):
         return None

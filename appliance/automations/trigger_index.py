@@ -41,7 +41,7 @@ class TriggerIndex:
         return self._by_subject.get((kind, name), [])
 
     def names_of(self, kind: str) -> frozenset[str]:
-        """Return the subjects' names of this kind that triggers listen to."""
+        """Return the names of this kind of subject that triggers listen to."""
         return frozenset(name for each, name in self._by_subject if each == kind)
 
     def of_device(self, device: Device, attributes: Iterable[str]) -> list[ActiveTrigger]:

@@ -17,7 +17,7 @@ from appliance.clock import EPOCH
 
 
 class TriggerSchedules:
-    """Calls `fire` for each started trigger when its time comes."""
+    """Calls `fire` for each started trigger when it is due."""
 
     def __init__(self, states: States, environment: Environment, fire: Fire) -> None:
         self._scheduler = environment.scheduler
@@ -73,8 +73,8 @@ class TriggerSchedules:
         active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
 
     def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
-        """Return the seconds until the interval's next time. If the hub was off at the latest due time, fire once
-        immediately."""
+        """Return the seconds until the interval's next time. If the hub was off at the latest due time, fire once at
+        once."""
         now, since = self._clock.now(), self._last(active, trigger)
         if since is None or since > now:
             self._store_fired(active, trigger, now)

@@ -18,7 +18,7 @@ MAX_NEXT = 10
 
 
 class Upcoming:
-    """The times of the active triggers. `active` has the triggers by the automation's id."""
+    """The times of the active triggers. `active` contains the triggers by automation id."""
 
     def __init__(
         self, active: Mapping[str, Sequence[ActiveTrigger]], states: States, environment: Environment
@@ -34,13 +34,13 @@ class Upcoming:
         return sorted(set(times))[:MAX_NEXT]
 
     def find_missed(self, id_: str) -> datetime | None:
-        """Return the first occurrence that the automation's schedules have missed since the last occurrence that
-        fired."""
+        """Return the first occurrence that the automation's schedules missed after the last one that fired, or
+        None."""
         alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
         return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
 
     def list_waits(self, id_: str) -> list[tuple[str, datetime]]:
-        """Return the automation's running waits, as pairs of a device and the end of the wait."""
+        """Return the automation's running waits, as pairs of device id and end of the wait."""
         return [
             (device_id, self._instant_of(wait.timer))
             for active in self._active.get(id_, ())
@@ -60,11 +60,11 @@ class Upcoming:
         }
 
     def find_next(self, id_: str) -> datetime | None:
-        """Return the automation's next time. Return None if the automation has no time or is off."""
+        """Return the automation's next time, or None if it has no time or is off."""
         return self._next_fire(self._active.get(id_, ())) if self._states.of(id_).is_enabled else None
 
     def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
-        """Return the next end of a schedule or wait. Return None without schedules and waits."""
+        """Return the next due time or end of a wait, or None."""
         timers = [wait.timer for active in active_triggers for wait in active.waits.values()]
         times = [self._instant_of(timer) for timer in timers]
         times += [due for active in active_triggers if (due := self._due_of(active)) is not None]

@@ -1,4 +1,4 @@
-"""Variables: values that scenes and automations share. Variables survive restarts."""
+"""Variables: values that scenes and automations share. They survive restarts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Variable(Struct, frozen=True, kw_only=True):
 
 
 class StoredVariable(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A stored variable. `last` contains the last known values, as `Device.last` does for an attribute."""
+    """A stored variable. `last` contains the last known values, like `Device.last` for an attribute."""
 
     value: Any = None
     last: tuple[Any, ...] = ()
@@ -86,18 +86,17 @@ class Variables:
 
     def watch(self, names: frozenset[str]) -> None:
         """From now on, keep the last values of these variables after a removal, because triggers compare new values
-        with the last values."""
+        with them."""
         self._watched = names
         for name in [each for each in self._last if each not in names]:
             del self._last[name]
             self._storage.remember(VARIABLE_PREFIX + name, _stored(self._values.get(name), ()))
 
     def list_all(self) -> list[Variable]:
-        """Return every variable, in the order of names."""
+        """Return every variable, sorted by name."""
         return [Variable(name=name, value=value) for name, value in sorted(self._values.items())]
 
     def find(self, name: str) -> Value:
-        """Return the variable's value, or None."""
         return self._values.get(name)
 
     def get(self, name: str) -> Variable:
@@ -110,7 +109,7 @@ class Variables:
         """Set the variable; None removes it. The next flush writes the change to storage. `source` is the caller's
         name in the audit log.
 
-        Raise `Invalid` for a wrong name or value, or too many variables.
+        Raise `Invalid` for a wrong name or value, or if there are too many variables.
         """
         size = self._check(name, value)
         for each in self._pending:
@@ -136,7 +135,7 @@ class Variables:
             self._apply(name, value, pending.size, source)
 
     def _check(self, name: str, value: Value) -> int:
-        """Return the size of the value as JSON. Raise `Invalid` for a wrong name or value, or if the present
+        """Return the size of the value as JSON. Raise `Invalid` for a wrong name or value, or if the existing
         variables leave no room."""
         size = check_variable(name, value)
         if value is None:
@@ -146,13 +145,11 @@ class Variables:
         if len(others) >= MAX_VARIABLES:
             raise Invalid(f"variable '{name}': there are {MAX_VARIABLES} already; remove one first")
         if sum(others.values()) + size > MAX_TOTAL_BYTES:
-            raise Invalid(
-                f"variable '{name}': all variables together may take {MAX_TOTAL_BYTES} bytes; remove one first"
-            )
+            raise Invalid(f"variable '{name}': all variables exceed {MAX_TOTAL_BYTES} bytes; remove one first")
         return size
 
     def _bytes_used(self) -> dict[str, int]:
-        """Return the size of each variable. While values are being written, use the size of the variable's largest
+        """Return the size of each variable. For a variable that is being written, return the size of its largest
         value."""
         taken = dict(self._sizes)
         for each in self._pending:
@@ -170,7 +167,7 @@ class Variables:
             self._bus.publish(VariableChanged(name=name, value=value, previous=previous, known=known))
 
     def _known(self, name: str) -> tuple[Value, ...]:
-        """Return the variable's present and last values, as `Device.last` does for an attribute."""
+        """Return the variable's current and last values, like `Device.last` for an attribute."""
         value, last = self._values.get(name), self._last.get(name, ())
         return last if value is None else (value, *last)
 
@@ -187,7 +184,7 @@ class Variables:
 
 
 def check_variable(name: str, value: Value) -> int:
-    """Return the size of a variable's value as JSON. Raise `Invalid` if no variable may have this name or value."""
+    """Return the size of a variable's value as JSON. Raise `Invalid` if the name or value is not allowed."""
     try:
         variable_name(name)
     except Invalid as fault:
@@ -200,7 +197,7 @@ def check_variable(name: str, value: Value) -> int:
     except (orjson.JSONEncodeError, RecursionError):
         raise Invalid(f"variable '{name}': the value is not JSON") from None
     if size > MAX_VALUE_BYTES:
-        raise Invalid(f"variable '{name}': the value takes {size} bytes as JSON; {MAX_VALUE_BYTES} are allowed")
+        raise Invalid(f"variable '{name}': the value has {size} bytes as JSON; at most {MAX_VALUE_BYTES} are allowed")
     return size
 
 
@@ -213,5 +210,5 @@ def _check_depth(value: Value, left: int) -> None:
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     for child in children:
         if left <= 1:
-            raise Invalid(f"the value is nested more than {MAX_VALUE_DEPTH} deep")
+            raise Invalid(f"the value is nested more than {MAX_VALUE_DEPTH} levels deep")
         _check_depth(child, left - 1)

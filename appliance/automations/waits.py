@@ -63,14 +63,14 @@ class Waits:
         await self._tasks.__aexit__()
 
     def stop(self, active: ActiveTrigger) -> None:
-        """Drop the waits of the trigger in memory. Stored waits continue after a restart."""
+        """Drop the trigger's waits in memory. Stored waits continue after a restart."""
         active.is_stopped = True
         for device_id in list(active.waits):
             self._drop(active, device_id)
 
     def resume(self, active: ActiveTrigger, trigger: DeviceTrigger, device: Device) -> None:
-        """Continue the wait from before the last stop if the device still matches. The wait's time counts from the
-        original start, or from now if the clock is not trusted."""
+        """Continue the wait from before the last stop if the device still matches. The wait continues from its
+        original start, or begins now if the clock is not trusted."""
         stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
         if stored is None or device.id in active.waits:
             return

@@ -1,8 +1,8 @@
-"""The archive of `lares backup`: a compressed tar with the state, the folder `config/`, and the history.
+"""The archive of `lares backup`: a compressed tar file with the state, the folder `config/`, and the history.
 
 The archive contains `lares-backup.json` (formats, version, time, and name of the configuration), `state.json` (the
 document's keys and values), `config/…` without `auth.master_key`, and the months of history
-(`history/2026-11.jsonl`). The history is read and written in parts, because it may not fit into memory.
+(`history/2026-11.jsonl`). The history is read and written in parts, because it may not fit in memory.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ ARCHIVE_FORMAT = 3
 """Format 2 added the history. Format 3 added previous texts of files."""
 
 COMPRESSION = 6
-"""The gzip compression level. With a higher level, a small machine needs minutes for a month of history."""
+"""The gzip compression level. At a higher level, a small machine needs minutes to compress a month of history."""
 
 PART_BYTES = 1 << 20
 
 MANIFEST_FILE, STATE_FILE, CONFIG_FOLDER = "lares-backup.json", "state.json", "config"
 MAX_ARCHIVE_BYTES = 64 << 20
-"""Maximum size of an unpacked archive without its history, in bytes."""
+"""Maximum size of an unpacked archive without its history."""
 
 MAX_HISTORY_BYTES = 256 << 20
-"""Maximum size of an archive's unpacked history, in bytes."""
+"""Maximum size of an archive's unpacked history."""
 
 MAX_FILES = 10_000
 
@@ -82,7 +82,7 @@ MAX_SHOWN_CHARS = 60
 
 _GZIP = b"\x1f\x8b"
 _OF_MACOS = ("._", ".DS_Store")
-"""Prefixes of files that macOS adds to an archive."""
+"""The beginnings of names of files that macOS adds to archives."""
 
 _MONTH = re.compile(re.escape(HISTORY_FOLDER) + r"/\d{4,}-\d\d\.jsonl")
 
@@ -96,8 +96,9 @@ UNREADABLE = (
 class Archive(Struct, frozen=True, kw_only=True):
     """The content of an archive: the document's values, and the files of `config/` by relative path.
 
-    `months` are the history files to pack. `packed` is the open archive, if the content was read from an archive.
-    `versions` contains previous texts of configuration files by version file name.
+    - `months`: the history files to pack.
+    - `packed`: the open archive, if the content was read from an archive.
+    - `versions`: previous texts of configuration files by version file name.
     """
 
     created_at: str
@@ -109,7 +110,7 @@ class Archive(Struct, frozen=True, kw_only=True):
     packed: IO[bytes] | None = None
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the values of keys with this prefix. The returned keys lack the prefix."""
+        """Return the key and value of each key with this prefix. The returned keys lack the prefix."""
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
 
@@ -117,14 +118,14 @@ def check_size(total: int) -> None:
     """Raise `StartFailed` if the files exceed the size limit of a backup."""
     if total > MAX_ARCHIVE_BYTES:
         raise StartFailed(
-            f"the configuration folder contains {total >> 20} MiB, but a backup can contain only "
+            f"the configuration folder has {total >> 20} MiB, but a backup can contain at most "
             f"{MAX_ARCHIVE_BYTES >> 20} MiB; move other files out of it",
             os.EX_DATAERR,
         )
 
 
 def pack(archive: Archive) -> bytes:
-    """Return the archive as bytes. Raise `StartFailed` if the archive is too large."""
+    """Return the archive as bytes. Raise `StartFailed` if it is too large."""
     archive_format = ARCHIVE_FORMAT if archive.versions else 2 if archive.months else 1
     formats = {"format": archive_format, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
@@ -140,7 +141,7 @@ def pack(archive: Archive) -> bytes:
 
 @contextmanager
 def opened(file: Path) -> Iterator[Archive]:
-    """Open the archive within the context. Raise `StartFailed` if this version of Lares cannot restore it."""
+    """Open the archive for the context. Raise `StartFailed` if this version of Lares cannot restore it."""
     with ExitStack() as stack:
         try:
             packed = stack.enter_context(open_named(file))
@@ -159,7 +160,8 @@ def _read(packed: IO[bytes], file: Path) -> Archive:
 
 
 def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield the file name and stream of each month in the archive. Read each stream before requesting the next."""
+    """Yield the file name and stream of each month in the archive. Read each stream before requesting the next
+    one."""
     if archive.packed is None:
         return
     with _open_plain(archive.packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
@@ -170,8 +172,8 @@ def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _open_plain(packed: IO[bytes]) -> AbstractContextManager[IO[bytes]]:
-    """Return the tar as a decompressed stream. Accept a plain tar, because a browser or user may have unpacked the
-    gzip file."""
+    """Return the tar as a decompressed stream. Accept an uncompressed tar, because browsers or users may have
+    unpacked the gzip file."""
     packed.seek(0)
     is_compressed = packed.read(len(_GZIP)) == _GZIP
     packed.seek(0)
@@ -196,7 +198,7 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 class _Refused(Exception):
-    """An archive is damaged. The message continues a sentence that begins with the archive's name."""
+    """An archive is damaged. The message is a sentence without its subject, the archive's name."""
 
 
 def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
@@ -232,7 +234,7 @@ def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPa
     is_long = max(sizes, default=0) > MAX_MEMBER_NAME_BYTES or sum(sizes) > MAX_MEMBER_PATH_BYTES
     if len(sizes) > MAX_MEMBER_DEPTH or is_long:
         shown = one_line(entry.name[:MAX_SHOWN_CHARS])
-        raise _Refused(f"contains a file with a too long or too deep path ({shown}…)")
+        raise _Refused(f"contains a file whose path is too long or too deep ({shown}…)")
     is_text = len(path.parts) == 2 and path.parts[0] == VERSIONS_FOLDER and is_version(path.name)
     is_ours = is_config or is_month or is_text or str(path) in (MANIFEST_FILE, STATE_FILE)
     stream = tar.extractfile(entry) if entry.isreg() else None
@@ -293,13 +295,13 @@ CHECKS: Mapping[str, Callable[[str, Any], object]] = {
     PREFERENCES_PREFIX: lambda _, value: check_preferences(value),
     DEVICE_PREFIX: lambda _, value: value.get("name") is None or check_name(value["name"]),
 }
-"""The check for records, by key prefix. The API makes the same checks when it creates such records."""
+"""The checks of records, by key prefix. They equal the API's checks when it creates such records."""
 
 _WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
 
 
 def _check_records(found: Archive) -> None:
-    """Reject records that the API would reject."""
+    """Raise `_Refused` for records that the API would reject."""
     for key, value in found.values.items():
         prefix, slash, id_ = key.partition("/")
         prefix += slash
@@ -364,7 +366,7 @@ def with_key(text: str, key: str, name: str) -> str:
 
 
 def _with_line(lines: list[str], value: str) -> list[str]:
-    """Yield the text with the key inserted at each possible position. Some results may be invalid TOML."""
+    """Yield the text with the key inserted at each possible position. Some of these texts may be invalid TOML."""
     texts: list[list[str]] = []
     for number, line in enumerate(lines):
         if line.strip() == KEY_OMITTED:
@@ -377,7 +379,7 @@ def _with_line(lines: list[str], value: str) -> list[str]:
 
 
 def _differ_only_in_key(one: str, other: str) -> bool:
-    """Return whether both texts are valid and differ only in the master key."""
+    """Return whether both texts are valid and differ at most in the master key."""
     try:
         return _bare(one) == _bare(other)
     except ConfigFailed:

@@ -75,7 +75,7 @@ def _pack(made: Archive) -> bytes:
 
 
 def pack_backup(config: Path, data_dir: Path) -> bytes:
-    """Create an archive inside the running hub. Raise `Invalid` if the data cannot be packed."""
+    """Create an archive in the running hub. Raise `Invalid` if the data cannot be packed."""
     try:
         made, warnings = collect(config, data_dir)
         packed = _pack(made)
@@ -91,7 +91,7 @@ def collect(
 ) -> tuple[Archive, list[str]]:
     """Return the content of a backup, and warnings.
 
-    With `has_secrets`, the content includes secrets of kinds in Lua, such as pairing keys.
+    If `has_secrets` is true, the content includes secrets of Lua kinds, such as pairing keys.
     """
     found = read_present(data_dir)
     files, copies = _gather(config)
@@ -111,7 +111,7 @@ def collect(
 
 
 def _read_versions(data_dir: Path) -> dict[str, bytes]:
-    """Return the previous texts of files by name. Skip files that the hub removes during the call."""
+    """Return the previous texts of files by name. Skip files that the hub removes meanwhile."""
     found = {}
     for path in sorted((data_dir / VERSIONS_FOLDER).glob("*")):
         if is_version(path.name):
@@ -171,7 +171,7 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
 
 
 def _list_outside(folder: Path, raw: dict[str, Any]) -> Iterator[str]:
-    """Return a warning for each folder of Lua files that is outside of the configuration folder."""
+    """Return a warning for each Lua folder outside of the configuration folder."""
     for name in LUA_FOLDERS:
         section = raw.get(name)
         stated = section.get("directory") if isinstance(section, dict) else None

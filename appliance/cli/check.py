@@ -1,4 +1,4 @@
-"""`lares check`: lists errors of configuration and Lua files."""
+"""`lares check`: lists errors in the configuration and Lua files."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
-"""The location that replaces an invalid one. This location has coordinates, so that the check does not report missing
-coordinates."""
+"""Replaces an invalid location. It has coordinates, so that the check does not report missing coordinates."""
 
 
 FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "key_file"})
@@ -57,7 +56,7 @@ FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "k
 
 
 class Examined(Struct, frozen=True, kw_only=True):
-    """The result of a check. `off` are the automations with `enabled = false`."""
+    """The result of a check. `off` contains the automations with `enabled = false`."""
 
     settings: Config
     faults: Sequence[Fault]
@@ -102,7 +101,7 @@ def examine(file: Path, data_dir: Path) -> Examined:
 
 
 def _list_changes(data_dir: Path) -> list[str]:
-    """Return configuration changes that the running hub has not applied. Return an empty list if no hub answers."""
+    """Return configuration changes that the running hub has not applied. If no hub answers, return an empty list."""
     try:
         changes: list[str] = ask(data_dir, HubRequest(path="/diagnostics/status")).get("config", [])
     except (OSError, StartFailed):
@@ -123,7 +122,7 @@ def find_unreadable(folder: Path) -> list[Fault]:
 
 
 def find_missing_files(settings: Config) -> Iterator[Fault]:
-    """Return an error for each missing secret or certificate file of a section."""
+    """Yield an error for each missing secret or certificate file of a section."""
     for name, section in settings.adapters.items():
         stated = section.raw if isinstance(section, LuaSection) else asdict(section)
         for key in sorted(FILE_KEYS & stated.keys()):
@@ -134,7 +133,7 @@ def find_missing_files(settings: Config) -> Iterator[Fault]:
 
 
 def _load(file: Path) -> tuple[Config, list[Fault]]:
-    """Return the configuration and its errors. With errors, use the default folders of Lua files."""
+    """Return the configuration and its errors. If there are errors, use the default Lua folders."""
     try:
         return config.load(file, os.environ), []
     except ConfigFailed as failed:
@@ -142,8 +141,7 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
 
 
 async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault], list[str]]:
-    """Return the errors in Lua files, or if no file has an error, the warnings. Also return the disabled
-    automations."""
+    """Return the errors in Lua files or, if there are none, the warnings. Also return the disabled automations."""
     clock, limits = Clock(), settings.automations.runner
     folders = (
         folder_of(settings.scenes, settings.root),
@@ -232,7 +230,7 @@ def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:
 
 
 def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
-    """Return the state from the running hub, otherwise from the store. Return None without a store."""
+    """Return the state from the running hub, otherwise from the store, or None without a store."""
     try:
         state = read_state(data_dir)
         return DocumentSnapshot(state) if state or is_running(data_dir) else None
@@ -242,8 +240,7 @@ def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
 
 @asynccontextmanager
 async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
-    """Start the Lua workers. If root started this process, this process and the workers switch to the user that owns
-    the home.
+    """Start the Lua workers. If root started this process, it and the workers switch to the user that owns the home.
 
     The first worker starts as root, because the owner may be unable to read root's Python.
     """

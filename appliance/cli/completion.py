@@ -1,4 +1,4 @@
-"""`lares completion`: prints the completion script of a shell, generated from the parser."""
+"""`lares completion`: prints a shell's completion script, generated from the parser."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class PathText(str):
-    """The argument type of paths. A path can contain any bytes. The shell completes paths, and only folders for
-    `DIR`."""
+    """The argument type of paths. A path can contain any bytes. Shells complete these arguments to paths, and to
+    folders for `DIR`."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ def _words(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, li
 
 
 def _options_with_value(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the options with a value, of all commands."""
+    """Yield the options of all commands that have a value."""
     yield from (action for action in parser._actions if action.option_strings and action.nargs != 0)
     for child in subcommands(parser).values():
         yield from _options_with_value(child)

@@ -65,7 +65,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def _run_kept(arguments: argparse.Namespace) -> int:
-    """Run the home in the folder as `lares run` does. Write a configuration first if it is missing."""
+    """Run the home in the folder like `lares run`. Write a configuration first if it is missing."""
     folder = Path(arguments.keep).absolute()
     file = folder / CONFIG_FILE
     refuse_other_home(folder)
@@ -80,26 +80,26 @@ def _run_kept(arguments: argparse.Namespace) -> int:
 
 
 def _kept_greeting(address: str, folder: Path, data_dir: Path) -> str:
-    """Print the page's address and the command that creates a key. The existing key is unknown, because storage
+    """Return the page's address and the command that creates a key. The existing key is unknown, because storage
     contains only its hash."""
     program = shlex.join(program_words(is_elsewhere=True))
     elsewhere = "" if data_dir == folder / "data" else f" --data-dir {shlex.quote(str(data_dir))}"
     return f"""
     page     http://{address}/      it asks for a key
 
-Make a key in another terminal, enter it on the page, and move a sensor by hand there ("Simulate"):
+Create a key in another terminal and enter it on the page. To change a sensor there, use "Simulate":
 
     cd {shlex.quote(str(folder))}
     {program} key create --label laptop --role admin{elsewhere}
     {program} devices{elsewhere}
 
-Ctrl-C stops it; the home is kept. To start it again: {program} demo --keep {shlex.quote(str(folder))}
+Ctrl-C stops the demo; the home is kept. To start it again: {program} demo --keep {shlex.quote(str(folder))}
 """
 
 
 def _kept_home(template: str) -> str:
-    """Add the simulated devices to the configuration, and set a loopback address. Do not change existing virtual
-    devices."""
+    """Add the simulated devices to the configuration, and set a loopback address. Existing virtual devices remain
+    unchanged."""
     if "[[adapters.virtual.devices]]" not in re.sub("(?m)^#.*", "", template):
         before, _, after = template.partition("[adapters.virtual]\n")
         home = KEPT_HOME.read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
 
 
 async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, str]]:
-    """Start the simulated devices. Return the devices' sections by name, and the devices' URLs by demo name."""
+    """Start the simulated devices. Return their sections by name, and their URLs by demo name."""
     adapters, urls = dict[str, Any](), dict[str, str]()
     for kind in KINDS.values():
         if kind.simulated is not None and kind.in_demo is not None:
@@ -186,7 +186,7 @@ def _end() -> None:
 
 
 def _choose_port() -> int:
-    """Return the default port, or a free port if another program uses the default port."""
+    """Return the default port, or a free port if another program uses it."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""`lares devices`: lists or searches devices, and prints the data that authors of automations need."""
+"""`lares devices`: lists or searches devices, and prints the data needed to write automations."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def devices(arguments: argparse.Namespace) -> int:
 
 
 def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
-    """Return the devices as JSON, from the running hub or the store, and whether the hub runs."""
+    """Return the devices as JSON, from the running hub or the store. Also return whether the hub runs."""
     stored = DocumentSnapshot(read_state(data_dir))
     layout = read_layout(stored, lambda key, error: None)
     try:
@@ -74,7 +74,7 @@ def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
 
 
 def _read_sources(file: Path) -> Sequence[Source]:
-    """Return the Lua files of scenes, automations, and scripts. With an invalid configuration, use the default
+    """Return the Lua files of scenes, automations, and scripts. If the configuration is invalid, use the default
     folders."""
     try:
         settings = config.load(file, os.environ)
@@ -90,7 +90,7 @@ def _folders(settings: Config) -> Iterator[Any]:
 
 
 def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, Any]]:
-    """Return the devices that match the text. If the text is the exact id, alias, or name of a device, return only
+    """Return the devices that match the text. If the text is exactly the id, alias, or name of a device, return only
     this device."""
     if text is None:
         return known
@@ -120,7 +120,7 @@ def _names(source: Source, device: Mapping[str, Any]) -> bool:
 
 def _list(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not found:
-        yield "no devices yet: `lares status` shows the adapters, `lares discover` finds devices in the network"
+        yield "no devices yet: `lares status` shows the adapters, `lares discover` finds devices on the network"
         return
     rows = [
         (each.get("alias") or each["id"], each["name"], each["room"] or "-", each["attributes"].get("state", ""))

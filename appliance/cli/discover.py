@@ -1,4 +1,4 @@
-"""`lares discover`: finds devices in the local network, and prints a configuration section for each device."""
+"""`lares discover`: finds devices on the local network, and prints a configuration section for each device."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def discover(arguments: argparse.Namespace) -> int:
         serial = "" if each.serial is None else f", {each.serial}"
         say(f"# {each.name}, {each.address}{serial}", *each.section.splitlines(), "")
     if not found:
-        why = "answers may be blocked by a container's network, another VLAN, or a firewall on this box"
+        why = "answers may be blocked by a container's network, another VLAN, or a firewall on this machine"
         say(f"no devices found; {why}", to=sys.stderr)
     return os.EX_OK
 
 
 def _sections(file: Path) -> Collection[str]:
-    """Return the names of all adapter sections. Return an empty result for a missing or invalid configuration."""
+    """Return the names of all adapter sections. If the configuration is missing or invalid, return none."""
     try:
         with as_owner(file):
             return config.load(file, os.environ).adapter_names if file.exists() else ()

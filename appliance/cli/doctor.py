@@ -128,7 +128,7 @@ def _check_space(folder: Path) -> Finding:
     free = shutil.disk_usage(folder).free
     sentence = f"{free / 1e6:.1f} MB on the card of {folder}"
     if free < NEEDED_BYTES:
-        return "care", "free space", f"{sentence}, which needs {NEEDED_BYTES / 1e6:.1f} MB; delete files there"
+        return "care", "free space", f"{sentence}, but {NEEDED_BYTES / 1e6:.1f} MB are needed; delete files there"
     return "ok", "free space", sentence
 
 
@@ -137,7 +137,7 @@ def _check_folder(folder: Path) -> Finding:
     mode = found.st_mode & 0o777
     shown = f"{folder} (mode {mode:04o})"
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
-        return "care", "data directory", f"{shown} is on a read-only card; check the card, then restart the box"
+        return "care", "data directory", f"{shown} is on a read-only card; check the card, then restart the machine"
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return "care", "data directory", f"{shown} belongs to user {found.st_uid}: run `sudo lares doctor`"
     if mode & 0o077:

@@ -26,7 +26,7 @@ EXIT_CODES: Mapping[int, str] = {
     os.EX_CONFIG: "the configuration or a Lua file has errors",
     130: "interrupted with Ctrl-C",
 }
-"""Every exit code and its meaning. The codes from 64 to 78 come from sysexits.h."""
+"""The meaning of every exit code. The codes from 64 to 78 come from sysexits.h."""
 
 
 EXAMPLES: Mapping[str, Sequence[str]] = {
@@ -100,7 +100,6 @@ def help(arguments: argparse.Namespace) -> int:
 
 
 def subcommands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """Return the parser's subcommands by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             found: Mapping[str, argparse.ArgumentParser] = action.choices

@@ -33,7 +33,7 @@ from appliance.store.month_files import MonthFiles
 
 COLUMNS = ("at", "kind", "device_id", "attribute", "value", "unit", "min", "max", "increase", "secs")
 """The columns of the table. A row of type `hour` has `min`, `max`, and `secs`, the seconds with known values. For a
-meter, the row also has `increase`."""
+meter, it also has `increase`."""
 
 LINES_AT_ONCE = 500
 
@@ -81,7 +81,7 @@ class _Export:
         self._start = start
         self._end = end
         self._open: dict[tuple[str, str], tuple[ValueParts, Hour]] = {}
-        """The last hour of each attribute, to which a later line may add a part."""
+        """The last hour of each attribute. A later line may add a part to it."""
         self.bad = 0
 
     def rows(self) -> Iterator[Row]:
@@ -166,7 +166,7 @@ def _execution_row(line: Mapping[str, Any]) -> Row:
 
 
 def _as_csv(row: Row) -> str:
-    """Return the row as a table line. For a command or execution, the column for the value contains the action."""
+    """Return the row as a line of the table. For a command or execution, the value column contains the action."""
     if row["kind"] == "command":
         command = row["command"]
         words = [command["action"], *([] if "value" not in command else [json.dumps(command["value"])])]
@@ -186,7 +186,7 @@ def _cell(value: Any) -> Any:
 
 
 def _instant(text: str | None, flag: str) -> datetime | None:
-    """Parse an instant, by default in the machine's time zone. Raise `StartFailed` if the text is not an instant."""
+    """Parse an instant, by default in the machine's time zone. Raise `StartFailed` if the text is invalid."""
     if text is None:
         return None
     try:

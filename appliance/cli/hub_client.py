@@ -1,4 +1,4 @@
-"""Sends requests to the running hub over its control socket, or does the same work directly without a hub."""
+"""Sends requests to the running hub over its control socket, or does the same work directly if no hub runs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ T = TypeVar("T")
 HUB_TIMEOUT_SECS = 60.0
 
 HUB_PATIENCE_SECS = 3.0
-"""Seconds without an answer after which a second request tests the hub. The same number is the time limit of the
-test."""
+"""Seconds without an answer after which a second request tests the hub, and the time limit of that request."""
 
 HUB_START_SECS = 10.0
 """Time limit for waiting until a hub starts or stops, or another command ends."""
@@ -64,7 +63,7 @@ class HubRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> str:
-        """Path and query."""
+        """Return path and query."""
         stated = {name: value for name, value in self.query.items() if value is not None}
         return f"{self.path}?{urlencode(stated)}" if stated else self.path
 
@@ -77,7 +76,8 @@ class _UnixConnection(http.client.HTTPConnection):
         self._folder = folder
 
     def connect(self) -> None:
-        """Raise `OSError` if no hub listens, and `StartFailed` if the hub does not accept the connection in time."""
+        """Connect to the socket. Raise `OSError` if no hub listens, and `StartFailed` if the hub does not accept the
+        connection in time."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(HUB_PATIENCE_SECS)
         try:
@@ -116,8 +116,10 @@ def _hangs(folder: Path) -> StartFailed:
 
 def ask(data_dir: Path, request: HubRequest) -> Any:
     """Send the request to the hub that uses this data directory. Return the JSON answer, or None for an empty answer.
-    Raise `OSError` if no hub listens; in that case, nothing was sent. Raise `StartFailed` if the hub rejects the
-    request, ends, or does not respond."""
+
+    Raise `OSError` if no hub listens; nothing was sent then. Raise `StartFailed` if the hub rejects the request,
+    ends, or does not respond.
+    """
     connection = _UnixConnection(data_dir, HUB_TIMEOUT_SECS)
     try:
         connection.connect()
@@ -167,8 +169,10 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
 
 async def ask_or_act(data_dir: Path, request: Callable[[], T], act: Callable[[], Awaitable[T]]) -> T:
     """Return the result of `request` if a hub uses the data directory, otherwise the result of `act`. `act` has
-    exclusive access. Finish an interrupted restore first, because it would undo the changes of `act`. Raise
-    `StartFailed` if the hub rejects the request, or does not answer within `HUB_START_SECS`.
+    exclusive access.
+
+    Before `act`, finish any interrupted restore, which would otherwise undo its changes later. Raise `StartFailed` if
+    the hub rejects the request, or does not answer within `HUB_START_SECS`.
     """
     clock = Clock()
     deadline = clock.monotonic() + HUB_START_SECS
@@ -193,7 +197,7 @@ async def ask_or_act(data_dir: Path, request: Callable[[], T], act: Callable[[],
 
 
 def read_state(data_dir: Path) -> Mapping[str, bytes]:
-    """Return the values by document key, from the running hub, or without a hub, from storage."""
+    """Return the values by document key from the running hub or, if no hub runs, from storage."""
     try:
         reply = ask(data_dir, HubRequest(path="/diagnostics/state"))
         return {key: orjson.dumps(value) for key, value in reply["values"].items()}

@@ -53,7 +53,7 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 def import_(arguments: argparse.Namespace) -> int:
-    """Import from the folder, and print each imported and skipped record and file."""
+    """Import from the folder, and print each imported or skipped record and file."""
     folder = Path(arguments.folder)
     with as_owner_of_all(folder):
         installation = read_installation(folder)
@@ -76,7 +76,10 @@ def import_(arguments: argparse.Namespace) -> int:
     for is_imported, sentence in steps:
         say(f"{'imported' if is_imported else 'skipped '}  {sentence}")
     if entities.missing:
-        say(f"not found in Lares: {', '.join(sorted(entities.missing))}; check their guessed ids in the files")
+        say(
+            f"not found in Lares: {', '.join(sorted(entities.missing))}; "
+            "the files contain guessed ids for these entities, so check them"
+        )
     has_moved = any(is_imported and sentence.startswith("locale.") for is_imported, sentence in steps)
     if entities.timers:
         say(
@@ -85,7 +88,7 @@ def import_(arguments: argparse.Namespace) -> int:
         )
     last = "restart the hub" if has_moved or entities.timers else "`lares reload`"
     other = f", except {TIMES.lower()}," if entities.timers else ""
-    say(f"each automation{other} is off until you switch it on; next: `lares check`, then {last}")
+    say(f"each automation{other} is off until you switch it on; next, run `lares check`, then {last}")
     return os.EX_OK
 
 
@@ -171,7 +174,7 @@ async def _in_store(items: Iterable[Item], data_dir: Path) -> list[tuple[bool, s
 
 
 def _fault(item: Item) -> str | None:
-    """Return the reason if the API would reject the item, otherwise None."""
+    """Return the reason why the API would reject the item, or None."""
     body = item.request.body
     try:
         for key, check in (("id", identifier), ("room_id", identifier), ("name", checked_name)):
@@ -191,7 +194,7 @@ def _post_item(item: Item, state: Collection[str], data_dir: Path) -> tuple[bool
     if item.key in state:
         return False, f"{item.sentence}: already set"
     if item.device_id is not None and DEVICE_PREFIX + item.device_id not in state:
-        return False, f"{item.sentence}: the hub has not seen this device; import again once it has"
+        return False, f"{item.sentence}: the hub does not know this device yet; import again after it appears"
     try:
         ask(data_dir, item.request)
     except LaresError as refused:
@@ -217,7 +220,7 @@ def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, st
 
 
 def _with_locale(text: str, line: str) -> str:
-    """Set a line in `[locale]`. The new line replaces a line or comment with the same key."""
+    """Set a line in `[locale]`. It replaces a line or comment with the same key."""
     key = line.split(" ", maxsplit=1)[0]
     head, header, rest = text.partition("[locale]\n")
     if not header:

@@ -24,7 +24,7 @@ def init(arguments: argparse.Namespace) -> int:
     if arguments.adapter is not None:
         return _write_kind(arguments)
     if arguments.folder is None:
-        raise StartFailed("name a folder, as in `lares init /etc/lares`, or a kind with --adapter", os.EX_USAGE)
+        raise StartFailed("specify a folder, as in `lares init /etc/lares`, or a kind with --adapter", os.EX_USAGE)
     folder = Path(arguments.folder).absolute()
     template = read_template(find_template(arguments.config))
     become_owner(folder / CONFIG_FILE.parent, folder)
@@ -47,8 +47,8 @@ def _write_kind(arguments: argparse.Namespace) -> int:
     bundled = list_bundled_kinds()
     if name not in bundled:
         near = nearest(name, bundled)
-        hint = f"did you mean {near}" if near else f"there are {', '.join(bundled)}"
-        raise StartFailed(f"no kind {name} in Lua comes with Lares; {hint}", os.EX_USAGE)
+        hint = f"did you mean {near}" if near else f"available: {', '.join(bundled)}"
+        raise StartFailed(f"there is no bundled Lua kind {name}; {hint}", os.EX_USAGE)
     text = (BUNDLED_KINDS / f"{name}.lua").read_bytes()
     become_owner(folder, folder.parent)
     written = write_config(folder, {Path("adapters", f"{name}.lua"): (text, 0o644)})
@@ -61,8 +61,8 @@ def _write_kind(arguments: argparse.Namespace) -> int:
 
 
 def program_words(*, is_elsewhere: bool = False) -> list[str]:
-    """Return the shell command for this program: the name if the shell finds it, otherwise the path. With
-    `is_elsewhere`, the path is absolute."""
+    """Return the shell command for this program: its name if the shell finds it, otherwise its path. If
+    `is_elsewhere` is true, the path is absolute."""
     started = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]
     script = Path(started[-1])
     if "-m" in started:

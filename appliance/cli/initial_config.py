@@ -42,7 +42,7 @@ def read_template(source: Path) -> ConfigTemplate:
 
 
 def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
-    """Write the missing files of the configuration, and return their paths. Raise `StartFailed` if that fails."""
+    """Write the missing files of the configuration, and return their paths. Raise `StartFailed` on failure."""
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -35,10 +35,10 @@ Act = Callable[[Keyring], Awaitable[Any]]
 """Does the work of a request directly, without a running hub."""
 
 KeyCommand = tuple[HubRequest, Act, Callable[[Any], None]]
-"""The request to a running hub, the same work without a hub, and a function that prints the answer."""
+"""The request to a running hub, the equivalent work without a hub, and a function that prints the answer."""
 
 NO_AUTH = Auth(master_key=None, source="")
-ONLY_NOW = "shown only this once"
+ONLY_NOW = "shown only once"
 
 
 def key(arguments: argparse.Namespace) -> int:
@@ -61,7 +61,7 @@ def key(arguments: argparse.Namespace) -> int:
 
 def _read_auth(paths: HubPaths) -> Auth | LaresError:
     """Return the master key from the configuration or environment, or the error. Only the work without a hub needs
-    the key."""
+    this key."""
     try:
         file = paths.find_config()
         return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth

@@ -1,4 +1,4 @@
-"""Formats the log on standard error, one line per entry: as text, for journald, or as JSON."""
+"""Writes the log on standard error, one line per entry: as text, for journald, or as JSON."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
 
 
 def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Return whether the stream goes to journald: JOURNAL_STREAM contains the stream's device and inode, see
+    """Return whether the stream is connected to journald. JOURNAL_STREAM contains that stream's device and inode; see
     systemd.exec(5)."""
     try:
         status = os.fstat(stream.fileno())
@@ -97,7 +97,7 @@ def one_line(text: str) -> str:
 
 
 def is_harmless(text: str) -> bool:
-    """Return whether the text contains no control, bidirectional, or other invisible character."""
+    """Return whether the text contains no control, bidirectional, or other invisible characters."""
     return text.isprintable() and (text.isascii() or not re.search(_INVISIBLE, text))
 
 

@@ -27,11 +27,11 @@ from appliance.simulated_clock import MAX_SIMULATED_HOURS
 from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005
-"""Maximum seconds for which another thread, such as a late import, keeps the interpreter."""
+"""Maximum time in seconds for which a thread, such as a late import, keeps the interpreter."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code, see sysexits(3)."""
+    """Run the command and return its exit code; see sysexits(3)."""
     make_streams_safe()
     # Python 3.14 warns about Sanic's code when it compiles that code for the first time.
     warnings.filterwarnings("ignore", "'return' in a 'finally' block", SyntaxWarning)
@@ -65,7 +65,7 @@ def _command(parsed: argparse.Namespace) -> int:
     """Import only the module of the command, and run the command. The default command is `run`."""
     _check_texts(parsed)
     name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
-    if name == "run":  # before the hub starts, no work needs an orderly stop
+    if name == "run":  # before the hub starts, no work needs a clean stop
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     with frozen_imports():
         module = importlib.import_module(f"appliance.cli.{name}")
@@ -79,7 +79,9 @@ def _check_texts(parsed: argparse.Namespace) -> None:
     for name, value in vars(parsed).items():
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, PathText) and not each:
-                raise StartFailed(f"{name.replace('_', '-')} is empty; name a path, or omit it", os.EX_USAGE)
+                raise StartFailed(
+                    f"{name.replace('_', '-')} is empty; specify a path, or omit the option", os.EX_USAGE
+                )
             if not isinstance(each, PathText) and isinstance(each, str) and re.search("[\ud800-\udfff]", each):
                 raise StartFailed(f"{each} is not UTF-8 text", os.EX_USAGE)
 
@@ -102,14 +104,14 @@ class _RunRefused(Exception):
 
 
 class _RunParser(_Parser):
-    """A parser for `run` only. The parser raises `_RunRefused` for other arguments."""
+    """A parser for `run` only. Raises `_RunRefused` for other arguments."""
 
     def error(self, message: str) -> NoReturn:
         raise _RunRefused(message)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the arguments. Build the complete parser only for commands other than `run`, because it delays the
+    """Parse the arguments. The complete parser is built only for commands other than `run`, because it delays the
     start."""
     parser = _RunParser(parents=[_common(None)], add_help=False)
     parser.set_defaults(version=False, licenses=False)
@@ -293,7 +295,7 @@ def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
 
 
 def _common(default: str | None) -> _Parser:
-    """Return the parser of the common arguments. These arguments can be before or after the command."""
+    """Return the parser of the common arguments, which can be before or after the command."""
     common = _Parser(add_help=False, argument_default=default)
     common.add_argument("--config", type=PathText, metavar="FILE", help="the configuration file")
     common.add_argument("--data-dir", type=PathText, metavar="DIR", help="the data directory")

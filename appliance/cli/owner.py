@@ -1,4 +1,4 @@
-"""Switches a command of root to the user that owns the home before the command opens the home's files."""
+"""Switches a command of root to the user that owns the home, before the command opens the home's files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from appliance.store.disk import for_its_user, write_file
 
 ROOT = 0
 MAX_STEPS = 200
-"""The maximum number of names in a resolved path, including names in links."""
+"""Maximum number of names in a resolved path, including names in links."""
 
 _ON_THE_WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -27,7 +27,7 @@ _IMPORTED_LATE = (
     *("concurrent.futures.thread", "ctypes", "difflib", "shutil"),
     *("argon2", "argon2.exceptions", "astral.sun", "croniter", "jinja2.ext"),
 )
-"""Modules that are imported before the change of the user, because the owner of the home may be unable to read root's
+"""Modules that are imported before the user changes, because the owner of the home may be unable to read root's
 Python or unpacked files."""
 
 
@@ -70,9 +70,11 @@ def as_owner(*paths: Path) -> Iterator[None]:
 
 @contextmanager
 def as_owner_of_all(source: Path) -> Iterator[None]:
-    """Switch to the owner of a source folder within the context. If root owns the folder, switch to the first other
-    owner inside the folder, because this user can replace a file during the read. Raise `StartFailed` if a group or
-    all users can write there."""
+    """Switch to the owner of a source folder within the context.
+
+    If root owns the folder, switch to the first other owner inside the folder, because this user can replace a file
+    during the read. Raise `StartFailed` if a group or all users can write there.
+    """
     owner = find_owner(source)
     if owner is None and os.geteuid() == ROOT:
         owner = _other_owner_in(source if source.is_dir() else source.parent, deep=source.is_dir())
@@ -86,7 +88,7 @@ def _other_owner_in(folder: Path, *, deep: bool) -> os.stat_result | None:
         found = os.lstat(place)
         if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != ROOT):
             raise StartFailed(
-                f"other users can write to {place}; copy it to a folder of root",
+                f"other users can write to {place}; copy it to a folder that only root can change",
                 os.EX_NOPERM,
             )
         if not deep:
@@ -119,21 +121,21 @@ def refuse_other_home(*paths: Path) -> None:
     if (owner := find_owner(*paths)) is not None:
         user = _name_of(owner.st_uid)
         raise StartFailed(
-            f"{paths[0]} is the home of user {user}, which root cannot use for a hub; run it as that user: "
+            f"{paths[0]} belongs to user {user}, so the hub must not run as root; run it as that user: "
             f"`setpriv --reuid={user} --regid={owner.st_gid} --init-groups lares …`, or by its service",
             os.EX_NOPERM,
         )
 
 
 def worker_ids(*paths: Path) -> tuple[int, ...]:
-    """Return the user and groups of Lua workers. Return an empty result if root owns the home."""
+    """Return the user and groups of Lua workers. If root owns the home, return an empty tuple."""
     owner = find_owner(*paths)
     return () if owner is None else (owner.st_uid, *_groups_of(owner))
 
 
 @contextmanager
 def open_named(path: Path) -> Iterator[IO[bytes]]:
-    """Open a regular file that the command line names. As root, do not follow links. Raises `OSError`."""
+    """Open a regular file that the command line names. As root, do not follow links. Raise `OSError` on failure."""
     with open(_open_named(path), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
@@ -147,7 +149,7 @@ def _open_named(path: Path) -> int:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     if os.geteuid() != ROOT:
         return os.open(path, flags)
-    os.close(_walk(path))  # raises the error for a link, and the checks below detect a later replacement
+    os.close(_walk(path))  # raises the error for a link; the checks below detect a later replacement
     folder = _walk(path.absolute().parent)
     try:
         opened = os.open(path.name, flags | os.O_NOFOLLOW, dir_fd=folder)
@@ -157,7 +159,7 @@ def _open_named(path: Path) -> int:
     is_shared = place.st_uid != found.st_uid or place.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if found.st_nlink > 1 and is_shared:  # any user with write access to the folder may have created this link
         os.close(opened)
-        raise OSError(errno.ELOOP, "the file has other hard links; name a copy of it", str(path))
+        raise OSError(errno.ELOOP, "the file has other hard links; use a copy of it", str(path))
     return opened
 
 
@@ -168,7 +170,9 @@ def write_named(path: Path, data: bytes) -> None:
     """
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(mode := path.lstat().st_mode) and not stat.S_ISDIR(mode):
-            raise StartFailed(f"{path} exists already and is not a regular file; name another path", os.EX_CANTCREAT)
+            raise StartFailed(
+                f"{path} exists already and is not a regular file; choose another path", os.EX_CANTCREAT
+            )
     if os.geteuid() != ROOT:
         write_private(path, data)
         return
@@ -187,7 +191,7 @@ def write_named(path: Path, data: bytes) -> None:
 
 
 def _walk(path: Path) -> int:
-    """Open the path. Follow only links that root owns. Raises `OSError`."""
+    """Open the path. Follow only links that root owns. Raise `OSError` on failure."""
     parts, reached = [*reversed(path.absolute().parts[1:])], os.open("/", _ON_THE_WAY)
     try:
         for _ in range(MAX_STEPS):
@@ -207,16 +211,18 @@ def _walk(path: Path) -> int:
             if target.is_absolute():
                 reached = os.open("/", _ON_THE_WAY)
                 os.close(before)
-        raise OSError(errno.ELOOP, "root does not follow the link to it; name its target", str(path))
+        raise OSError(errno.ELOOP, "root does not follow links of other users; specify the target", str(path))
     except OSError:
         os.close(reached)
         raise
 
 
 def find_owner(*paths: Path) -> os.stat_result | None:
-    """If this process is root, return the owner of the first path that root does not own. If root owns all paths,
-    return the owner of the uppermost parent folder of another user, because this user can replace everything below.
-    Otherwise, return None. Raise `StartFailed` if a path is a link."""
+    """If this process is root, return the owner of the first path that root does not own; otherwise, return None.
+
+    If root owns all paths, return the owner of the topmost parent folder of another user, because this user can
+    replace everything below. Raise `StartFailed` if a path is a link.
+    """
     if os.geteuid() != ROOT:
         return None
     chains = [_chain_of(path) for path in paths]
@@ -228,7 +234,7 @@ def find_owner(*paths: Path) -> os.stat_result | None:
 
 
 def _read_ahead() -> None:
-    """Import modules and read files of the program before the change of the user."""
+    """Import modules and read files of the program before the user changes."""
     for name in _IMPORTED_LATE:
         with suppress(ImportError):
             importlib.import_module(name)
@@ -237,7 +243,7 @@ def _read_ahead() -> None:
 
 
 def _chain_of(path: Path) -> list[os.stat_result]:
-    """Return the status of each existing part of the path, from the uppermost folder to the path itself."""
+    """Return the status of each existing part of the path, from the top folder to the path itself."""
     chain = []
     for each in (*reversed(path.absolute().parents), path.absolute()):
         try:
@@ -246,7 +252,7 @@ def _chain_of(path: Path) -> list[os.stat_result]:
             break
         if stat.S_ISLNK(found.st_mode):
             if each == path.absolute() or found.st_uid != ROOT:
-                raise StartFailed(f"{each} is a link, which root does not follow; name its target", os.EX_NOPERM)
+                raise StartFailed(f"{each} is a link, which root does not follow; specify its target", os.EX_NOPERM)
             found = each.stat()
         chain.append(found)
     return chain
@@ -260,8 +266,8 @@ def _name_of(uid: int) -> str:
 
 
 def _groups_of(owner: os.stat_result) -> list[int]:
-    """Return the user's groups as at a login, the main group first. For a user without a name, return the folder's
-    group, except root's group."""
+    """Return the user's groups as after a login, the main group first. For a user without a name, return the folder's
+    group, unless it is root's group."""
     try:
         user = pwd.getpwuid(owner.st_uid)
     except KeyError:
@@ -271,7 +277,7 @@ def _groups_of(owner: os.stat_result) -> list[int]:
 
 @contextmanager
 def give_new_files(folder: Path) -> Iterator[None]:
-    """Within the context, create root's new files with the folder's group, so that the hub can read the files."""
+    """Give new files of root in the context the folder's group, so that the hub can read them."""
     before = {folder, *folder.rglob("*")} if folder.exists() else set()
     try:
         yield

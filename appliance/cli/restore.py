@@ -44,10 +44,10 @@ STAGE = ".restore-part"
 """The suffix of a folder that a restore has prepared or replaced."""
 
 MARKER = ".restored"
-"""A file in the restored configuration folder. The file exists until the document is also restored."""
+"""A file in the restored configuration folder. It exists until the document is also restored."""
 
 OWN = (CARD, MASTER_KEY)
-"""Keys of this machine that a restore does not change."""
+"""Keys of this machine that a restore preserves."""
 
 
 def restore(arguments: argparse.Namespace) -> int:
@@ -78,7 +78,7 @@ def _restore(arguments: argparse.Namespace, found: Archive) -> int:
 def _restore_all(
     file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive
 ) -> tuple[list[Path], str]:
-    """Replace the configuration, the document, and the history if the archive contains it.
+    """Replace the configuration, the document and, if the archive contains it, the history.
 
     Return the paths of the replaced files, and a sentence about the history.
     """
@@ -160,8 +160,8 @@ def _free_stamp(*folders: Path) -> str:
 def _replace_both(
     folder: Path, files: dict[PurePosixPath, bytes], data_dir: Path, values: Mapping[str, Any], stamp: str
 ) -> list[Path]:
-    """Replace the configuration folder, then the document. From the first step on, the new document and history are
-    valid."""
+    """Replace the configuration folder, then the document. As soon as the folder is replaced, the new document and
+    history are valid."""
     old, token = folder.with_name(f"{folder.name}.before-restore-{stamp}"), secrets.token_hex(16)
     kept = [old] if folder.exists() else []
     _write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp, data_dir.stat().st_gid)
@@ -181,7 +181,7 @@ def _replace_both(
 
 
 def _place_history(data_dir: Path, stamp: str) -> list[Path]:
-    """Replace the history. Raise `StartFailed` after a failure; configuration and document are already restored."""
+    """Replace the history. Raise `StartFailed` on failure; configuration and document are already restored."""
     try:
         return place_history(data_dir, stamp)
     except OSError as error:
@@ -213,9 +213,11 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hu
 
 
 def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
-    """Give the new files the owner and mode of the replaced files, so that the hub's user can read them. Files and
-    folders without a counterpart get the owner and mode of the configuration folder. Other users cannot read such
-    files, because the files may contain secrets. If other users can read the folder, the hub's group gets access.
+    """Give the new files the owner and mode of the replaced files, so that the hub's user can read them.
+
+    Files and folders without a counterpart get the owner and mode of the configuration folder. Other users cannot
+    read such files, because they may contain secrets. If other users can read the folder, the hub's group gets
+    access.
     """
     for path in [stage, *stage.rglob("*")]:
         there = folder / path.relative_to(stage)
@@ -229,8 +231,10 @@ def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
 
 
 def _swap(new: Path, folder: Path, old: Path) -> None:
-    """Rename `folder` to `old` and `new` to `folder`, and sync both names to storage. `folder` always exists, except
-    on a file system that cannot exchange names, where a power cut can leave only `old`. Raises `OSError`."""
+    """Rename `folder` to `old` and `new` to `folder`, and sync both names to storage. Raise `OSError` on failure.
+
+    `folder` always exists, unless the file system cannot exchange names: a power cut can then leave only `old`.
+    """
     if folder.exists():
         if _exchange(new, folder):
             try:
@@ -250,7 +254,7 @@ def _swap(new: Path, folder: Path, old: Path) -> None:
 def _exchange(one: Path, other: Path) -> bool:
     """Exchange the names of two folders, and return whether that worked. Most file systems of Linux support it."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
-        import ctypes  # OpenWrt's Python may lack ctypes
+        import ctypes  # Python builds for routers may lack ctypes
 
         rename = ctypes.CDLL(None, use_errno=True).renameat2
         return bool(rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0)
@@ -267,7 +271,7 @@ def _swap_back(folder: Path, old: Path) -> None:
             old.rename(folder)
     except OSError as error:
         raise StartFailed(
-            f"cannot restore, or undo the changes already made: {error.strerror}; rename {old} to {folder}",
+            f"the restore failed, and its changes cannot be undone: {error.strerror}; rename {old} to {folder}",
             os.EX_IOERR,
         ) from None
     if (stage / MARKER).exists():
@@ -287,7 +291,7 @@ def _filesystem_errors() -> Iterator[None]:
 
 
 def stage_history(data_dir: Path, found: Archive) -> int:
-    """Write the archive's months next to the present months, and sync them to storage. Return the number of written
+    """Write the archive's months next to the current months, and sync them to storage. Return the number of written
     months."""
     stage, count = data_dir / HISTORY_STAGE, 0
     shutil.rmtree(stage, ignore_errors=True)

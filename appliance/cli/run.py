@@ -1,4 +1,4 @@
-"""`lares run`: the hub and its API together, from the start to a signal."""
+"""`lares run`: runs the hub and its API until a signal stops them."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda por
     make_data_dir(data_dir)
     is_safe = getattr(arguments, "safe", False)
     if is_safe:
-        log.warning("started with --safe: no automation runs")
+        log.warning("started with --safe: automations do not run")
     run_loop(_serve(settings, data_dir, log_buffer, greet, load, is_safe=is_safe))
     return os.EX_OK
 
 
 def _load(file: Path, port: int | None) -> config.Config:
-    """Load the configuration. A port from the command line replaces the configured one."""
+    """Load the configuration. A port from the command line replaces the configured port."""
     settings = config.load(file, os.environ)
     if port is None:
         return settings

@@ -98,7 +98,7 @@ async def _simulate(
         if arguments.id is not None:
             printer.only = _find_automation(arguments.id, simulation)
         for fault in simulation.rejected:
-            say(f"left out: {fault}", to=sys.stderr)
+            say(f"not loaded: {fault}", to=sys.stderr)
         for fault in _warnings(settings, whole, simulation):
             say(f"warning: {with_local_times(str(fault), settings.locale.timezone)}", to=sys.stderr)
         pretended = await simulation.run(prepared.end, prepared.events)
@@ -125,7 +125,7 @@ def _find_automation(word: str, simulation: Simulation) -> str:
 
 
 def _warnings(settings: Config, stored: DocumentSnapshot | None, simulation: Simulation) -> list[Fault]:
-    """Return warnings and unknown names, as `lares check` does."""
+    """Return warnings and unknown names, like `lares check`."""
     folder = folder_of(settings.scripts, settings.root, is_deep=True)
     scripts = Contents(sources=(), faults=()) if folder is None else folder.read()
     ids = [each.definition.id for each in simulation.scenes]

@@ -12,31 +12,31 @@ from appliance.errors import StartFailed
 
 
 def list_targets() -> tuple[str, ...]:
-    """Return the targets of the single file. Return an empty result for Python packages."""
+    """Return the targets of the single file, or none for Python packages."""
     file = sys.modules.get("lares_file")
     return () if file is None else tuple(file.TARGETS)
 
 
 def running_file() -> Path | None:
-    """Return the path of the single file. Return None for Python packages."""
+    """Return the path of the single file, or None for Python packages."""
     file = sys.modules.get("lares_file")
     return None if file is None or file.__file__ is None else Path(file.__file__).parent
 
 
 NOTICE = "NOTICE"
-"""The file inside the single file that contains the list and the texts of all licences."""
+"""The file inside the single file that lists all licences with their texts."""
 
 
 def print_licences() -> int:
     file = running_file()
     if file is None:
         say("Lares is under the Apache License 2.0 (https://www.apache.org/licenses/LICENSE-2.0).")
-        say("It runs from Python packages here, each with its own licence; lares.pyz lists all of its contents.")
+        say("It runs from Python packages here, each with a separate licence; lares.pyz lists all of its contents.")
         return os.EX_OK
     try:
         with zipfile.ZipFile(file) as archive:
             text = archive.read(NOTICE).decode(errors="replace")
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise StartFailed(f"{file} cannot be read ({error}); copy it to this box again", os.EX_DATAERR) from None
+        raise StartFailed(f"{file} cannot be read ({error}); copy it to this machine again", os.EX_DATAERR) from None
     say(*text.splitlines())
     return os.EX_OK

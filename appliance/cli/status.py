@@ -83,7 +83,7 @@ def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
 
 
 def _devices(devices: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:
-    yield f"devices: {devices['total']}, {len(devices['offline'])} of them offline"
+    yield f"devices: {devices['total']}, offline: {len(devices['offline'])}"
     for each in devices["offline"]:
         name = "" if each.get("name") in (None, each["id"]) else f" ({each['name']})"
         yield f"  {each['id']}{name}  {paint(each['state'], 'red')} since {local_time(each['since'], zone)}"

@@ -1,4 +1,4 @@
-"""The document on the card, for commands without a running hub."""
+"""Access to the document on the card, for commands without a running hub."""
 
 from __future__ import annotations
 

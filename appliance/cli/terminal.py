@@ -22,13 +22,13 @@ PROGRESS_EVERY_SECS = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "grey": 90}
 _FRAMES = "|/-\\"
 _COLOUR_MARK = f"<{os.urandom(8).hex()}>"
-"""A placeholder for the start of a colour code. `say` first escapes all control characters, then replaces the
+"""A placeholder for the start of a colour code. `say` escapes all control characters, then replaces the
 placeholder."""
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:
     """Print each line on standard output or `to`. Escape control and invisible characters, except colours from
-    `paint`. All commands print text by this function. Raises the exceptions of `write`."""
+    `paint`. All commands print text with this function. Raise the exceptions of `write`."""
     if lines:
         write("\n".join(map(visible, lines)) + "\n", to)
 
@@ -41,7 +41,7 @@ def counted(count: int, noun: str) -> str:
 def write(text: str, to: TextIO | None = None) -> None:
     """Write and flush the text. Ignore errors of standard error.
 
-    Raise `BrokenPipeError` without a reader, `StartFailed` if standard output cannot be written.
+    Raise `BrokenPipeError` without a reader, and `StartFailed` if standard output cannot be written.
     """
     try:
         print(text, end="", file=to or sys.stdout, flush=True)
@@ -74,15 +74,15 @@ def is_colourful(stream: TextIO) -> bool:
 
 
 def paint(text: str, colour: str) -> str:
-    """Colour the text. Return the text unchanged if standard output does not support colours."""
+    """Colour the text. If standard output does not support colours, return the text unchanged."""
     if not is_colourful(sys.stdout):
         return text
     return f"{_COLOUR_MARK}{_COLOURS[colour]}m{text}{_COLOUR_MARK}0m"
 
 
 def fit(line: str) -> str:
-    """Cut the line to the terminal's width, ignoring colour codes. Return the line unchanged if standard output is
-    not a terminal."""
+    """Cut the line to the terminal's width, ignoring colour codes. If standard output is not a terminal, return the
+    line unchanged."""
     if not sys.stdout.isatty():
         return line
     import shutil
@@ -96,7 +96,7 @@ def fit(line: str) -> str:
 
 
 def local_time(stamp: str, zone: tzinfo | None = None) -> str:
-    """Convert an RFC 3339 time to the zone, by default the machine's zone, without fractions of a second."""
+    """Convert an RFC 3339 time to the zone, by default the machine's zone. Omit fractions of a second."""
     return datetime.fromisoformat(stamp).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
 
 

@@ -1,4 +1,4 @@
-"""`lares try-adapter`: polls a kind in Lua once without a hub, and can send a command."""
+"""`lares try-adapter`: polls a Lua kind once without a hub, and can send a command."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MAX_SHOWN_LINE_CHARS = 1000
 """Maximum number of printed characters of a request or answer. A recording contains all characters."""
 
 LISTEN_SECS = 3.0
-"""Time limit in seconds for the connection of a listening kind, and for the first message."""
+"""Time limit for connecting a listening kind, and for its first message."""
 
 
 def try_adapter(arguments: argparse.Namespace) -> int:
@@ -50,7 +50,7 @@ def try_adapter(arguments: argparse.Namespace) -> int:
     if arguments.name is None and arguments.set and "=" not in arguments.set[-1]:
         arguments.name = arguments.set.pop()  # the last word after --set is the name
     if arguments.name is None:
-        raise StartFailed("name a kind in Lua, or a section of one", os.EX_USAGE)
+        raise StartFailed("specify a Lua kind, or a section with a Lua kind", os.EX_USAGE)
     logging.basicConfig(level=logging.INFO, format="log: %(message)s")
     logging.getLogger("adapters").setLevel(logging.DEBUG)
     file, data_dir = paths.find_config(), paths.find_data_dir()
@@ -101,7 +101,7 @@ def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSe
     if kind not in config.list_lua_kinds(file):
         there = ", ".join(config.list_lua_kinds(file))
         raise StartFailed(
-            f"{kind} is neither a kind in Lua nor a section of one; kinds and sections are {there}", os.EX_USAGE
+            f"{kind} is neither a Lua kind nor a section with a Lua kind; available: {there}", os.EX_USAGE
         )
     return LuaSection(name=name, kind=kind, raw=raw, file="--set", line_of=lambda path: 0)
 
@@ -133,8 +133,8 @@ class _Attempt:
         self._home.bus.listen(_show_event, events.DeviceEvent)
 
     async def run(self, file: Path, data_dir: Path) -> None:
-        """Poll, then send the command, if any. Raise `ConfigFailed` for errors in file or settings, otherwise
-        `StartFailed`."""
+        """Poll, then send the command, if any. Raise `ConfigFailed` for errors in file or settings, and `StartFailed`
+        for other errors."""
         settings = config.parse(f"[scripts]\nmax_cpu_secs = {MAX_CALL_CPU_SECS}", str(file), {})
         async with open_pool(settings, self._clock, data_dir, file) as pool, DeviceSession() as session:
             catalog = build_kind_catalog(file, [self._section], pool.describe, self._home.bus, pool)
@@ -158,7 +158,10 @@ class _Attempt:
                         if not await self._wait(
                             lambda: connection.is_open or connection.is_unused or recorder.messages_kept
                         ):
-                            self._miss(f"the connection is not open after {LISTEN_SECS:g} s", is_fatal=not has_poll)
+                            self._miss(
+                                f"the device did not accept the connection within {LISTEN_SECS:g} s",
+                                is_fatal=not has_poll,
+                            )
                     await self._attempt(adapter)
                     if not has_poll and connection is None:
                         self._miss("the kind has neither poll nor listen")
@@ -168,7 +171,7 @@ class _Attempt:
                 self._show(adapter, recorder, loaded.definition.settings)
 
     async def _wait(self, is_over: Callable[[], Any]) -> bool:
-        """Return whether `is_over` becomes true within `LISTEN_SECS`."""
+        """Wait until `is_over` returns true; return False after `LISTEN_SECS`."""
         until = self._clock.monotonic() + LISTEN_SECS
         while not is_over() and self._clock.monotonic() < until:
             await self._clock.sleep(0.05)
@@ -200,7 +203,7 @@ class _Attempt:
         say(f"done: {command}")
 
     def _show(self, adapter: LuaAdapter, recorder: Recorder, fields: Fields) -> None:
-        """Print requests, answers, and devices, and write the recording if one is requested."""
+        """Print requests, answers, and devices. Write the recording if one is requested."""
         say(*(adapter.redact(line)[:MAX_SHOWN_LINE_CHARS] for line in recorder.lines()))
         for device in self._registry.list_devices():
             say(*_describe(device))

@@ -1,4 +1,4 @@
-"""`lares upgrade`: replaces the single file by another version, or restores the previous one."""
+"""`lares upgrade`: replaces the single file by another version, or restores the previous version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from appliance.store.disk import Disk, for_its_user, write_file
 from appliance.store.lock import holder_of
 
 INSTALLED = Path("/opt/lares/lares.pyz")
-"""The file of an installation. Only `install.sh` may replace the file, because it also writes the service."""
+"""The path of the installed file. Only `install.sh` may replace this file, because it also writes the service."""
 
 INSTALLER = "firmware/install.sh"
 """The installation script in each single file since 0.3.0."""
@@ -37,7 +37,7 @@ MAX_CHECKSUM_BYTES = 4096
 def upgrade(arguments: argparse.Namespace) -> int:
     """Check the new file, then replace this hub's file. Keep the old file as the previous version."""
     if (arguments.file is None) != arguments.rollback:
-        raise StartFailed("name the new file, or use --rollback", os.EX_USAGE)
+        raise StartFailed("specify the new file, or use --rollback", os.EX_USAGE)
     target = _find_target(arguments.file)
     is_installed = INSTALLED.exists() and target.samefile(INSTALLED)
     if not os.access(target.parent, os.W_OK) or (is_installed and os.geteuid() != 0):
@@ -56,8 +56,8 @@ def upgrade(arguments: argparse.Namespace) -> int:
 
 
 def _lock(folder: Path) -> int:
-    """Lock the folder until this process ends, and return the folder's descriptor. Raise `StartFailed` if another
-    process holds the lock."""
+    """Lock the folder until this process ends, and return the folder's descriptor. If another process holds the lock,
+    raise `StartFailed`."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,7 +69,7 @@ def _lock(folder: Path) -> int:
 
 
 def _find_target(file: str | None) -> Path:
-    """Return the file to replace: the running file, or if the new file itself is running, the installed file."""
+    """Return the file to replace: the running file or, if the new file itself is running, the installed file."""
     running = running_file()
     if running is None:
         raise StartFailed(
@@ -79,12 +79,12 @@ def _find_target(file: str | None) -> Path:
     if file is None or not Path(file).exists() or not running.samefile(file):
         return running
     if not INSTALLED.exists() or INSTALLED.samefile(file):
-        raise StartFailed(f"{file} is the running version; name the new file", os.EX_USAGE)
+        raise StartFailed(f"{file} is the running version; specify the new file", os.EX_USAGE)
     return INSTALLED
 
 
 def _read_verified(file: Path) -> bytes:
-    """Return the file's content. Raise `StartFailed` if the content does not match the checksum file next to it."""
+    """Return the file's content. Raise `StartFailed` if it does not match the checksum file next to it."""
     checksum_file = file.with_name(f"{file.name}.sha256")
     try:
         with open_named(file) as stream:
@@ -172,15 +172,15 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
         for each in (new, older):
             with suppress(OSError):
                 disk.remove(each.name)
-    say(f"{target} is {version} now; `lares upgrade --rollback` restores the previous version")
+    say(f"{target} is now {version}; `lares upgrade --rollback` restores the previous version")
     if (holder := holder_of(data_dir)) is not None:
         say(f"the running hub (process {holder}) still has the old version: restart it")
     return os.EX_OK
 
 
 def _ask(new: Path, words: Sequence[str]) -> str:
-    """Run a command of the new file and return the output. If the command fails, raise `StartFailed` with the
-    command's message."""
+    """Run a command of the new file and return its output. If the command fails, raise `StartFailed` with its
+    message."""
     done = subprocess.run([sys.executable, new, *words], capture_output=True, text=True, check=False)
     if done.returncode:
         first, *more = (done.stdout + done.stderr).removeprefix("lares: ").splitlines() or ["it failed"]

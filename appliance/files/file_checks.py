@@ -1,4 +1,4 @@
-"""Checks a file's new text, and returns faults and warnings, for example about unknown names."""
+"""Checks a file's new text for faults, and for warnings such as unknown names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CheckedText(Struct, frozen=True, kw_only=True):
 
 
 class FileChecks:
-    """Checks texts against the present home. `names` returns the names of the home."""
+    """Checks texts against the current home. `names` returns the names in the home."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class FileChecks:
         self._names = names
 
     async def check(self, location: FileLocation, text: bytes) -> CheckedText:
-        """Return the text's faults. For a text without faults, return its warnings."""
+        """Return the text's faults or, if it has none, its warnings."""
         source = Source(name=location.path, text=text)
         checks = {
             "scene": self._check_scene,
@@ -115,7 +115,7 @@ class FileChecks:
         return [_split(warning, self._config.file, source.name) for warning in found.warnings]
 
     async def _names_with(self, source: Source) -> HomeNames:
-        """Return the names of the home as if this text were saved."""
+        """Return the names in the home as if this text were saved."""
         return (await self._names()).with_source(source)
 
     async def _find_undefined(self, source: Source) -> list[Fault]:

@@ -1,4 +1,4 @@
-"""The home's files that clients can read and save, with paths, kinds, and locations on the disk."""
+"""The home's files that clients can read and save, with paths, kinds, and locations on disk."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class FileLocation(Struct, frozen=True, kw_only=True):
                 self.file,
             ):  # a part can be a link to a missing folder
                 if stat.S_ISLNK(os.lstat(each).st_mode):
-                    raise Invalid(f"{self.path} is a link; change its target on the box")
+                    raise Invalid(f"{self.path} is a symbolic link; edit its target on the hub's machine")
             return read_plain(self.file, MAX_FILE_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -58,7 +58,7 @@ class FileLocation(Struct, frozen=True, kw_only=True):
 
 
 class FileLocations:
-    """Finds the location of a file by its path. `config_path` is the configuration file."""
+    """Finds the location of a file by its path. `config_path` is the path of the configuration file."""
 
     def __init__(self, config: Config) -> None:
         self._file = Path(config.file).absolute()
@@ -87,9 +87,9 @@ class FileLocations:
                 continue
             parts = name.split("/")
             if len(parts) > 1 and kind != "script":
-                raise Invalid(f"{path} is in a subfolder, which only {self._folders['script']} may have")
+                raise Invalid(f"{path} is in a subfolder; only {self._folders['script']} may have subfolders")
             if not all(parts) or any(each.startswith(".") or "\\" in each for each in parts):
-                raise Invalid(f"{path} is not a path of a Lua file: no part may be empty or begin with a dot")
+                raise Invalid(f"{path} is not a valid path: no part may be empty or begin with a dot")
             if _NAME.fullmatch(parts[-1]) is None:
                 raise Invalid(f"{path} must end in .lua")
             return FileLocation(kind=kind, path=path, file=self._root / folder / name, folder=self._root / folder)

@@ -32,7 +32,7 @@ from appliance.tables.toml_lines import line_finder
 from appliance.tasks import Tasks
 
 MAX_SAVED_BYTES = 256 << 10
-"""Maximum size in bytes of a saved text."""
+"""Maximum size of a saved text."""
 
 
 class _VersionKey(Struct, frozen=True):
@@ -71,9 +71,9 @@ class SavedFile(Struct, frozen=True, kw_only=True):
 class HomeFiles:
     """The files of the home. Saves and deletions run one after another, and finish even if the caller is cancelled.
 
-    `run` executes work on the thread that writes to storage. `reload_valid` contains a function per kind of file.
-    This function reloads the valid files, and keeps the loaded definitions of files with faults. `secret_settings`
-    returns the secret settings of kinds in Lua by section.
+    - `run`: executes work on the thread that writes to storage.
+    - `reload_valid`: for each kind of file, reloads the valid files and keeps the loaded definitions of faulty files.
+    - `secret_settings`: returns the secret settings of Lua kinds by section.
     """
 
     def __init__(
@@ -116,12 +116,12 @@ class HomeFiles:
         return await asyncio.to_thread(lambda: sorted(self._entries(), key=lambda each: each.path))
 
     async def read(self, path: str) -> FileText:
-        """Return the file's text. Raise `NotFound`."""
+        """Return the file's text. Raise `NotFound` for an unknown path."""
         location, data = await self._find(path)
         return FileText(path=location.path, text=self._shown(location, data), version=self._version_of(data))
 
     async def check(self, path: str, text: str) -> CheckedText:
-        """Return the faults and warnings for a new text of the file, without writing."""
+        """Return the faults and warnings of a new text for the file, without writing it."""
         location = self.locations.get(path)
         faults, full = await self._with_secrets(location, _encode(text))
         return await self.checks.check(location, full) if not faults else CheckedText(errors=tuple(faults))
@@ -175,7 +175,7 @@ class HomeFiles:
         return found
 
     async def read_version(self, path: str, n: int) -> str:
-        """Return the previous text with this number. Raise `NotFound`."""
+        """Return the previous text with this number. Raise `NotFound` if there is none."""
         found: list[FileVersion] = await self._run(partial(self._saved.list_versions, path))
         version = next((each for each in found if each.n == n), None)
         if version is None:
@@ -237,8 +237,8 @@ class HomeFiles:
             raise FileChanged(location.path)
 
     async def _with_secrets(self, location: FileLocation, data: bytes) -> tuple[list[Fault], bytes]:
-        """Replace the marks for hidden secrets by the stored secrets. Return the text, and a fault for each mark
-        without a stored secret."""
+        """Replace the marks for hidden secrets by the stored secrets. Return a fault for each mark without a stored
+        secret, and the text."""
         if location.kind != "config":
             return [], data
         stored = await asyncio.to_thread(location.read)
@@ -284,9 +284,9 @@ class HomeFiles:
 
 
 def _at_next_start(location: FileLocation, data: bytes, key: str) -> Fault:
-    """Return a warning for a changed configuration key that takes effect only at the next start."""
+    """Return a warning for a changed configuration key that takes effect only after a restart."""
     line = line_at(tuple(key.split(".")), line_finder(data.decode(errors="replace")))
-    return Fault(location.path, line, f"{key} takes effect when the hub starts again")
+    return Fault(location.path, line, f"{key} takes effect after a restart of the hub")
 
 
 def _text_of(location: FileLocation, data: bytes | None) -> str:

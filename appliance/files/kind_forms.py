@@ -1,5 +1,5 @@
-"""Lists the settings of all kinds of adapters, for forms. The settings come from a kind's code or Lua file, and from
-the bundled configuration."""
+"""Lists the settings of all kinds of adapters, for forms. They come from a kind's code or Lua file, and from the
+bundled configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RARE = frozenset(
         *("discovery_prefix", "tasmota", "publish", "hub_id", "include_config_entities", "method", "body"),
     }
 )
-"""Settings that most sections omit. A form shows these settings last."""
+"""Settings that most sections omit. A form shows them last."""
 
 _NOT_IN_FORMS = ("type", "enabled")
 _COMMENTED = re.compile(r"(?:# )?([a-z][a-z0-9_]*) = (.*)")

@@ -1,4 +1,4 @@
-"""Parses the fields of recipes, which a form can fill in, and checks their values.
+"""Parses the fields of recipes, which users fill in on a form, and checks their values.
 
 A comment before a `local` declares its field: `--- @field sensor device motion|occupancy: the motion sensor`.
 """
@@ -29,8 +29,8 @@ _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\s+\S+)?\Z")
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 OF_HOME = ("device", "room", "group")
-"""Types of fields that refer to devices, rooms, or groups. The defaults of such fields are only examples, so the form
-must ask for a value."""
+"""Types of fields that refer to devices, rooms, or groups. Their defaults are only examples, so the form must ask for
+a value."""
 
 
 class RecipeField(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class RecipeField(Struct, frozen=True, kw_only=True):
 
     @property
     def is_needed(self) -> bool:
-        """Whether a form must fill in the field."""
+        """Return whether a form must fill in the field."""
         return self.type in OF_HOME and self.default != []
 
 
@@ -196,4 +196,3 @@ _CHECKS: Mapping[str, Callable[[RecipeField, Any], Any]] = {
     "text": _check_text,
     "choice": _check_choice,
 }
-"""Checks of values by field type."""

@@ -1,4 +1,4 @@
-"""Recipes: Lua files of automations and scenes with fields that a form can fill in."""
+"""Recipes: Lua files of automations and scenes with fields that users fill in on a form."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def read_recipe(source: Source) -> Recipe:
 
 
 def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
-    """Return the text of the recipe with these values and with a new id and name. Raise `Invalid` for a wrong value.
+    """Return the recipe's text with these values, and with a new id and name. Raise `Invalid` for a wrong value.
 
-    The new id also replaces the recipe's id in names of timers and variables: names that equal the id, or begin with
+    The new id also replaces the recipe's id in names of timers and variables, if a name equals the id, or begins with
     the id and a dot.
     """
     names = [field.name for field in recipe.fields]
@@ -91,7 +91,7 @@ class Recipes:
         return [recipes[id_] for id_ in sorted(recipes)]
 
     async def get(self, id_: str) -> Recipe:
-        """Return the usable recipe with this id. Raise `NotFound`."""
+        """Return the usable recipe with this id. Raise `NotFound` for an unknown id."""
         recipes, _ = await asyncio.to_thread(self._read)
         if id_ not in recipes:
             raise NotFound("recipe", id_)
@@ -102,7 +102,7 @@ class Recipes:
         folder = self._folders[recipe.kind]
         stem = file.removeprefix(f"{folder}/").removesuffix(".lua")
         if _FILE.fullmatch(stem) is None:
-            raise Invalid(f"file must be a name of 1 to 40 characters a-z, 0-9 and _, not {format_value(file)}")
+            raise Invalid(f"file must be a name of 1 to 40 characters a-z, 0-9, and _, not {format_value(file)}")
         path = f"{folder}/{stem}.lua"
         if await self._files.exists(path):
             raise FileExists(path)

@@ -25,7 +25,7 @@ _SECRETS = frozenset[str]().union(
 
 
 class SecretSettings:
-    """The secret settings of Lares and of kinds in Lua. `of_kinds` returns the secret settings of kinds in Lua by
+    """The secret settings of Lares and of Lua kinds. `of_kinds` returns the secret settings of Lua kinds by
     section."""
 
     def __init__(self, of_kinds: Callable[[], Mapping[str, frozenset[str]]]) -> None:

@@ -41,7 +41,7 @@ MAX_LINES, MAX_LINE_CHARS, MAX_DEVICES = 400, 1000, 500
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """The result of a trial. `error` is None if the device answered. For a kind in Lua, `lines` contains the requests
+    """The result of a trial. `error` is None if the device answered. For a Lua kind, `lines` contains the requests
     and responses, and `recording` can replay them. Neither contains secrets."""
 
     error: str | None
@@ -82,7 +82,7 @@ class SectionTrials:
         file and settings.
         """
         if self._is_running:
-            raise Busy("another trial is running; try again when it has ended")
+            raise Busy("another trial is running; try again after it has ended")
         self._is_running = True
         try:
             async with Tasks() as tasks:
@@ -91,7 +91,7 @@ class SectionTrials:
             self._is_running = False
 
     async def _run(self, name: str, settings: Any, kind: Source | None, replay: Any) -> Trial:
-        # import at the first use, because aiohttp takes 12 MB
+        # imported at the first use, because aiohttp takes 12 MB
         from appliance.adapters.lua_kinds.adapter import LuaAdapter  # noqa: PLC0415
         from appliance.adapters.lua_kinds.kept_texts import KeptTexts  # noqa: PLC0415
         from appliance.adapters.lua_kinds.recorder import Recorder  # noqa: PLC0415
@@ -122,7 +122,7 @@ class SectionTrials:
             return _result(home, redact, recorder.lines(), recording)
 
     async def _attempt(self, home: TrialHome, build: Build, context: AdapterContext) -> None:
-        """Run the adapter until it has reported its devices or failed, or until the time limit."""
+        """Run the adapter until it has reported its devices, has failed, or exceeds the time limit."""
         async with AdapterRunner(build, context):
             with suppress(TimeoutError):
                 async with asyncio.timeout(MAX_TRIAL_SECS):

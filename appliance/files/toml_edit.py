@@ -1,4 +1,4 @@
-"""Changes an adapter section in a TOML text, without changes to other keys, lines, and comments."""
+"""Changes an adapter section in a TOML text. Other keys, lines, and comments remain unchanged."""
 
 from __future__ import annotations
 
@@ -116,4 +116,4 @@ def _literal(value: Any) -> str:
         return f"[{', '.join(map(_literal, value))}]"
     if isinstance(value, dict):
         return f"{{ {', '.join(_line(key, each) for key, each in value.items())} }}" if value else "{}"
-    raise Invalid(f"{value!r} cannot be a value of the configuration")
+    raise Invalid(f"{value!r} is not a valid configuration value")

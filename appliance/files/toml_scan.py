@@ -1,4 +1,5 @@
-"""Finds the positions of values and section headers in a TOML text, so that a change keeps the rest of the text."""
+"""Finds the positions of values and section headers in a TOML text, so that a change preserves the rest of the
+text."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _HEADER = re.compile(r"\[\[?[ \t]*")
 
 class TomlPart(Struct, frozen=True):
     """A value, a header, or a comment, with its path and position in the text. The path contains the names of
-    sections and keys, and the positions in arrays from 1 on."""
+    sections and keys, and the positions in arrays, which start at 1."""
 
     path: Path
     start: int

@@ -1,4 +1,5 @@
-"""Replaces the secrets in a TOML text by marks, and marks by secrets. All other parts of the text do not change."""
+"""Replaces the secrets in a TOML text by marks, and marks by secrets. All other parts of the text remain
+unchanged."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ _CLOSERS = {'"""': '"""', "'''": "'''", "[": "]", "{": "}"}
 
 
 class _Secret(Struct, frozen=True):
-    """A secret in a text. For a comment, `number` counts the comments with the same path from 1 on. For an active
-    value, `number` is 0."""
+    """A secret in a text. In a comment, `number` is its position among the comments with the same path, starting at
+    1. For an active value, `number` is 0."""
 
     path: Path
     start: int
@@ -52,7 +53,7 @@ def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tup
     unknown mark.
 
     A mark represents the secret of the same section and key, active or in a comment. An unknown mark in a comment
-    does not change.
+    remains unchanged.
     """
     known = {(each.path, each.number): stored[each.start : each.end] for each in _secrets_in(stored, is_secret)}
     faults = []
@@ -64,7 +65,7 @@ def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tup
         elif value.number == 0:
             line = text.count("\n", 0, value.start) + 1
             faults.append(
-                (line, f"{dotted(value.path)} is {HIDDEN}, but no secret is stored for it; write the secret")
+                (line, f"{dotted(value.path)} is {HIDDEN}, but no secret is stored for it; enter the secret")
             )
     return text, faults[::-1]
 
@@ -76,7 +77,7 @@ def _find(known: Mapping[tuple[Path, int], str], value: _Secret) -> str | None:
 
 
 def _secrets_in(text: str, is_secret: IsSecret) -> list[_Secret]:
-    """Return the outermost secret values in the order of the text."""
+    """Return the outermost secret values in text order."""
     scanner = TomlScanner(text)
     try:
         values, comments = [*scanner.values()], scanner.comments
@@ -103,7 +104,7 @@ class _Comments:
         self._closer = ""
 
     def find(self, comments: list[TomlPart]) -> Iterator[_Secret]:
-        """Yield the secrets in the order of the text."""
+        """Yield the secrets in text order."""
         before = TomlPart((), 0, -1)
         for comment in comments:
             if comment.path != before.path or self._text[before.end : comment.start].strip():
@@ -142,7 +143,7 @@ class _Comments:
 
 
 def _parts_by_line(text: str) -> tuple[list[TomlPart], list[TomlPart]]:
-    """For an invalid TOML text, return the values and comments, line by line. A value that is invalid or too long to
+    """Return the values and comments of an invalid TOML text, line by line. A value that is invalid or too long to
     parse ends before the next key or section."""
     values: list[TomlPart] = []
     lines = [*scan_lines(text)]

@@ -20,26 +20,25 @@ from appliance.history.series import HOUR_MS, ValueParts, split_number
 HOURS_A_DAY = 24
 
 MAX_PARTS = 3
-"""Maximum number of lines for the parts of one hour, because a write and a restart can each split an hour."""
+"""Maximum number of lines per hour. A write and a restart can each split an hour."""
 
 PartHour = tuple[ValueParts, Hour]
-"""An `Hour`, with the other parts of its values, such as the unit."""
+"""The parts of a value other than its number, such as the unit, and an `Hour` of values with these parts."""
 
 UNBOUNDED = 1 << 30
-"""A limit that is never reached."""
 
 
 class AttributeValues(Struct, frozen=True, kw_only=True):
-    """Entries, newest first, and the resolution of the coarsest entry. The resolution is at least an hour if memory
-    does not contain the whole period."""
+    """Entries, newest first, and the resolution of the coarsest entry. If memory does not cover the whole period, the
+    resolution is at least an hour."""
 
     resolution: Resolution
     entries: list[AttributeEntry]
 
 
 class AttributeReader:
-    """Reads values of attributes. `card` is None if the card stores no history. Days begin at midnight in `zone`;
-    hours begin at `grid_ms`, as on the card."""
+    """Reads values of attributes. `card` is None if the card stores no history. Days begin at midnight in `zone`.
+    Hours begin at the offset `grid_ms`, as on the card."""
 
     def __init__(
         self, devices: DeviceHistory, card: CardHistory | None, clock: Clock, zone: tzinfo, grid_ms: int
@@ -53,7 +52,6 @@ class AttributeReader:
     async def list_values(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
     ) -> AttributeValues:
-        """Return the attribute's known values in the period."""
         if resolution in (Resolution.HOUR, Resolution.DAY):
             is_by_day = resolution is Resolution.DAY
             known = await self._read_card(device_id, attribute, period, HOURS_A_DAY if is_by_day else 1)
@@ -84,14 +82,14 @@ class AttributeReader:
         return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
 
     async def _read_card(self, device_id: str, attribute: str, period: Period, hours: int = 1) -> CardValues:
-        """Return enough values from the card for one entry per group of hours."""
+        """Return enough values from the card for one entry per group of `hours` hours."""
         if self._card is None:
             return CardValues(hours=[], changes=[])
         enough = MAX_PARTS * hours * period.max_entries
         return await self._card.read_attribute((device_id, attribute), period, enough)
 
     def _read_memory(self, device_id: str, attribute: str, period: Period) -> CardValues:
-        """Return the values of the period from memory."""
+        """Return the values in memory for the period."""
         everything = replace(period, limit=UNBOUNDED)
         entries = self._devices.list_values(device_id, attribute, everything)
         numbers: list[NumberHours] = []
@@ -108,18 +106,18 @@ class AttributeReader:
         return CardValues(hours=[(each.parts, hour) for each in numbers for hour in each.take(now)], changes=changes)
 
     def _day_of(self, secs: float) -> int:
-        """Return the start of the moment's day, in seconds since 1970."""
+        """Return the start of the day that contains this time, in seconds since 1970."""
         local = datetime.fromtimestamp(secs, self._zone)
         return int(local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp())
 
     def _hour_of(self, secs: float) -> int:
-        """Return the number of the moment's hour since 1970."""
+        """Return the number of full hours between 1970 and this time."""
         return int((secs * 1000 - self._grid_ms) // HOUR_MS)
 
 
 def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> list[PartHour]:
-    """Omit the last part of the hour in which the values in memory begin, because memory also contains this part's
-    values."""
+    """Omit the last part of the hour in which the values in memory begin. Memory also contains the values of this
+    part."""
     for index in reversed(range(len(hours))):
         hour, first = hours[index][1], since.timestamp()
         end = hour.start + HOUR_MS // 1000

@@ -1,4 +1,4 @@
-"""A log in memory within a budget of bytes."""
+"""A log in memory with a size limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appliance.clock import to_millis
 from appliance.history.period import Period
 
 LOGGED_ENTRY_BYTES = 240
-"""Memory of an entry in bytes, in addition to its JSON."""
+"""Memory overhead per entry in bytes, in addition to its JSON."""
 
 
 class _LoggedEntry(Struct, frozen=True, order=True):
@@ -27,7 +27,7 @@ class BoundedLog:
     """Entries as JSON in at most `max_bytes`. Each entry belongs to a subject.
 
     Each subject has at most `max_entries`. If the memory is full, the subject with the most bytes loses its oldest
-    entry. `count` is the number of all entries that were added.
+    entry. `count` is the number of entries ever added.
     """
 
     def __init__(self, max_bytes: int, max_entries: float = inf) -> None:
@@ -38,11 +38,10 @@ class BoundedLog:
         self._total = self.count = 0
 
     def add(self, subject: str, at: datetime, json: bytes) -> None:
-        """Add an entry."""
         self.count += 1
         entry = _LoggedEntry(
             to_millis(at), self.count, bytes(memoryview(json))
-        )  # bytes that orjson returns occupy at least 4 KiB
+        )  # copied, because bytes from orjson occupy at least 4 KiB
         self._entries.setdefault(subject, deque()).append(entry)
         self._bytes[subject] += (size := _size(entry))
         self._total += size
@@ -60,14 +59,14 @@ class BoundedLog:
             del self._entries[subject], self._bytes[subject]
 
     def list_entries(self, period: Period, subject: str | None = None) -> list[bytes]:
-        """Return the entries of one subject or of all subjects in the period, newest first."""
+        """Return the period's entries, newest first, of one subject or of all subjects."""
         first, last = period.bounds_ms()
         kept = self._entries.values() if subject is None else [self._entries.get(subject, deque())]
         found = (entry for entries in kept for entry in entries if first <= entry.at <= last)
         return [entry.json for entry in nlargest(period.max_entries, found)]
 
     def figures(self) -> dict[str, int]:
-        """Return the number of kept entries and their bytes, and the number of entries since the start."""
+        """Return the number and size of the stored entries, and the number of entries since the start."""
         entries = sum(map(len, self._entries.values()))
         kept = {"bytes": self._total, "max_bytes": self._max_bytes, "entries": entries}
         return {**kept, "recorded": self.count}

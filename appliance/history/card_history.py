@@ -38,17 +38,17 @@ from appliance.store.month_files import MonthFiles
 from appliance.version import MADE_AT
 
 MIN_WRITE_PAUSE_SECS = 5 * 3600.0
-"""Minimum pause between two writes in one run, except before the write at a stop. This pause has an effect only if
-the clock is set often."""
+"""Minimum pause between two writes in one run, except before the write at a stop. This pause matters only if the
+clock is set often."""
 
 RETRY_SECS = 3600.0
-"""Seconds after a failed write until the next attempt."""
+"""Seconds between a failed write and the next attempt."""
 
 MAX_NAMED = 20
-"""Maximum number of thinned attributes that the figures list."""
+"""Maximum number of thinned attributes in the diagnostics."""
 
 MAX_BAD_LINES = 10_000
-"""Maximum number of stored damaged lines. The lines are stored so that each line is counted only once."""
+"""Maximum number of remembered damaged lines. They are remembered so that each line is counted only once."""
 
 T = TypeVar("T")
 
@@ -56,11 +56,12 @@ log = logging.getLogger("history")
 
 
 class CardHistory:
-    """Collects history while the context is open, and writes it to the card. Leaving the context writes the rest.
+    """Collects history while the context is open, and writes it to the card. Leaving the context writes the remaining
+    data.
 
     `write_on` runs work on the store's thread. `grid_ms` is the offset of full hours in the home's time zone. While
-    the clock is not trusted, nothing is written. Entries with times before this version's build are dropped, because
-    the clock was wrong. Concurrent reads are allowed.
+    the clock is not trusted, nothing is written. Entries with times before this version's release are dropped,
+    because the clock was wrong. Concurrent reads are allowed.
     """
 
     def __init__(
@@ -150,14 +151,15 @@ class CardHistory:
         )
 
     async def older_commands(self, known: list[dict[str, Any]], period: Period, device_id: str | None) -> list[Any]:
-        """Return the period's commands that are not in memory, newest first, in the format of `CommandAudit`."""
+        """Return the period's commands that are no longer in memory, newest first, in the format of
+        `CommandAudit`."""
         times = [to_millis(datetime.fromisoformat(each["recorded_at"])) for each in known]
         return await self._read_older(command_beginning(device_id), period, times, decode_command)
 
     async def older_executions(
         self, known: list[ExecutionEntry], period: Period, kind: str, id_: str
     ) -> list[ExecutionEntry]:
-        """Return the period's executions that are not in memory, newest first."""
+        """Return the period's executions that are no longer in memory, newest first."""
         times = [to_millis(each.executed_at) for each in known]
         return await self._read_older(execution_beginning(kind, id_), period, times, decode_execution)
 
@@ -168,8 +170,8 @@ class CardHistory:
         known: Sequence[int],
         decode: Callable[[Mapping[str, Any]], T],
     ) -> list[T]:
-        """Return entries whose lines begin with `beginning`, except entries with `known` times, up to the period's
-        limit."""
+        """Return entries whose lines begin with `beginning`, at most as many as the period's limit leaves. Skip
+        entries with `known` times."""
         if len(known) >= period.max_entries:
             return []
         async with self._lock:
@@ -183,11 +185,11 @@ class CardHistory:
                     found.append((line["t"], decode(line)))
             except Faulty:
                 continue
-        found.sort(key=lambda each: each[0])  # entries with the same time keep the order in which they were written
+        found.sort(key=lambda each: each[0])  # entries with equal times keep the order in which they were written
         return [each for _, each in found[::-1][: period.max_entries - len(known)]]
 
     def figures(self) -> dict[str, Any]:
-        """Return figures for `GET /diagnostics`. `bytes` is the number of bytes written since the start."""
+        """Return the data for `GET /diagnostics`. `bytes` is the number of bytes written since the start."""
         return {
             "keep_days": self._keep_days,
             "day_budget_bytes": self._max_day_bytes,
@@ -228,7 +230,7 @@ class CardHistory:
         return found
 
     def _timed(self, parts: dict[str, Collected]) -> dict[str, Collected]:
-        """Omit months before this version's build, because the clock was wrong."""
+        """Omit months before this version's release, because the clock was wrong."""
         kept = {month: part for month, part in parts.items() if month >= month_at(MADE_AT)}
         self._untimed += len(parts) - len(kept)
         return kept
@@ -243,7 +245,7 @@ class CardHistory:
                 reason = f"{type(error).__name__}: {error}"
             if self._failure is None:
                 trace = None if isinstance(error, OSError) else error
-                sentence = "history cannot be written: %s; the hub keeps it and tries again"
+                sentence = "history cannot be written: %s; the hub keeps the data and retries"
                 log.error(sentence, reason, exc_info=trace)
             self._failure = reason
             self._failures += 1
@@ -259,7 +261,7 @@ class CardHistory:
     def _note_thinned(self, written: Written) -> None:
         if self._thinned is None:
             log.warning(
-                "a day's history does not fit into history.card_kb_per_day: %d attributes are stored in less "
+                "today's history exceeds history.card_kb_per_day: %d attributes are stored in less "
                 "detail, and %d are not stored; increase the setting to keep more",
                 len(written.coarse),
                 len(written.omitted),

@@ -1,22 +1,22 @@
-"""Encodes and decodes the lines of a month's file.
+"""Encodes and decodes the lines of a monthly history file.
 
-Each line is a JSON object with short names, because a home writes thousands of lines per day.
+Each line is a JSON object. Its names are short because a home writes thousands of lines per day.
 
-- Numbers: `{"d":"lamp","a":"temperature","u":{"unit":"celsius"},"t":1764547200,"h":[[0,3600,20.1,20.4,21],…]}`.
-  `u` contains the parts of the value next to the number, or null. `t` is the start of the first hour in seconds.
-  Each item of `h` is an hour: the number of hours after `t`, the seconds with known numbers, and the lowest, mean,
-  and highest number. For a meter, the last number replaces the mean, and a sixth number is the counted amount. The
-  parts of an hour can be in several lines.
+- Numbers: `{"d":"lamp","a":"temperature","u":{"unit":"celsius"},"t":1764547200,"h":[[0,3600,20.1,20.4,21],…]}`. `u`
+  contains the parts of the value other than the number, or null. `t` is the start of the first hour in seconds. Each
+  item of `h` is an hour: its distance from `t` in hours, the seconds with known numbers, and the lowest, mean, and
+  highest number. For a meter, the last number replaces the mean, and a sixth item is the counted amount. The parts of
+  an hour can be in several lines.
 - Other values: `{"d":"lamp","a":"power","t":1764547200123,"c":[[0,"on"],[90000,"off"]]}`. `t` is in milliseconds.
   Each item of `c` is a change: the milliseconds after `t`, and the new value. The value is null if the attribute is
   absent.
 - Commands: `{"k":"command","d":"lamp","t":1764547200123,"s":"room","r":"attic","c":{…},"o":"ok","m":null}` contains
   source, room, command, result, and message.
 - Executions: `{"k":"execution","of":"scene","id":"evening","t":1764547200123,"o":"ok","ms":41,"e":null}` contains
-  result, duration, and error. For an automation, `"b":"cron"` is the type of its event. After failed calls, `"w":"…"`
-  is the first sentence about them.
-- The end of a write: `{"k":"written","t":1764547200123,"used":40123,"days":12}` contains the bytes written on this
-  day (UTC) so far, and the number of days with writes until now.
+  result, duration, and error. For an automation, `"b":"cron"` is the type of its event. `"w":"…"` is the first
+  warning about failed calls, if any.
+- The end of a write: `{"k":"written","t":1764547200123,"used":40123,"days":12}` contains the number of bytes written
+  on this day (UTC), and the number of days with writes so far.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from appliance.home.events import CommandEnded
 from appliance.home.json_shapes import STATED_COMMAND
 
 WRITTEN = b'{"k":"written",'
-"""Beginning of the line at the end of a write."""
+"""The beginning of the line at the end of a write."""
 
 COMMANDS = b'{"k":"command",'
-"""Beginning of the lines for commands."""
+"""The beginning of the lines for commands."""
 
 MAX_CARD_TEXT_CHARS = 200
 """Maximum number of characters of a text value, a message, or an error on the card."""
@@ -55,24 +55,22 @@ Faulty = (KeyError, IndexError, TypeError, ValueError, OverflowError)
 
 
 def attribute_beginning(device_id: str, attribute: str) -> bytes:
-    """Return the beginning of the lines for this attribute."""
     return b'{"d":%b,"a":%b,' % (orjson.dumps(device_id), orjson.dumps(attribute))
 
 
 def command_beginning(device_id: str | None) -> bytes:
-    """Return the beginning of the lines for commands to this device, or to all devices."""
+    """Return the beginning of the lines for commands to this device, or to any device if None."""
     return COMMANDS if device_id is None else b'%b"d":%b,' % (COMMANDS, orjson.dumps(device_id))
 
 
 def execution_beginning(kind: str, id_: str) -> bytes:
-    """Return the beginning of the lines for executions of this scene or automation."""
     return b'{"k":"execution","of":%b,"id":%b,' % (orjson.dumps(kind), orjson.dumps(id_))
 
 
 def encode_hours(
     device_id: str, attribute: str, parts: ValueParts, hours: Iterable[Hour]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield each month of these hours with the month's line."""
+    """Yield one line per month of these hours."""
     for month, found in groupby(hours, lambda hour: month_of(hour.start)):
         rows, first = [], None
         for hour in found:
@@ -85,7 +83,7 @@ def encode_hours(
 
 
 def encode_changes(device_id: str, attribute: str, changes: Iterable[ValueChange]) -> Iterator[tuple[str, bytes]]:
-    """Yield each month of these changes with the month's line."""
+    """Yield one line per month of these changes."""
     for month, found in groupby(changes, lambda change: month_of(change[0] / 1000)):
         pairs = list(found)
         first = pairs[0][0]
@@ -94,7 +92,6 @@ def encode_changes(device_id: str, attribute: str, changes: Iterable[ValueChange
 
 
 def encode_command(event: CommandEnded, at: int) -> bytes:
-    """Return the line for a command."""
     line = {
         "t": at,
         "s": event.source,
@@ -107,7 +104,6 @@ def encode_command(event: CommandEnded, at: int) -> bytes:
 
 
 def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
-    """Return the line for an execution of a scene or automation."""
     line = {"t": at, "o": entry.status, "ms": entry.duration_ms, "e": _cut(entry.error)}
     if (because := (entry.trigger_payload or {}).get("type")) is not None:
         line["b"] = _cut(str(because))
@@ -117,13 +113,12 @@ def encode_execution(kind: str, entry: ExecutionEntry, at: int) -> bytes:
 
 
 def encode_written(at: int, used: int, days: int) -> bytes:
-    """Return the last line of a write."""
     return orjson.dumps({"k": "written", "t": at, "used": used, "days": days})
 
 
 def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:
-    """Return the hours in a line, with the other parts of the values, such as the unit. Return an empty list for a
-    line without hours. Raises `Faulty`."""
+    """Return the hours in a line, each with the value's parts other than the number, such as the unit. Other lines
+    contain no hours. Raise `Faulty` if the line is invalid."""
     if "h" not in line:
         return []
     parts, first = line["u"], line["t"]
@@ -144,12 +139,12 @@ def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:
 
 
 def decode_changes(line: Mapping[str, Any]) -> list[ValueChange]:
-    """Return the changes in a line, or an empty list for a line without changes. Raises `Faulty`."""
+    """Return the changes in a line. Other lines contain no changes. Raise `Faulty` if the line is invalid."""
     return [(line["t"] + after, value) for after, value in line.get("c", ())]
 
 
 def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the command in the format of `CommandAudit`. Raises `Faulty`."""
+    """Return the command in the format of `CommandAudit`. Raise `Faulty` if the line is invalid."""
     return {
         "recorded_at": timestamp(datetime.fromtimestamp(line["t"] / 1000, UTC)),
         "source": line["s"],
@@ -162,7 +157,8 @@ def decode_command(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
-    """Return the execution with its event type and first warning, but without results and trace. Raises `Faulty`."""
+    """Return the execution with its event type and first warning, but without results and trace. Raise `Faulty` if
+    the line is invalid."""
     return ExecutionEntry(
         subject=line["id"],
         executed_at=datetime.fromtimestamp(line["t"] / 1000, UTC),
@@ -176,7 +172,7 @@ def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
 
 
 def fit_for_card(value: Any) -> Any:
-    """Return the value to store. Shorten a long text, and replace any other large value by None."""
+    """Return the value to store: shorten long texts, and replace other large values by None."""
     if isinstance(value, str):
         return _cut(value)
     if isinstance(value, bool):
@@ -193,9 +189,8 @@ def month_of(secs: float) -> str:
 
 
 def month_at(moment: datetime) -> str:
-    """Return the UTC month of a moment. `month_of` would round the last moment of the year 9999 into the next
-    year."""
-    return moment.isoformat()[:7]  # not strftime, which writes the year 999 with three digits
+    """Return the UTC month. `month_of` would round the last instant of the year 9999 up to the next year."""
+    return moment.isoformat()[:7]  # strftime would write the year 999 with three digits
 
 
 def _cut(text: str | None) -> str | None:

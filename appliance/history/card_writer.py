@@ -25,7 +25,7 @@ class CardWriter:
     """Appends history to the monthly files, at most `max_day_bytes` per day (UTC), and keeps at most `keep_days`
     days. Writes run on the store's thread.
 
-    `sizes` contains the last known sizes of the monthly files. Any thread may read `sizes`.
+    `sizes` contains the last known sizes of the monthly files. Any thread may read it.
     """
 
     def __init__(self, months: MonthFiles, keep_days: int, max_day_bytes: int) -> None:
@@ -36,17 +36,16 @@ class CardWriter:
         self.sizes: Mapping[str, int] = {}
 
     def read_sizes(self) -> dict[str, int]:
-        """Update and return `sizes`. Any thread may call this method. Raises `OSError`."""
+        """Update and return `sizes`. Any thread may call this method. Raise `OSError` on failure."""
         self.sizes = sizes = self._months.list_months()
         return sizes
 
     def day_bytes(self, now: int) -> int:
-        """Return the number of bytes known to be written on the day of `now`, a time in milliseconds since 1970."""
+        """Return the bytes written on the day of `now` (in milliseconds since 1970), as far as known."""
         ledger = self._ledger
         return ledger.used if ledger is not None and ledger.day == now // DAY_MS else 0
 
     def append(self, parts: Mapping[str, Collected], now: int) -> Written:
-        """Append the data of each month, and remove expired months."""
         written, remaining = Written(), list(parts.items())
         try:
             ledger = self._ledger or self._read_ledger(now)
@@ -82,7 +81,7 @@ class CardWriter:
         return end if is_whole else None
 
     def _remove_old(self, ledger: _Ledger) -> None:
-        """Remove the months whose last write is older than `keep_days`. Count only days with writes, so that a wrong
+        """Remove the months whose last write is older than `keep_days`. Only days with writes count, so that a wrong
         clock never removes a month."""
         old = []
         for month in self.read_sizes():

@@ -1,5 +1,4 @@
-"""Collects hours of numbers, changes, commands, and executions from the bus, until the history is written to the
-card."""
+"""Collects hours of numbers, changes, commands, and executions from the bus until they are written to the card."""
 
 from __future__ import annotations
 
@@ -36,18 +35,16 @@ MAX_CHANGES = 2000
 kept, then one per hour."""
 
 MAX_PACKED_BYTES = 1 << 20
-"""Maximum bytes of removed devices' packed data that waits for the card. The oldest data is dropped first."""
+"""Maximum size of the packed data of removed devices that waits for the card. The oldest data is dropped first."""
 
 MAX_ENTRIES_WAITING, MAX_ENTRY_BYTES_WAITING = 4000, 1 << 20
-"""Maximum number of commands and executions that wait for the card, and maximum bytes of their lines. The oldest
-entries are dropped first."""
+"""Maximum number and total size of commands and executions that wait for the card. The oldest are dropped first."""
 
 AttributeKey = tuple[str, str]
-"""A device id and an attribute name."""
 
 
 class Importance(IntEnum):
-    """The importance of an entry. If the daily budget is too small, entries of low importance are dropped first."""
+    """The importance of an entry. If the daily budget is too small, less important entries are dropped first."""
 
     SKIPPED = 0
     EXECUTION = 1
@@ -79,7 +76,7 @@ class Collected(Struct, kw_only=True):
     entries: list[CardEntry] = field(default_factory=list)
 
     def by_month(self) -> dict[str, Collected]:
-        """Return the collected values by month, oldest first."""
+        """Return the collected data by month, oldest first."""
         months: dict[str, Collected] = {}
 
         def of(secs: float) -> Collected:
@@ -99,11 +96,11 @@ class Collected(Struct, kw_only=True):
 
 
 class Collector:
-    """Collects history from the bus until `close`. Call all methods on the event loop. No method blocks.
+    """Collects history from the bus until `close`. Call all methods on the event loop. They never block.
 
-    `grid_ms` is the offset of full hours in the home's time zone, for example 30 minutes in some zones. `lost` is the
-    number of hours, changes, and entries that were dropped because of the limits. `untracked` contains up to
-    `MAX_UNTRACKED` of the attributes beyond `MAX_ATTRIBUTES`.
+    - `grid_ms`: the offset of full hours in the home's time zone, for example 30 minutes in some zones.
+    - `lost`: the number of hours, changes, and entries dropped because of the limits.
+    - `untracked`: at most `MAX_UNTRACKED` of the attributes beyond `MAX_ATTRIBUTES`.
     """
 
     def __init__(self, bus: Bus, grid_ms: int) -> None:
@@ -121,7 +118,6 @@ class Collector:
         self._stop_listening = bus.listen(self._on_event, DeviceStateChanged, DeviceRemoved, CommandEnded)
 
     def close(self) -> None:
-        """Stop listening."""
         self._stop_listening()
 
     def note_execution(self, kind: str, entry: ExecutionEntry) -> None:
@@ -132,7 +128,7 @@ class Collector:
         self._add_entry(CardEntry(at, importance, encode_execution(kind, entry, at)))
 
     def take(self, at: int) -> Collected:
-        """Return and remove all collected data."""
+        """Remove and return all collected data."""
         for record in self._packed.take_all():
             self._unpack_record(*record)
         numbers = [*self._ended, *self._list_numbers()]
@@ -161,7 +157,7 @@ class Collector:
         return taken
 
     def put_back(self, taken: Collected, at: int) -> None:
-        """Put data that could not be written back into the collector. `at` is the present time."""
+        """Return data that could not be written to the collector. `at` is the current time."""
         for device_id, _ in (*(each.key for each in taken.hours), *taken.changes):
             self._unpack(device_id)
         for each in taken.hours:
@@ -180,20 +176,20 @@ class Collector:
         self._bound_entries()
 
     def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[ValueParts, Hour]]:
-        """Return the attribute's hours that are in the collector, including the unfinished hour."""
+        """Return the attribute's collected hours, including the unfinished hour. They remain in the collector."""
         self._unpack(key[0])
         known = self._numbers.get(key[0], {}).get(key[1])
         numbers = [*(each for ended, each in self._ended if ended == key), *([] if known is None else [known])]
         return [(each.parts, hour) for each in numbers for hour in each.peek(at)]
 
     def peek_changes(self, key: AttributeKey) -> list[ValueChange]:
-        """Return the attribute's changes that are in the collector, sorted by time."""
+        """Return the attribute's collected changes, sorted by time. They remain in the collector."""
         self._unpack(key[0])
         series = self._changes.get(key[0], {}).get(key[1])
         return [] if series is None else _changes_of(series)
 
     def pack(self, device_id: str) -> None:
-        """Pack the data of a removed device to save memory. The data is unpacked when it is needed."""
+        """Pack the data of a removed device to save memory. It is unpacked when it is needed."""
         numbers, changes = self._numbers.pop(device_id, {}), self._changes.pop(device_id, {})
         if numbers or changes:
             self._count -= len(numbers)
@@ -252,7 +248,7 @@ class Collector:
                 numbers.pause(at)
 
     def _report(self, device_id: str, name: str, at: int, value: Any, before: Any) -> bool:
-        """Record a number and return True. For any other value, return False."""
+        """Record a value with a number. Return False for any other value."""
         split = split_number(value)
         if split is None:
             return False
@@ -270,8 +266,8 @@ class Collector:
             numbers.pause(at)
 
     def _find_numbers(self, key: AttributeKey, parts: ValueParts) -> NumberHours | None:
-        """Return the attribute's `NumberHours`. If the unit has changed, create new `NumberHours`. Return None beyond
-        the limit of attributes."""
+        """Return the attribute's `NumberHours`, or new ones if the unit has changed. Return None if there are too
+        many attributes."""
         device = self._numbers.setdefault(key[0], {})
         numbers = device.get(key[1])
         if numbers is None or numbers.parts != parts:

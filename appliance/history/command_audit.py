@@ -1,4 +1,4 @@
-"""Past commands with their sources and results, in memory within a budget of bytes."""
+"""Past commands with their sources and results, in memory within a size limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from appliance.home.json_shapes import STATED_COMMAND
 
 
 class CommandAudit:
-    """Listens to the bus, and keeps commands with their sources and results in at most `max_bytes`."""
+    """Collects commands with their sources and results from the bus, in at most `max_bytes`."""
 
     def __init__(self, bus: Bus, max_bytes: int) -> None:
         self._log = BoundedLog(max_bytes)
@@ -23,7 +23,7 @@ class CommandAudit:
         bus.listen(self._on_event, CommandEnded)
 
     def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
-        """Return the commands to one device or to all devices in the period as JSON objects, newest first."""
+        """Return the period's commands as JSON objects, newest first, to one device or to all devices."""
         return [*map(orjson.loads, self._log.list_entries(period, device_id))]
 
     def _on_event(self, event: Event) -> None:

@@ -23,11 +23,13 @@ PERIOD_MS = DAY_MS // PERIODS_PER_DAY
 
 
 class Written(Struct, kw_only=True):
-    """The result of a write. `left` contains the months that could not be written, and `error` the reason.
+    """The result of a write.
 
-    If the budget was too small, attributes in `coarse` were written with one entry for all hours, or with one change
-    per hour. Attributes in `omitted` were not written. `omitted_entries` is the number of commands and executions
-    that were not written.
+    - `left`: months that could not be written because of `error`.
+    - `coarse`: attributes that exceeded the budget, written with one entry for all hours, or with one change per
+      hour.
+    - `omitted`: attributes that exceeded the budget and were not written.
+    - `omitted_entries`: the number of commands and executions that were not written.
     """
 
     bytes: int = 0
@@ -48,14 +50,14 @@ class _Candidate(Struct, kw_only=True):
 
 
 def allowance(budget_bytes: int, used_bytes: int, at_ms: int) -> int:
-    """Return the number of bytes that may be written now. The result is the budget's share for the quarters of the
-    day (UTC) that have begun, minus the used bytes."""
+    """Return the number of bytes that may be written now: the budget's share for the quarters of the day (UTC) that
+    have begun, minus the used bytes."""
     quarters = at_ms // PERIOD_MS % PERIODS_PER_DAY + 1
     return max(0, budget_bytes * quarters // PERIODS_PER_DAY - used_bytes)
 
 
 def fit(collected: Collected, max_bytes: int, written: Written) -> list[bytes]:
-    """Return a month's lines that fit into `max_bytes`. Record omitted data in `written`."""
+    """Return the lines of one month that fit into `max_bytes`. Record omitted data in `written`."""
     candidates = [*map(_of_hours, collected.hours), *(_of_changes(*each) for each in collected.changes.items())]
     candidates.sort(key=lambda each: each.frequency, reverse=True)
     entries = sorted(collected.entries, key=lambda entry: (entry.importance, entry.at))

@@ -1,4 +1,4 @@
-"""The past values of all attributes with their times, in memory within a budget of bytes."""
+"""The past values of all attributes with their times, in memory within a size limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROOM = ""
 
 
 class Resolution(IntEnum):
-    """Milliseconds per entry. 0 means that all entries are returned."""
+    """Milliseconds per entry. At `RAW`, all entries are returned."""
 
     RAW = 0
     MINUTE = MINUTE_MS
@@ -35,8 +35,8 @@ class Resolution(IntEnum):
 class AttributeEntry(Struct, frozen=True, kw_only=True):
     """An attribute's value since `observed_at`.
 
-    If the entry summarises an hour or a day, `value` is the mean of the numbers, `low` and `high` are the lowest and
-    highest numbers, and `gain` is the amount that a meter counted. All these numbers have the attribute's unit.
+    If the entry summarises an hour or a day, `value` is the mean, and `low` and `high` are the lowest and highest
+    numbers. For a meter, `gain` is the counted amount. All these numbers have the attribute's unit.
     """
 
     observed_at: datetime
@@ -54,7 +54,7 @@ class DeviceEntry(Struct, frozen=True, kw_only=True):
 
 
 class _KeptSeries(Series):
-    """An attribute's series. `counted` is the size that the budget has counted for the series."""
+    """An attribute's series. `counted` is the series' size in the memory budget."""
 
     __slots__ = ("counted", "device_id", "name")
 
@@ -68,8 +68,8 @@ class _KeptSeries(Series):
 class DeviceHistory:
     """Collects the values of devices from the bus, in at most `max_bytes`.
 
-    When the budget is exhausted, the oldest packed history is dropped. If nothing is packed, one of the largest
-    series is thinned out, so that only devices with frequent reports lose detail.
+    When the memory is full, the oldest packed history is dropped. If nothing is packed, one of the largest series is
+    thinned out, so that only devices with frequent reports lose detail.
     """
 
     def __init__(self, bus: Bus, clock: Clock, max_bytes: int) -> None:
@@ -114,14 +114,14 @@ class DeviceHistory:
         return [_entry_at(device, known, at) for at in nlargest(period.max_entries, by_step.values())]
 
     def pack(self, device_id: str) -> None:
-        """Pack the history of a removed device to save memory. The history is unpacked when it is needed."""
+        """Pack the history of a removed device to save memory. It is unpacked when it is needed."""
         if known := self._devices.pop(device_id, None):
             for series in known.values():
                 self._discount(series)
             self._packed.add((device_id, [(name, series.pack()) for name, series in known.items()]))
 
     def figures(self) -> dict[str, int]:
-        """Return the used bytes of the budget, and the numbers of unpacked series and entries."""
+        """Return the memory in use, and the numbers of unpacked series and entries."""
         kept = [series for known in self._devices.values() for series in known.values()]
         entries = sum(map(len, kept))
         kept_bytes = self._bytes + self._packed.size
@@ -136,7 +136,7 @@ class DeviceHistory:
             self._append(event.device_id, _ROOM, to_millis(self._clock.now()), event.room_id)
 
     def _append_changes(self, event: DeviceStateChanged) -> None:
-        """Add the changed attributes. Add None for a missing attribute."""
+        """Add the changed attributes. Add None for each missing attribute."""
         device, attributes = event.device, event.device.attributes
         at, known = to_millis(device.updated_at), self._find(device.id)
         missing = attributes.keys() - known.keys()
@@ -169,8 +169,8 @@ class DeviceHistory:
                 self._shrink()
 
     def _shrink(self) -> None:
-        """Thin out the most recently changed of the largest series. If this series has only one entry, drop the least
-        recently changed series instead."""
+        """Thin out the most recently changed of the largest series. If it has only one entry, drop the least recently
+        changed of the largest series instead."""
         largest = self._by_size[max(self._by_size)]
         series = next(reversed(largest))
         if len(series) > 1:
@@ -186,7 +186,7 @@ class DeviceHistory:
             del self._devices[series.device_id]
 
     def _count(self, series: _KeptSeries) -> None:
-        """Update the series' size in the budget, and mark the series as most recently changed."""
+        """Update the series' size in the memory budget, and mark the series as most recently changed."""
         if series.counted:
             self._discount(series)
         series.counted = series.size
@@ -207,14 +207,14 @@ def _size_class(size: int) -> int:
 
 
 def _latest(series: Series, period: Period, resolution: Resolution) -> Iterator[int]:
-    """Return the newest times of the series in the period, up to the period's limit."""
+    """Yield the newest times of the series in the period, up to the period's limit."""
     indices = series.list_indices(*period.bounds_ms(), resolution)
     return (series.time_at(index) for index, _ in zip(indices, range(period.max_entries), strict=False))
 
 
 def _entry_at(device: Device, known: Mapping[str, Series], at: int) -> DeviceEntry:
-    """Return the device's state at that time, without unknown attributes. If the past room is unknown, use the
-    present room."""
+    """Return the device's state at this time, without unknown attributes. If the past room is unknown, use the
+    current room."""
     indices = {name: series.last_until(at) for name, series in known.items()}
     shown = {name: known[name].value_at(index) for name, index in indices.items() if index is not None}
     room_id = shown.pop(_ROOM, device.room_id)

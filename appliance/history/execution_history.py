@@ -1,4 +1,4 @@
-"""Past executions of scenes and automations, in memory within a budget of bytes."""
+"""Past executions of scenes and automations, in memory within a size limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_EXECUTIONS_PER_SUBJECT = 1000
 """Maximum number of entries per scene or automation."""
 
 MAX_EXECUTION_HISTORY_BYTES = 8 << 20
-"""Maximum total bytes of all scenes' executions, and separately of all automations' executions."""
+"""Maximum total size of all scene executions. The same limit applies separately to automation executions."""
 
 
 class ExecutionStatus(StrEnum):
@@ -34,10 +34,13 @@ class ExecutionStatus(StrEnum):
 
 
 class ExecutionEntry(Struct, frozen=True, kw_only=True):
-    """An execution of a scene or automation. `results` contains the results of its commands in call order.
+    """An execution of a scene or automation.
 
-    `trigger_payload` is an automation's event. `trace` contains the steps, and `warnings` contains sentences about
-    failed calls. `counted_secs` is the duration without waits, to which the execution's limit applies.
+    - `results`: the results of its commands in call order.
+    - `trigger_payload`: an automation's event.
+    - `trace`: the steps.
+    - `warnings`: sentences about failed calls.
+    - `counted_secs`: the duration without waits, to which the execution's time limit applies.
     """
 
     subject: str
@@ -65,13 +68,12 @@ class ExecutionHistory:
         self._log = BoundedLog(max_bytes, MAX_EXECUTIONS_PER_SUBJECT)
 
     def add(self, entry: ExecutionEntry) -> None:
-        """Add an execution. Drop old executions if the memory is full."""
         if self._on_add is not None:
             self._on_add(entry)
         self._log.add(entry.subject, entry.executed_at, orjson.dumps(entry, default=_as_dict))
 
     def list_runs(self, subject: str, period: Period) -> list[ExecutionEntry]:
-        """Return the executions in the period, newest first."""
+        """Return the period's executions, newest first."""
         return [msgspec.json.decode(each, type=ExecutionEntry) for each in self._log.list_entries(period, subject)]
 
 

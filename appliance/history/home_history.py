@@ -26,17 +26,21 @@ from appliance.store.month_files import MonthFiles
 from appliance.tables.addresses import server_of
 
 AUDIT_SHARE = 8
-"""The share of memory for past commands: an eighth. Device values get the rest."""
+"""Past commands get an eighth of the memory. Device values get the rest."""
 
 
 class HomeHistory:
-    """The history of values, commands with their sources, and executions. Listens to the bus from its creation on.
+    """The history of values, commands, and executions. Listens to the bus as soon as it is created.
 
-    `devices` and `commands` are in memory. `card` survives a restart, and is None if `history.keep_days` is 0.
-    `writer` sends values to a server, or is None. `attributes` reads from memory and card. `write_on` runs work on
-    the store's thread. `lines_to` returns a function that sends lines to an address with a token. `list_commands` and
-    `list_executions` read from memory and card, newest first. Entries of the present run precede older entries, even
-    if the clock was wrong.
+    - `devices`, `commands`: history in memory.
+    - `card`: history that survives restarts; None if `history.keep_days` is 0.
+    - `writer`: sends values to a server; None if no server is configured.
+    - `attributes`: reads attributes from memory and card.
+    - `write_on`: runs work on the store's thread.
+    - `lines_to`: returns a function that sends lines to a URL with a token.
+
+    `list_commands` and `list_executions` read from memory and card, newest first. Entries of the current run precede
+    older entries, even if the clock was wrong.
     """
 
     def __init__(
@@ -81,7 +85,7 @@ class HomeHistory:
         await self._stack.aclose()
 
     async def pack(self) -> bool:
-        """Pack the history of removed devices. Return whether any devices were removed."""
+        """Pack the history of removed devices. Return whether devices were removed."""
         has_removed = bool(self._removed)
         await in_steps(self._clock, self._packing())
         return has_removed
@@ -99,22 +103,22 @@ class HomeHistory:
         self._removed.add(event.device_id)
 
     async def beat(self) -> None:
-        """Write data to the card if a write is due. Call this method every few minutes. Never raise."""
+        """Write to the card if a write is due. Call this method every few minutes. Never raise."""
         if self.card is not None:
             await self.card.beat()
 
     def new_executions(self, kind: str) -> ExecutionHistory:
-        """Create the execution history of a kind, `scene` or `automation`. Call this method once per kind."""
+        """Create the execution history for `scene` or `automation`. Call this method once per kind."""
         note = None if self.card is None else partial(self.card.collector.note_execution, kind)
         self._executions[kind] = ExecutionHistory(on_add=note)
         return self._executions[kind]
 
     async def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
-        """Return the commands to one device or to all devices in the period as JSON objects."""
+        """Return the period's commands as JSON objects, to one device or to all devices."""
         known = self.commands.list_commands(period, device_id)
         return known if self.card is None else known + await self.card.older_commands(known, period, device_id)
 
     async def list_executions(self, kind: str, id_: str, period: Period) -> list[ExecutionEntry]:
-        """Return the period's executions of a scene or automation. `kind` is `scene` or `automation`."""
+        """Return the period's executions. `kind` is `scene` or `automation`."""
         known = self._executions[kind].list_runs(id_, period)
         return known if self.card is None else known + await self.card.older_executions(known, period, kind, id_)

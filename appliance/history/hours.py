@@ -11,14 +11,14 @@ from msgspec.structs import astuple, replace
 from appliance.history.series import HOUR_MS, ValueParts
 
 METER_UNITS = frozenset({"Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"})
-"""Units of meters that count up. For such a meter, an `Hour` also has the increase, `gain`."""
+"""Units of meters that count up. The hours of such meters include the increase, `gain`."""
 
 RESET_BELOW = 0.9
 """A meter was reset if its value falls below this fraction of the previous value. A smaller decrease is a
 correction."""
 
 MAX_CLOSED_HOURS = 48
-"""Maximum number of hours per attribute that wait for the card. The oldest hours are dropped first."""
+"""Maximum number of finished hours per attribute that wait for the card. The oldest are dropped first."""
 
 
 class Hour(Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class Hour(Struct, frozen=True, kw_only=True):
 
 
 def join_number(parts: ValueParts, number: float) -> Any:
-    """Return the value that consists of the number and the other parts, such as the unit."""
+    """Combine the number and the value's other parts, such as the unit."""
     return number if parts is None else {"value": number, **parts}
 
 
@@ -52,7 +52,7 @@ def gain_of(before: float, now: float) -> float:
 
 
 def merge(hours: Iterable[Hour]) -> list[Hour]:
-    """Return one `Hour` per start, in order of time. The parts of an hour must be in order of time."""
+    """Merge parts of the same hour. The parts of an hour must be sorted by time. Return the hours, sorted by time."""
     merged: dict[int, Hour] = {}
     for each in hours:
         before = merged.get(each.start)
@@ -78,10 +78,11 @@ def join_all(start: int, hours: Iterable[Hour]) -> Hour:
 
 class NumberHours(Struct):
     """Groups an attribute's numbers into hours. Times are in milliseconds since 1970. `grid_ms` is the offset of full
-    hours in the home's time zone. A time before the previous time means that the clock was set back.
+    hours in the home's time zone. If times decrease, the clock was set back.
 
-    `reports` counts the numbers since the last `take`. `lost` counts the hours that were dropped before a `take`. If
-    `is_holding` is true, the last number is still current.
+    - `reports`: the number of readings since the last `take`.
+    - `lost`: the number of hours dropped before a `take`.
+    - `is_holding`: whether the last number is still current.
     """
 
     parts: ValueParts
@@ -106,12 +107,12 @@ class NumberHours(Struct):
 
     @property
     def last(self) -> float | None:
-        """The last number if it is still current, otherwise None."""
+        """Return the last number if it is still current, otherwise None."""
         return self._last if self.is_holding else None
 
     @property
     def known_until(self) -> int:
-        """The time until which the numbers are known."""
+        """Return the time until which the numbers are known."""
         return self._since
 
     def report(self, at: int, number: float, before: float | None = None) -> None:
@@ -131,19 +132,19 @@ class NumberHours(Struct):
         self.is_holding = False
 
     def take(self, at: int) -> list[Hour]:
-        """Return and remove the hours until now, including the unfinished present hour."""
+        """Remove and return the hours until now, including the unfinished hour."""
         self._pass_time(at)
         self._close()
         taken, self._closed, self.reports = self._closed, (), 0
         return [*taken]
 
     def take_lost(self) -> int:
-        """Return the number of lost hours since the previous call."""
+        """Return the number of hours lost since the previous call."""
         lost, self.lost = self.lost, 0
         return lost
 
     def put_back(self, taken: list[Hour]) -> None:
-        """Put back hours that could not be written."""
+        """Restore hours that could not be written."""
         self._closed = (*taken, *self._closed)
         self._bound()
 
@@ -160,7 +161,6 @@ class NumberHours(Struct):
 
     @classmethod
     def unpack(cls, packed: tuple[Any, ...]) -> NumberHours:
-        """Restore the hours from the result of `pack`."""
         found, names = cls(*packed), Hour.__struct_fields__
         found._closed = tuple(
             Hour(**dict(zip(names, cast("tuple[Any, ...]", each), strict=True))) for each in found._closed
@@ -196,7 +196,7 @@ class NumberHours(Struct):
             self._high = number
 
     def _close(self) -> None:
-        """Close the present part of the hour, and begin the next part."""
+        """Close the current part of the hour, and begin the next part."""
         closed = self._summarize(self._known_ms, self._sum)
         if closed is not None:
             self._closed = (*self._closed, closed)
@@ -206,7 +206,7 @@ class NumberHours(Struct):
         self._known_ms = 0
 
     def _summarize(self, known_ms: int, total: float) -> Hour | None:
-        """Return the present part of the hour, or None if it contains no number."""
+        """Return the current part of the hour, or None if it contains no number."""
         if not self._is_reported or (self._low is None and not known_ms):
             return None
         return Hour(
@@ -225,5 +225,5 @@ class NumberHours(Struct):
 
 
 def _rounded(number: float, digits: int = 6) -> float:
-    """Round the number to this number of significant digits. Further digits are noise, and cost bytes on the card."""
+    """Round to significant digits. Further digits are noise, and cost bytes on the card."""
     return float(f"{number:.{digits}g}")

@@ -1,9 +1,11 @@
-"""Sends values in batches to a server that accepts line protocol, and keeps them while the server is unreachable.
+"""Sends values in batches to a server that accepts line protocol. Values wait in memory while the server is
+unreachable.
 
 InfluxDB, VictoriaMetrics, QuestDB, and GreptimeDB accept this protocol, with one line per value:
-`temperature,device=hall:climate,room=hall,unit=celsius value=21.5 1795164536595000000`: the attribute, its device and
-room, the number, and the time in nanoseconds since 1970. A word becomes `text="on"`. For words with two states, a
-number is added (`value=1`), because some servers store only numbers. Each part of a colour has its own field.
+`temperature,device=hall:climate,room=hall,unit=celsius value=21.5 1795164536595000000`. The line contains the
+attribute, its device and room, the number, and the time in nanoseconds since 1970. A word becomes `text="on"`. For
+words with two states, a number is added (`value=1`), because some servers store only numbers. Each part of a colour
+is a separate field.
 """
 
 from __future__ import annotations
@@ -94,13 +96,13 @@ REQUEST_TIMEOUT_SECS = 30.0
 MAX_BACK_OFF_SECS = 60.0
 
 MAX_REQUEST_BYTES = 512 * 1024
-"""Maximum bytes of lines per request. A larger batch is sent alone."""
+"""Maximum size of the lines in a request. A larger batch is sent alone."""
 
 BATCH_BYTES = 32 * 1024
-"""Bytes of lines that are compressed together. A larger batch would block the event loop."""
+"""Size of the lines that are compressed together. Compressing a larger batch would block the event loop."""
 
 MAX_QUEUE_BYTES = 8 << 20
-"""Maximum bytes of waiting compressed lines: half a day of 200 devices that report every ten seconds."""
+"""Maximum size of waiting compressed lines: half a day of 200 devices that report every ten seconds."""
 
 LAST_SEND_SECS = 1.0
 """Timeout in seconds of the last request before a stop."""
@@ -122,7 +124,7 @@ class _Batch(Struct, frozen=True):
 
 class LineQueue:
     """A queue of compressed lines in at most `max_bytes`. If the queue is full, the oldest lines are dropped.
-    `dropped` is the number of dropped lines, and `lines` the number of waiting lines."""
+    `dropped` is the number of dropped lines; `lines` is the number of waiting lines."""
 
     def __init__(self, max_bytes: int = MAX_QUEUE_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -132,7 +134,6 @@ class LineQueue:
         self.bytes = self.lines = self.dropped = 0
 
     def add(self, line: bytes) -> None:
-        """Add a line."""
         self._fresh.append(line)
         self._fresh_bytes += len(line)
         self.lines += 1
@@ -140,7 +141,7 @@ class LineQueue:
             self._pack()
 
     def take(self, max_bytes: int) -> list[_Batch]:
-        """Remove and return the oldest batches, up to this number of bytes but at least one batch."""
+        """Remove and return the oldest batches of at most `max_bytes` in total. Return at least one batch, if any."""
         self._pack()
         taken: list[_Batch] = []
         while self._batches and (not taken or sum(each.size for each in taken) + self._batches[0].size <= max_bytes):
@@ -149,7 +150,7 @@ class LineQueue:
         return taken
 
     def put_back(self, taken: list[_Batch]) -> None:
-        """Put these batches back before all other batches."""
+        """Restore these batches at the front of the queue."""
         self._batches.extendleft(reversed(taken))
         self._count(taken, 1)
         self._bound()
@@ -174,7 +175,7 @@ class LineQueue:
 
 
 class LineWriter:
-    """Sends each value of a device while the context is open. `where` is the server's name in messages.
+    """Sends the changed values of all devices while the context is open. `where` is the server's name in messages.
 
     Lines that the server rejects (400, 422) are dropped. After any other failure, the writer retries after pauses of
     up to a minute. While the clock is not trusted, no values are sent.
@@ -197,7 +198,7 @@ class LineWriter:
 
     async def __aenter__(self) -> LineWriter:
         self._stop_listening = self._bus.listen(self._on_event, DeviceStateChanged)
-        self._tasks.start(self._send_for_ever(), "the stream of history")
+        self._tasks.start(self._send_for_ever(), "history export")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -207,10 +208,10 @@ class LineWriter:
             try:
                 await end_within(self._send_all(), LAST_SEND_SECS)
             except TimeoutError:
-                log.warning("%s does not answer in time; the newest values were not sent", self._where)
+                log.warning("%s did not answer in time; the latest values were not sent", self._where)
 
     def figures(self) -> dict[str, Any]:
-        """Return figures for `GET /diagnostics`."""
+        """Return the data for `GET /diagnostics`."""
         return {
             "server": self._where,
             "sent": self._sent,
@@ -249,7 +250,7 @@ class LineWriter:
                 self._has_lines.set()
 
     async def _send_all(self) -> None:
-        """Send waiting lines until no lines are left, or a request fails."""
+        """Send waiting lines until the queue is empty, or a request fails."""
         while self._queue.lines:
             batches = self._queue.take(self._max_request_bytes)
             try:
@@ -263,7 +264,8 @@ class LineWriter:
                     return
 
     async def _send(self, batches: list[_Batch]) -> bool:
-        """Send the batches. Return whether the server has accepted or rejected the batches."""
+        """Send the batches. Return whether the server has accepted or rejected them; otherwise, they must be sent
+        again."""
         self._requests += 1
         count = sum(each.lines for each in batches)
         try:
@@ -294,7 +296,7 @@ class LineWriter:
 
     def _note_refusal(self, count: int, answer: str) -> None:
         if self._refusal is None:
-            log.warning("%s rejects values, which are dropped: %s", self._where, answer)
+            log.warning("%s rejects values; they are dropped: %s", self._where, answer)
         self._failure, self._failures_in_row = None, 0
         self._refusal = answer
         self._refused += count

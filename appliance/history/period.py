@@ -1,4 +1,4 @@
-"""The period and the limit of entries in a history request."""
+"""The period and the maximum number of entries in a history request."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ DEFAULT_LIMIT = 200
 MILLISECOND = timedelta(milliseconds=1)
 
 FIRST_DATED_MS = to_millis(MADE_AT.replace(day=1))
-"""The earliest valid time. Entries with earlier times are never written to the card, because the clock was wrong."""
+"""The earliest plausible time. Entries with earlier times are never written to the card, because the clock was
+wrong."""
 
 
 class Period(Struct, frozen=True, kw_only=True):
-    """Selects the entries from `start` to `end` inclusive, at most `limit`. None means no bound."""
+    """Selects at most `limit` entries from `start` to `end` inclusive. None means no bound."""
 
     start: datetime | None = None
     end: datetime | None = None
@@ -27,11 +28,10 @@ class Period(Struct, frozen=True, kw_only=True):
 
     @property
     def max_entries(self) -> int:
-        """The maximum number of returned entries."""
         return self.limit or DEFAULT_LIMIT
 
     def bounds_ms(self) -> tuple[int, int]:
-        """Return the first and the last millisecond of the period, since 1970."""
+        """Return the first and last millisecond of the period, since 1970."""
         first = -(1 << 62) if self.start is None else -(-(self.start - EPOCH) // MILLISECOND)
         last = 1 << 62 if self.end is None else to_millis(self.end)
         return first, last

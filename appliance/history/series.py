@@ -11,12 +11,10 @@ from sys import getsizeof
 from typing import Any, Self, TypeGuard
 
 MAX_ENTRIES = 8192
-"""Maximum number of entries per series, so that thinning is fast, and the indices of value forms fit into two bytes.
-"""
+"""Maximum number of entries per series. The limit keeps thinning fast, and form indices within two bytes."""
 
 SERIES_BYTES = 480
-"""Memory overhead of a series in bytes. The overhead includes objects, table entries, and a short first value
-form."""
+"""Memory overhead of a series in bytes: its objects, table entries, and a short first form."""
 
 ENTRY_BYTES = 18
 """Memory of an entry in bytes: the time, the number, and a share of the space that is reserved for later entries."""
@@ -25,16 +23,16 @@ FORM_BYTES = 150
 """Memory overhead of a value form in bytes, without its text."""
 
 MAX_LISTED_FORMS = 8
-"""Maximum number of forms that a series searches without an index."""
+"""Maximum number of forms without an index. An index speeds up the search in longer lists of forms."""
 
 MAX_SHARED_CHARS = 40
-"""Maximum length of a word or unit that all series store once in a shared form."""
+"""Maximum length of a word or unit whose form is shared by all series."""
 
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
 
 _MAX_EXACT = 1 << 53
-"""The largest integer that is exact as a float."""
+"""The largest integer up to which floats are exact."""
 
 
 ValueParts = Mapping[str, Any] | None
@@ -49,10 +47,10 @@ For other values, the form contains `str` and the value as JSON."""
 
 class Series:
     """Entries sorted by time. Times are in milliseconds since 1970. The value None means that the attribute was
-    absent.
+    missing.
 
     One array contains times and numbers alternately. If the entries have different forms, a second array contains the
-    form of each entry.
+    form index of each entry.
     """
 
     __slots__ = ("_columns", "_forms", "_forms_bytes", "_forms_of", "_index_of")
@@ -73,7 +71,7 @@ class Series:
 
     @property
     def size(self) -> int:
-        """Memory of the series in bytes, including its entries and forms."""
+        """Return the memory of the series in bytes, including its entries and forms."""
         return SERIES_BYTES + ENTRY_BYTES * (len(self._columns) // 2) + self._forms_bytes
 
     def append(self, at: int, value: Any) -> None:
@@ -95,18 +93,18 @@ class Series:
         return _join(self._form_at(index), self._columns[2 * index + 1])
 
     def first_from(self, at: int) -> int | None:
-        """Return the index of the first entry at this time or later, or None."""
+        """Return the index of the first entry at or after this time, or None."""
         index = bisect_left(self.times, at)
         return index if index < len(self) else None
 
     def last_until(self, at: int) -> int | None:
-        """Return the index of the last entry at this time or earlier, or None."""
+        """Return the index of the last entry at or before this time, or None."""
         index = bisect_right(self.times, at) - 1
         return None if index < 0 else index
 
     def list_indices(self, first_ms: int, last_ms: int, step_ms: int) -> Iterator[int]:
-        """Yield the indices of entries between the two times inclusive, newest first. Yield only the last entry of
-        each `step_ms`."""
+        """Yield the indices of entries between the inclusive times, newest first. Yield only the last entry of each
+        `step_ms`, or every entry if it is 0."""
         bucket, times = None, self.times
         for index in range(bisect_right(times, last_ms) - 1, bisect_left(times, first_ms) - 1, -1):
             if step_ms == 0 or bucket != times[index] // step_ms:
@@ -114,7 +112,7 @@ class Series:
             bucket = times[index] // step_ms if step_ms else None
 
     def thin(self, target: int) -> None:
-        """Keep at most this number of entries: all of the newest entries, one per minute of older entries, and one
+        """Reduce the series to `target` entries: all of the newest entries, one per minute of older entries, and one
         per hour of the oldest entries."""
         recent, times = target // 12, self.times
         edge = len(times) - max(recent, 1)
@@ -126,7 +124,7 @@ class Series:
         self._keep([*oldest, *by_minute[split:], *range(edge, len(times))])
 
     def pack(self) -> tuple[Any, ...]:
-        """Return the entries as values that can be marshalled."""
+        """Return the entries as values that `marshal` supports."""
         forms = [(form.__name__, parts) for form, parts in self._forms]
         forms_of = None if self._forms_of is None else self._forms_of.tobytes()
         return self._columns.tobytes(), forms, forms_of, self._forms_bytes
@@ -151,7 +149,7 @@ class Series:
         return self._forms[0 if self._forms_of is None else self._forms_of[index]]
 
     def _add_form(self, form: _Form) -> None:
-        """Store the form of the entry that is added next."""
+        """Store the form of the next entry."""
         forms, forms_of = self._forms, self._forms_of
         if forms_of is None:
             if len(forms) == 1 and forms[0] == form:
@@ -194,7 +192,6 @@ def split_number(value: Any) -> tuple[ValueParts, int | float] | None:
 
 
 def _split(value: Any) -> tuple[_Form, float]:
-    """Return the form and the number of a value."""
     if isinstance(value, dict) and len(value) == 2 and _is_exact(number := value.get("value")):
         unit = value.get("unit")
         if type(unit) is str and len(unit) <= MAX_SHARED_CHARS:
@@ -218,11 +215,11 @@ def _unit_form(unit: str, is_whole: bool) -> _Form:
 
 
 _encode = json.JSONEncoder(default=str).encode
-"""Returns the value as JSON. Values that JSON cannot contain become text."""
+"""Returns the value as JSON. Values that JSON cannot represent become text."""
 
 
 def _is_exact(value: Any) -> TypeGuard[int | float]:
-    """Return whether the value is a number that a float represents exactly. Booleans are no numbers."""
+    """Return whether the value is a number that a float represents exactly. Booleans are not numbers."""
     return type(value) in (int, float) and abs(value) <= _MAX_EXACT
 
 

@@ -1,4 +1,4 @@
-"""Finds the offset of recent values in a month's file, so that reading skips the rest."""
+"""Finds the offset of recent values in a monthly file, so that readers can skip the older part."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from appliance.store.month_files import MonthFiles
 
 
 class WritingIndex:
-    """The end offsets of all writes in the monthly files. Reading recent hours starts at such an offset, because a
-    write contains no values later than its end line.
+    """The end offsets of all writes in the monthly files. Recent hours are read from such an offset, because a write
+    contains no values later than its end line.
 
     Only one thread at a time may use the index.
     """
@@ -20,10 +20,10 @@ class WritingIndex:
 
     def start_for(self, month: str, size: int, first_ms: int) -> int:
         """Return an offset in the month's file that precedes all values since `first_ms`. `size` is the file's size.
-        May raise `OSError`."""
+        Raise `OSError` if the file is unreadable."""
         if first_ms < 0 or month_of(first_ms / 1000) < month:
             return 0
-        if size < self._seen.get(month, 0):  # a smaller size means that the file was replaced
+        if size < self._seen.get(month, 0):  # a smaller file was replaced
             self.forget()
         if size > self._seen.get(month, 0):
             found = self._months.find(month, WRITTEN, self._seen.get(month, 0))
@@ -34,5 +34,5 @@ class WritingIndex:
         return max((offset for at, offset in self._ends.get(month, ()) if at < first_ms), default=0)
 
     def forget(self) -> None:
-        """Forget the offsets, because a failed append may have been removed from the files."""
+        """Discard the offsets, because a failed append may have been removed from the files."""
         self._ends, self._seen = {}, {}

@@ -1,4 +1,4 @@
-"""The event bus, which calls listeners directly when an event is published."""
+"""The event bus. Publishing an event calls the listeners directly."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ log = logging.getLogger("hub")
 
 
 class Bus:
-    """Calls listeners with every event in the order of publishing. `published` is the number of events. Use a bus in
-    one event loop only."""
+    """Calls listeners with every event in the order of publishing. `published` is the number of events so far. Use a
+    bus in one event loop only."""
 
     def __init__(self) -> None:
         self.published = 0
@@ -23,9 +23,10 @@ class Bus:
         self._reported: set[tuple[str, type[Exception]]] = set()
 
     def publish(self, event: Event) -> None:
-        """Call every listener with the event immediately. A listener must not block.
+        """Call every listener with the event before returning. A listener must not block.
 
-        If a listener raises, log an error once per listener and exception type, and call the other listeners.
+        If a listener raises an exception, log an error once per listener and exception type, and call the other
+        listeners.
         """
         self.published += 1
         kind = type(event)
@@ -40,10 +41,10 @@ class Bus:
                 self._report(listener, event, error)
 
     def listen(self, listener: EventListener, *kinds: type[Event], is_first: bool = False) -> Callable[[], None]:
-        """Call the listener with every event until the returned function is called.
+        """Register a listener. It is called with every event until the returned function is called.
 
-        If kinds are given, call the listener only with events of these kinds. If `is_first` is true, call the
-        listener before all existing listeners.
+        If `kinds` are given, the listener gets only events of these classes. If `is_first` is true, it is called
+        before all existing listeners.
         """
         entry = (listener, kinds)
         self._listeners.insert(0 if is_first else len(self._listeners), entry)

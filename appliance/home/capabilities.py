@@ -1,4 +1,4 @@
-"""The catalog of capabilities, which attributes and commands of devices use."""
+"""The catalog of capabilities for attributes and commands of devices."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from appliance.tables.checks import one_of
 
 
 class Capability(Struct, frozen=True, kw_only=True):
-    """A property or function of devices, with the type of its value and the actions that change the value.
+    """A property or function of devices, with the type of its value and the actions that change it.
 
-    `type` is a key of `values.CHECKS`, or `enum` with a list of `values`. `unit` is the usual unit of a number, and
-    `period` the usual period of an accumulation; a value can have a different unit or period.
+    `type` is a key of `values.CHECKS`, or `enum` with a list of `values`. `unit` is the usual unit of a number;
+    `period` is the usual period of an accumulation. A value can have another unit or period.
     """
 
     domain: str
@@ -30,7 +30,7 @@ class Capability(Struct, frozen=True, kw_only=True):
 
     @property
     def read_only(self) -> bool:
-        """Whether no action changes the capability."""
+        """Return whether no action changes the capability."""
         return self.actions in ((), ("get",))
 
     def check(self, value: Value) -> Value:
@@ -135,10 +135,9 @@ def _read_table() -> Iterator[Capability]:
 
 
 CAPABILITIES: Mapping[str, Capability] = {entry.key: entry for entry in _read_table()}
-"""All capabilities by key, in the order of the catalog."""
+"""All capabilities by key, in catalog order."""
 
 UNITS: Mapping[str, str] = {entry.key: entry.unit for entry in CAPABILITIES.values() if entry.unit is not None}
-"""The units of capabilities with a unit."""
 
 PRESENCE = Capability(
     domain="access-control",
@@ -150,7 +149,7 @@ PRESENCE = Capability(
 """An attribute outside the catalog, for devices that represent people."""
 
 KNOWN_ATTRIBUTES: Mapping[str, Capability] = {**CAPABILITIES, PRESENCE.key: PRESENCE}
-"""The capability of each known attribute, without `custom.<adapter>.<field>`."""
+"""The capability of each known attribute. Custom attributes (`custom.<adapter>.<field>`) are not included."""
 
 _CUSTOM = re.compile(r"custom\.[^.\s]{1,100}\.[^\s]{1,150}")
 
@@ -189,4 +188,4 @@ STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
     **{(cover, "open"): 100 for cover in ("cover_position", "cover_tilt")},
     **{(cover, "close"): 0 for cover in ("cover_position", "cover_tilt")},
 }
-"""The value of a capability after an action without a value, for virtual devices."""
+"""A virtual device's new value of a capability after an action without a value."""

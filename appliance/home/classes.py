@@ -1,5 +1,5 @@
-"""Maps Home Assistant's classes of entities to capabilities. MQTT and the import from Home Assistant use this table
-in both directions."""
+"""Maps Home Assistant's entity classes to capabilities, and back. MQTT and the import from Home Assistant use this
+table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from appliance.home.values import Value
 
 
 class SensorClass(Struct, frozen=True):
-    """A measurement's capability and allowed units. None allows any unit."""
+    """The capability of a measurement, and its allowed units. None allows any unit."""
 
     capability: str
     units: tuple[str, ...] | None = None

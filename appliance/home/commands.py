@@ -1,4 +1,4 @@
-"""Commands, parsed from JSON, and the commands that a device accepts."""
+"""Commands: parsing from JSON, and checking against the commands that a device accepts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from appliance.tables.checks import format_value, is_number
 from appliance.tables.json_schema import NUMBER, TEXT, Part, Record, array_of
 
 VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
-"""The actions that need a value. Other actions have no value."""
+"""Actions that need a value. All other actions have no value."""
 
 
 RELATIVE_ACTIONS = frozenset({"toggle", "press", "next", "previous", "increase", "decrease"})
-"""Actions whose repetition has a further effect."""
+"""Actions that have a further effect each time they are repeated."""
 
 _OPPOSITES = {"on": "off", "off": "on"}
 
@@ -30,11 +30,11 @@ MAX_CODE_CHARS = 64
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """A capability, one of its actions, and the value of the action in canonical form.
+    """A capability, one of its actions, and the action's value in canonical form.
 
-    For `custom.<adapter>.<field>`, the device's `CommandSpec` checks action and value. `transition_secs` is the
-    requested duration of a fade. Adapters without fades ignore this duration. `code` is for a lock or an alarm panel,
-    and is never shown or stored.
+    The action and value of a custom capability (`custom.<adapter>.<field>`) are checked by the device's
+    `CommandSpec`. `transition_secs` is the requested duration of a fade; adapters without fades ignore it. `code` is
+    for a lock or an alarm panel, and is never shown or stored.
     """
 
     capability: str
@@ -74,25 +74,25 @@ class Command(Struct, frozen=True, kw_only=True):
 
     @property
     def can_repeat(self) -> bool:
-        """Whether the command can be sent again after a missing answer."""
+        """Return whether the command can safely be sent again if no answer arrived."""
         return self.action not in RELATIVE_ACTIONS
 
     @property
     def has_bare_value(self) -> bool:
-        """Whether the value is a number that needs a unit."""
+        """Return whether the value is a number that needs a unit."""
         known = CAPABILITIES.get(self.capability)
         return known is not None and known.type == "measurement" and is_number(self.value)
 
 
 def without_toggle(command: Command, shown_value: Value, device: str) -> Command:
-    """Replace `toggle` in the command by `on` or `off`, the opposite of the present value.
+    """Replace `toggle` by `on` or `off`, the opposite of the current value.
 
-    Raise `BadAnswer` for `toggle` if the value is unknown.
+    Raise `BadAnswer` for `toggle` if the current value is unknown.
     """
     if command.action != "toggle":
         return command
     if (action := _OPPOSITES.get(str(shown_value))) is None:
-        raise BadAnswer(f"{device} does not show whether it is on; send on or off instead of toggle")
+        raise BadAnswer(f"{device} does not report whether it is on; send on or off instead of toggle")
     return replace(command, action=action)
 
 
@@ -120,7 +120,7 @@ def _word(raw: dict[str, Any], field: str) -> str:
 
 
 def _needed(value: Value, key: str, action: str) -> Value:
-    """Return the value. Raise `Invalid` if the action needs a value but has none, or if the action takes no value."""
+    """Return the value. Raise `Invalid` if the action needs a value but has none, or takes no value but has one."""
     if action in VALUED_ACTIONS and value is None:
         raise Invalid(f"{key} {action} needs a value")
     if action not in VALUED_ACTIONS and value is not None:
@@ -138,7 +138,7 @@ def _value(value: Value, capability: Capability, action: str) -> Value:
     if _needed(value, capability.key, action) is None:
         return None
     if capability.type == "measurement" and is_number(value):
-        return value  # accept the number here, because the device may accept only one unit
+        return value  # accept a number here, because the device may accept only one unit
     return _checked(capability.check, value, capability.key)
 
 
@@ -166,8 +166,9 @@ def _transition(seconds: Value) -> float | None:
 class CommandSpec(Struct, frozen=True, kw_only=True):
     """A capability that a device accepts commands for, with the device's actions and restrictions.
 
-    `min`, `max`, and `step` restrict the number of a `set`, in `unit` if the value has a unit. `values` contains the
-    options. `type` is the schema type of a capability outside the catalog, `custom.<adapter>.<field>`.
+    - `min`, `max`, `step`: restrict the number of a `set`, in `unit` if the value has a unit.
+    - `values`: the allowed words.
+    - `type`: the schema type of a custom capability (`custom.<adapter>.<field>`).
     """
 
     capability: str
@@ -180,7 +181,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     type: str | None = None
 
     def schema(self) -> dict[str, Any]:
-        """Return the capability's schema, with the restrictions of this device, as JSON."""
+        """Return the capability's schema with this device's restrictions, as JSON."""
         return COMMAND_SCHEMA(self)  # type: ignore[no-any-return]
 
     def with_unit(self, command: Command) -> Command:
@@ -192,7 +193,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         return replace(command, value={"value": command.value, "unit": self.unit})
 
     def check(self, command: Command) -> None:
-        """Raise `Invalid` with the device's range if the device does not accept the value of a `set`."""
+        """Raise `Invalid` with the device's range if the value of a `set` is outside that range."""
         if command.action != "set":
             return
         if self.type in CHECKS and self.capability not in CAPABILITIES:
@@ -275,7 +276,7 @@ def accepts(specs: Iterable[CommandSpec], command: Command) -> bool:
 
 def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command) -> Command:
     """Check the command, and add the device's unit to a number without a unit. Raise `Unsupported` if the device does
-    not offer the action, and `Invalid` if the value is outside the device's range."""
+    not offer the action. Raise `Invalid` if the value is outside the device's range."""
     actions: list[str] = []
     for spec in specs:
         if spec.capability != command.capability:
@@ -291,8 +292,8 @@ def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command
 
 @contextmanager
 def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator[None]:
-    """Within the context, replace an `UnfitValue` by an `Invalid` with the device's range, if that range differs from
-    the catalog."""
+    """Replace an `UnfitValue` in the context by an `Invalid` with the device's range, if that differs from the
+    catalog."""
     try:
         yield
     except UnfitValue as unfit:
@@ -313,7 +314,7 @@ def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
 
 
 def _in_unit(value: Value, unit: str | None) -> tuple[Value, str | None]:
-    """Return the number and the unit of a value. Convert mireds to kelvin if `unit` is kelvin."""
+    """Return the number and the unit of a value. If `unit` is kelvin, convert mireds to kelvin."""
     if not isinstance(value, dict):
         return value, None
     number, own = value.get("value"), value.get("unit")

@@ -20,8 +20,8 @@ _COLOR_MODES = {
 
 
 def changes_of(command: Command, attributes: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the new values of the attributes that the command changes. Return an empty result for an unknown
-    effect."""
+    """Return the new values of the attributes that the command changes. Return an empty mapping if the effect is
+    unknown."""
     value = _value_after(command, attributes.get(command.capability))
     if value is None:
         return {}

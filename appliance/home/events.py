@@ -1,5 +1,7 @@
-"""Events of the home, published after the change was applied. The docstring of an event on the stream is its public
-description; docstrings of other events contain `Internal`."""
+"""Events of the home, published after a change was applied.
+
+The docstring of a streamed event is its public description. The docstrings of all other events contain `Internal`.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,19 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
 
     device: Device
     previous: Device | None
-    """The device before the change, or None if it is new."""
     changed: frozenset[str]
-    """The names of the changed attributes; see `changed_attributes`."""
     baseline: frozenset[str] = frozenset()
     """Changed attributes that a poll or a retained message reported for the first time since the start."""
 
     @property
     def shown(self) -> Mapping[str, Value]:
-        """The changed attributes that have a value now, with the new values."""
+        """Return the new values of the changed attributes that have a value."""
         attributes = self.device.attributes
         return {name: attributes[name] for name in attributes if name in self.changed}
 
     @property
     def gone(self) -> Iterator[str]:
-        """The changed attributes that no longer have a value."""
+        """Return the changed attributes that no longer have a value."""
         return (name for name in self.changed if name not in self.device.attributes)
 
 
@@ -60,7 +60,7 @@ class DeviceEvent(Event, frozen=True, kw_only=True):
 
     device_id: str
     event: str
-    """A short name: `single`, `double`, `ring`."""
+    """A short name, such as `single`, `double`, or `ring`."""
     data: Mapping[str, Value]
     alias: str | None = None
     """The device's alias at the time of the event."""
@@ -71,7 +71,6 @@ class DeviceRemoved(Event, frozen=True, kw_only=True):
 
     device_id: str
     name: str = ""
-    """The device's former name."""
 
 
 class DeviceRoomChanged(Event, frozen=True, kw_only=True):
@@ -80,11 +79,10 @@ class DeviceRoomChanged(Event, frozen=True, kw_only=True):
     device_id: str
     room_id: str | None
     previous: str | None = None
-    """The previous room."""
 
 
 class RoomAdded(Event, frozen=True, kw_only=True):
-    """A room was made."""
+    """A room was created."""
 
     room: Room
 
@@ -102,7 +100,7 @@ class RoomRemoved(Event, frozen=True, kw_only=True):
 
 
 class GroupAdded(Event, frozen=True, kw_only=True):
-    """A group was made."""
+    """A group was created."""
 
     group: Group
 
@@ -133,7 +131,7 @@ class AdapterStarted(Event, frozen=True, kw_only=True):
 
 
 class AdapterReady(Event, frozen=True, kw_only=True):
-    """The adapter started and waits for no answer. Internal."""
+    """The adapter started without waiting for an answer. Internal."""
 
     adapter: str
 
@@ -156,7 +154,7 @@ class AdapterAnswered(Event, frozen=True, kw_only=True):
 
 
 class AdapterProgressed(Event, frozen=True, kw_only=True):
-    """An adapter reports the progress of a long start in words. Internal."""
+    """The adapter reports the progress of a long start. Internal."""
 
     adapter: str
     message: str
@@ -178,8 +176,8 @@ class AdapterErrored(Event, frozen=True, kw_only=True):
 
 
 class CommandStarted(Event, frozen=True, kw_only=True):
-    """The hub is about to send a command to a device. Internal: later values of the device can be the command's
-    effect."""
+    """The hub is about to send a command to a device. Internal: later values of the device may be caused by the
+    command."""
 
     source: str
     device_id: str
@@ -187,7 +185,7 @@ class CommandStarted(Event, frozen=True, kw_only=True):
 
 
 class CommandEnded(Event, frozen=True, kw_only=True):
-    """A command to a device ended. Internal: this event is for the audit; the device's event shows the effect.
+    """A command to a device ended. Internal: this event is for the audit; a device event reports the effect.
 
     `source` is `device`, `room`, `group`, `scene:<id>`, or `automation:<id>`. `room_id` is the device's room at that
     time.
@@ -203,8 +201,8 @@ class CommandEnded(Event, frozen=True, kw_only=True):
 
 
 class ObservationDropped(Event, frozen=True, kw_only=True):
-    """The hub dropped an adapter's value that the catalog does not allow. Internal. This event is published once per
-    device and attribute."""
+    """The hub dropped an adapter's value because the catalog does not allow it. Internal. Published once per device
+    and attribute."""
 
     adapter: str
     device_id: str
@@ -213,7 +211,7 @@ class ObservationDropped(Event, frozen=True, kw_only=True):
 
 
 class DropEnded(Event, frozen=True, kw_only=True):
-    """The hub no longer drops an attribute, because its announcement was corrected or removed. Internal."""
+    """The hub no longer drops values of an attribute, because its announcement was corrected or removed. Internal."""
 
     adapter: str
     device_id: str

@@ -1,5 +1,5 @@
-"""Devices, rooms, groups, and commands as JSON for the API and Lua. Each declaration both describes and encodes its
-object."""
+"""Devices, rooms, groups, and commands as JSON for the API and Lua. Each declaration both describes and encodes a
+type."""
 
 from __future__ import annotations
 

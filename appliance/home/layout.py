@@ -1,5 +1,4 @@
-"""The layout of the home: rooms, groups, and the rooms, names, and aliases of devices. Each change returns a new
-layout."""
+"""The layout of the home: rooms, groups, and the rooms, names, and aliases of devices."""
 
 from __future__ import annotations
 
@@ -18,12 +17,11 @@ T = TypeVar("T")
 
 
 class Layout(Struct, frozen=True, kw_only=True, dict=True):
-    """Rooms and groups by id. `room_assignments`, `names`, and `aliases` contain people's choices by device id,
-    including absent devices.
+    """Rooms, groups, and people's choices for devices. All mappings are keyed by id; devices may be absent.
 
-    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. The argument
-    `devices` of these methods contains the present devices. An absent device keeps its room and groups, but cannot be
-    moved to another room or group.
+    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. Their
+    argument `devices` contains the present devices. An absent device keeps its room and groups, but cannot be moved
+    to another room or group.
     """
 
     rooms: Mapping[str, Room] = field(default_factory=dict)
@@ -44,13 +42,13 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return found
 
     def keeps(self, device_id: str) -> bool:
-        """Return whether people have chosen a room, a name, an alias, or a group for the device. The device can be
+        """Return whether people have chosen a room, a name, an alias, or a group for the device. The device may be
         absent."""
         is_member = any(device_id in group.members for group in self.groups.values())
         return is_member or any(device_id in each for each in (self.room_assignments, self.names, self.aliases))
 
     def id_of(self, word: str, devices: Container[str]) -> str:
-        """Return the id of the device with this alias. Return the word unchanged if it is not an alias."""
+        """Return the id of the device with this alias. Return a word unchanged if it is not an alias."""
         return word if word in devices else self.ids_by_alias.get(word, word)
 
     def devices_in(self, room_id: str) -> list[str]:
@@ -68,16 +66,16 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self.groups[group_id]
 
     def put_room(self, room: Room) -> Layout:
-        """Return the layout with this room, which replaces a room with the same id."""
+        """Return a layout with this room, which replaces any room with the same id."""
         return self._with(rooms={room.id: room})
 
     def remove_room(self, room_id: str) -> Layout:
-        """Return the layout without the room. The room's devices are then in no room."""
+        """Return a layout without the room. The room's devices are then in no room."""
         self.get_room(room_id)
         return self._with(rooms={room_id: None}, room_assignments=dict.fromkeys(self.devices_in(room_id)))
 
     def assign_room(self, device_id: str, room_id: str | None, devices: Devices) -> Layout:
-        """Return the layout with the device in the room, or in no room (None)."""
+        """Return a layout with the device in the room, or in no room if None."""
         if device_id not in devices:
             raise NotFound("device", device_id)
         if room_id is not None and room_id not in self.rooms:
@@ -85,13 +83,13 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(room_assignments={device_id: room_id})
 
     def rename_device(self, device_id: str, name: str | None, devices: Devices) -> Layout:
-        """Return the layout with this name for the device. None restores the vendor's name."""
+        """Return a layout with this name for the device. None restores the vendor's name."""
         if device_id not in devices:
             raise NotFound("device", device_id)
         return self._with(names={device_id: name})
 
     def set_alias(self, device_id: str, alias: str | None, devices: Devices) -> Layout:
-        """Return the layout with this alias for the device. None removes the alias, even from an absent device."""
+        """Return a layout with this alias for the device. None removes the alias, even from an absent device."""
         if device_id not in devices and (alias is not None or device_id not in self.aliases):
             raise NotFound("device", device_id)
         if alias is not None:
@@ -103,18 +101,16 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self._with(aliases={device_id: alias})
 
     def put_group(self, group_id: str, name: str, members: tuple[str, ...] | None, devices: Devices) -> Layout:
-        """Return the layout with this group. If `members` is None, an existing group keeps its members, and a new
-        group is empty."""
+        """Return a layout with this group. If `members` is None, an existing group keeps its members, and a new group
+        is empty."""
         previous = self.groups.get(group_id, Group(id=group_id, name=name))
         kept = previous.members if members is None else self._checked(members, devices, previous.members)
         return self._with(groups={group_id: Group(id=group_id, name=name, members=kept)})
 
     def set_members(self, group_id: str, members: tuple[str, ...], devices: Devices) -> Layout:
-        """Return the layout with these members of the group."""
         return self.put_group(group_id, self.get_group(group_id).name, members, devices)
 
     def remove_group(self, group_id: str) -> Layout:
-        """Return the layout without the group."""
         self.get_group(group_id)
         return self._with(groups={group_id: None})
 
@@ -127,7 +123,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return ids
 
     def _with(self, **changes: Mapping[str, Any]) -> Layout:
-        """Return the layout with the changed values. None removes a value."""
+        """Return a layout with the changed values. None removes a value."""
         merged = {name: getattr(self, name) | changed for name, changed in changes.items()}
         for name, changed in changes.items():
             for key in [key for key, value in changed.items() if value is None]:
@@ -136,19 +132,18 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
 
 
 Devices = Mapping[str, Device]
-"""The present devices, by id."""
 
 Change = Callable[[Layout, Devices], Layout]
 """Takes a layout and the present devices, and returns a changed layout. Raises `NotFound`, `AliasTaken`, or
 `Invalid`."""
 
 MAX_NAMESAKES = 3
-"""Maximum number of devices with the same name in a message."""
+"""Maximum number of equally named devices in a message."""
 
 
 def missing_device(word: str, devices: Devices) -> NotFound:
-    """Return the error for an unknown device id. If the id is the name of a device, the message contains the device's
-    id and alias."""
+    """Return the error for an unknown device id. If the word is the name of a device, the message contains that
+    device's id and alias."""
     missing = NotFound("device", word)
     named = [each for each in devices.values() if each.name.casefold() == word.casefold()]
     if named:
@@ -163,7 +158,7 @@ def describe_id(device: Device) -> str:
 
 
 class LayoutChange(Struct, frozen=True, kw_only=True):
-    """A new layout, with its differences from the previous layout by id. None means a removal."""
+    """A new layout, and its differences from the previous layout by id. None means removed."""
 
     layout: Layout
     rooms: Mapping[str, Room | None]
@@ -174,7 +169,6 @@ class LayoutChange(Struct, frozen=True, kw_only=True):
 
 
 def compare_layouts(before: Layout, after: Layout) -> LayoutChange:
-    """Return the second layout and its differences from the first layout."""
     return LayoutChange(
         layout=after,
         rooms=_compare(before.rooms, after.rooms),

@@ -1,4 +1,4 @@
-"""Values and commands in Lua syntax, as examples for authors of automations."""
+"""Values and commands in Lua syntax, as examples for automations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def lua_value(value: Any) -> str:
-    """Return the JSON value in Lua syntax."""
     if value is None:
         return "nil"
     if isinstance(value, bool):
@@ -66,7 +65,7 @@ def example_of(spec: CommandSpec) -> Any:
 
 
 def lua_commands(device: str, spec: CommandSpec) -> Iterator[tuple[str, str]]:
-    """Yield a call of `ctx:command` for each action of the capability, and the range of its value."""
+    """Yield a call of `ctx:command` for each action of the capability, with the range of its value."""
     for action in spec.actions:
         fields: dict[str, Any] = {"capability": spec.capability, "action": action}
         range_ = ""
@@ -79,7 +78,7 @@ def lua_commands(device: str, spec: CommandSpec) -> Iterator[tuple[str, str]]:
 
 
 def range_of(spec: CommandSpec) -> str:
-    """Return the options of a `set`, or its range with the unit."""
+    """Return the allowed words of a `set`, or its range with the unit."""
     if options := options_of(spec):
         return ", ".join(options)
     kind = type_of(spec)

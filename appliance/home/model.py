@@ -1,4 +1,4 @@
-"""Devices, rooms, and groups as frozen data, and the reports of adapters about devices."""
+"""Devices, rooms, and groups as frozen data, and reports of adapters about devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALARM_CLASSES = frozenset({"gas", "carbon_monoxide", "safety"})
 """Device classes whose boolean attributes are alarms."""
 
 MAX_LAST_VALUES = 100
-"""Maximum number of attributes per device whose last value is stored during a gap."""
+"""Maximum number of stored last values per device, of attributes that currently have no value."""
 
 LastValues = Mapping[str, tuple[Value, ...]]
 
@@ -44,8 +44,9 @@ class Metadata(Struct, frozen=True, kw_only=True):
 class Info(Struct, frozen=True, kw_only=True):
     """The vendor's description of a device. Unknown parts are None.
 
-    `parent_id` is the id of the device that contains this device. `area` is the device's place in the vendor's words.
-    `device_class` is more detailed than `DeviceKind` (`cover`, `plug`, `media_player` …).
+    - `parent_id`: the id of the device that contains this device.
+    - `area`: the device's place in the vendor's words.
+    - `device_class`: more detailed than `DeviceKind`, such as `cover`, `plug`, or `media_player`.
     """
 
     manufacturer: str | None = None
@@ -60,12 +61,13 @@ class Info(Struct, frozen=True, kw_only=True):
 class Device(Struct, frozen=True, kw_only=True):
     """A device.
 
-    `updated_at` is the time of the last change of an attribute, and `last_seen` the time of the last observation;
-    both are in UTC. People choose `person_name` and `alias`; the vendor chooses `vendor_name`. `commands` is sorted
-    by capability. `commands` is None if stored data of an earlier version lacks them, until the device is observed.
-
-    `last` contains the values before a gap, newest first: the last value of an attribute without a value, and the
-    last number of an attribute whose present value is not a number.
+    - `updated_at`: the time of the last change of an attribute, in UTC.
+    - `last_seen`: the time of the last observation, in UTC.
+    - `person_name`, `alias`: chosen by people.
+    - `vendor_name`: chosen by the vendor.
+    - `commands`: sorted by capability; None until the first observation if an older version stored the device.
+    - `last`: earlier values, newest first: the last value of an attribute without a value, and the last number of an
+      attribute whose value is not a number.
     """
 
     id: str
@@ -83,7 +85,7 @@ class Device(Struct, frozen=True, kw_only=True):
     last: LastValues = field(default_factory=dict)
 
     def known(self, attribute: str) -> tuple[Value, ...]:
-        """Return the attribute's last known value. If this value is not a number, also return the last number."""
+        """Return the attribute's last known value. If it is not a number, also return the last number."""
         value, last = self.attributes.get(attribute), self.last.get(attribute, ())
         return last if value is None else (value, *last)
 
@@ -99,23 +101,23 @@ class Device(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name that a person chose, the vendor's name, or the id, in this order."""
+        """Return the name that a person chose, the vendor's name, or the id, in this order."""
         return self.person_name or self.vendor_name or self.id
 
     @property
     def labels(self) -> Mapping[str, Value] | None:
-        """The vendor's labels by attribute, or None if the labels repeat the attribute names."""
+        """Return the vendor's labels by attribute, or None if it has none."""
         found = self.metadata.vendor_specific.get("labels")
         return found if isinstance(found, dict) and found else None
 
     @property
     def events(self) -> tuple[str, ...]:
-        """The names of the events that the vendor announces."""
+        """Return the names of the events that the vendor announces."""
         return self._announced("events")
 
     @property
     def announced(self) -> tuple[str, ...]:
-        """The attributes that the vendor announces, including attributes without a value so far."""
+        """Return the attributes that the vendor announces, including attributes without a value so far."""
         return self._announced("attributes")
 
     def _announced(self, key: str) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
 
 
 def last_values(before: Device, attributes: Mapping[str, Value], changed: frozenset[str]) -> LastValues:
-    """Return `Device.last` for a device whose attributes have changed to `attributes`."""
+    """Return `Device.last` after the attributes have changed to `attributes`."""
     last = before.last
     for name in changed:
         value = attributes.get(name)
@@ -149,7 +151,7 @@ def last_values(before: Device, attributes: Mapping[str, Value], changed: frozen
 
 
 class Room(Struct, frozen=True, kw_only=True):
-    """A room. The `id` of a room never changes. The `name` is for people. `Layout` contains its devices."""
+    """A room. Its `id` never changes; its `name` is for people. `Layout` contains its devices."""
 
     id: str
     name: str
@@ -164,13 +166,13 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """A vendor's complete present description of a device. `attributes` contains the canonical attributes without
-    `state`.
+    """A vendor's complete current description of a device.
 
-    If `is_available` is false, the device exists, but its bridge or broker cannot reach it. `wrong` contains a
-    sentence for each attribute with an unreadable value; these attributes do not change. `kept` contains the names of
-    attributes with stored values that the device has not reported since the start. `pushed` contains the names of
-    attributes that the device has just sent by itself, so their values are neither polled nor retained.
+    - `attributes`: the canonical attributes without `state`.
+    - `is_available`: false if the device exists, but its bridge or broker cannot reach it.
+    - `wrong`: a sentence for each attribute with an unreadable value. These attributes do not change.
+    - `kept`: attributes with stored values that the device has not reported since the start.
+    - `pushed`: attributes that the device has just sent by itself; their values are neither polled nor retained.
     """
 
     device_id: str
@@ -189,8 +191,8 @@ class Observation(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """An adapter's report: observations of some devices, and the ids of all existing devices.
 
-    A device in `present` without an observation exists, but was unreadable. Such a device keeps its last state. If
-    `present` is None, the report is incomplete, and all other devices do not change.
+    A device in `present` without an observation exists, but was unreadable. It keeps its last state. If `present` is
+    None, the report is incomplete, and all other devices remain unchanged.
     """
 
     adapter: str

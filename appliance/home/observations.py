@@ -15,12 +15,13 @@ from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import format_value
 
 Dropped = dict[str, str]
-"""The reasons for dropped attributes and fields, by name. A reason continues a sentence that begins with the name."""
+"""The reasons why attributes and fields were dropped, by name. A reason is a sentence without its subject, the
+name."""
 
 _SCALARS = (str, int, float, bool)
 
 MAX_COMMANDS = 1000
-"""Maximum number of capabilities with commands per device."""
+"""Maximum number of commandable capabilities per device."""
 
 
 def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) -> dict[str, Value]:
@@ -48,8 +49,8 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
 def device_after(before: Device, seen: Observation, state: str, now: datetime, dropped: Dropped) -> Device:
     """Return the device after the observation, with this `state`. Raise `Invalid` for an unknown kind.
 
-    For each other invalid part, add the reason to `dropped`. A dropped attribute keeps its value. The device also
-    keeps a name or info that the observation lacks. Equal parts remain the same objects.
+    For each other invalid part, add the reason to `dropped`. A dropped attribute keeps its value. If the observation
+    lacks a name or info, the device keeps it. Equal parts remain the same objects.
     """
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {format_value(seen.kind)}")
@@ -89,17 +90,17 @@ def device_after(before: Device, seen: Observation, state: str, now: datetime, d
 def check_device_id(device_id: Any) -> None:
     """Raise `Invalid` if the text cannot be the id of a device."""
     if not isinstance(device_id, str) or strip_id(device_id) != device_id:
-        raise Invalid(f"{format_value(device_id)} cannot be the id of a device")
+        raise Invalid(f"{format_value(device_id)} is not a valid device id")
 
 
 def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
-    """Return the valid name and data of a device's event. Raise `Invalid` otherwise."""
+    """Return the valid name and data of a device's event. Raise `Invalid` if they are invalid."""
     try:
         is_name = isinstance(event, str) and strip_id(event) == event
     except Invalid as fault:
         raise Invalid(f"the name of an event {fault}") from None
     if not is_name:
-        raise Invalid(f"{format_value(event)} cannot be the name of an event")
+        raise Invalid(f"{format_value(event)} is not a valid event name")
     if not isinstance(data, Mapping):
         raise Invalid(f"the data of the event {event} must be an object, not {format_value(data)}")
     return event, json_copy(data)
@@ -150,7 +151,7 @@ def _check_info(info: Any, dropped: Dropped) -> Info | None:
 def _check_commands(
     commands: Any, known: tuple[CommandSpec, ...] | None, dropped: Dropped
 ) -> tuple[CommandSpec, ...]:
-    """Return the commands, sorted by capability."""
+    """Return the valid commands, sorted by capability."""
     is_tuple = isinstance(commands, tuple)
     if is_tuple and known is not None and len(commands) == len(known) and all(map(commands.__contains__, known)):
         return known

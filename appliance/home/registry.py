@@ -41,7 +41,7 @@ AWAY = (OFFLINE, UNAVAILABLE)
 """States of a device whose attributes may be outdated."""
 
 MAX_REPORTED_DROPS = 1000
-"""Maximum number of published dropped values. Each combination of adapter, device, and attribute is published
+"""Maximum number of dropped values to publish. Each combination of adapter, device, and attribute is published
 once."""
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ log = logging.getLogger("adapters")
 class Registry:
     """Devices, rooms, and groups. Use a registry in one event loop only. Methods raise `NotFound` for an unknown id.
 
-    `layout` is the present layout: rooms, groups, and people's choices for devices.
+    `layout` contains rooms, groups, and people's choices for devices.
     """
 
     def __init__(self, bus: Bus, clock: Clock) -> None:
@@ -70,11 +70,11 @@ class Registry:
         self.layout = Layout()
 
     def ids_of(self, adapter: str) -> Mapping[str, None]:
-        """Return the ids of the adapter's devices. Use the result only until the next change."""
+        """Return the ids of the adapter's devices. The result is valid only until the next change."""
         return self._by_adapter[adapter]
 
     def list_devices(self) -> tuple[Device, ...]:
-        """Return all devices, sorted by id. The result is the same tuple object until a device changes."""
+        """Return all devices, sorted by id. Return the same tuple object until a device changes."""
         if self._listed is None:
             self._listed = tuple(_by_id(self._devices))
         return self._listed
@@ -86,7 +86,7 @@ class Registry:
         return _by_id(self.layout.groups)
 
     def id_of(self, word: str) -> str:
-        """Return the id of the device with this alias. Return the word unchanged if it is no alias."""
+        """Return the id of the device with this alias. Return a word unchanged if it is not an alias."""
         return self.layout.id_of(word, self._devices)
 
     def with_id(self, payload: Mapping[str, Value]) -> Mapping[str, Value]:
@@ -135,7 +135,8 @@ class Registry:
         return self.find_devices(self.get_group(group_id).members)
 
     def apply(self, report: Report) -> None:
-        """Apply an adapter's report. A complete report removes all devices of the adapter that it does not contain.
+        """Apply an adapter's report. If the report is complete, remove the adapter's devices that it does not
+        contain.
 
         Values that the catalog does not allow are dropped and published as `ObservationDropped`; their attributes do
         not change.
@@ -170,7 +171,7 @@ class Registry:
         self._show(device, shown, now, now, observed | {"state"}, observed)
 
     def remove(self, adapter: str, device_id: str) -> None:
-        """Remove a device of the adapter. Ignore an unknown device."""
+        """Remove a device of the adapter. Ignore unknown devices."""
         if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
@@ -185,7 +186,7 @@ class Registry:
     def set_state(self, adapter: str, state: str) -> None:
         """Set the `state` of all devices of the adapter to `online` or `offline`.
 
-        A device that its bridge reported as unavailable becomes `unavailable` instead of `online`.
+        If the bridge has reported a device as unavailable, the device becomes `unavailable` instead of `online`.
         """
         for device_id in tuple(self.ids_of(adapter)):
             is_missing = state == ONLINE and device_id in self._unavailable
@@ -198,7 +199,7 @@ class Registry:
             self._mark(device_id, ONLINE if is_available else UNAVAILABLE)
 
     def publish_event(self, adapter: str, device_id: str, event: str, data: Mapping[str, Value]) -> None:
-        """Publish an event of a device, such as a pressed button. Drop an invalid event."""
+        """Publish an event of a device, such as a pressed button. Drop invalid events."""
         if device_id not in self.ids_of(adapter):
             return
         try:
@@ -266,8 +267,8 @@ class Registry:
         self._publish_change(None if is_new else before, after, changed, observed, seen.pushed, seen.kept)
 
     def _known(self, device_id: str, adapter: str, now: datetime) -> Device:
-        """Return the device, or a new device without attributes. Raise `Invalid` if the device cannot belong to the
-        adapter."""
+        """Return the device, or a new device without attributes. Raise `Invalid` if the id is invalid, or the device
+        belongs to another adapter."""
         device = self._devices.get(device_id) if isinstance(device_id, str) else None
         if device is None:
             check_device_id(device_id)

@@ -14,7 +14,7 @@ MAX_ID_CHARS = 256
 MAX_NAME_CHARS = 1000
 
 DEVICE_HOOK_PREFIX = "device:"
-"""Prefix of the id of a device's hook. The device's id follows the prefix."""
+"""The prefix of a device hook's id. The device's id follows."""
 
 _BLANKS = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 """White space to trim from texts: Unicode's property White_Space without control characters."""
@@ -46,7 +46,7 @@ def strip_text(text: str, max_chars: int, *, is_id: bool = False) -> str:
     if not 1 <= len(stripped) <= max_chars:
         raise Invalid(f"must have 1 to {max_chars} characters, not {len(stripped)}")
     if is_id and stripped in _PATHS:
-        raise Invalid(f"must not be {stripped!r}, which cannot be part of an address")
+        raise Invalid(f"must not be {stripped!r}, which cannot be part of a URL")
     return stripped if stripped.isascii() and stripped.isprintable() else _refuse(stripped, is_id=is_id)
 
 

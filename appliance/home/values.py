@@ -1,4 +1,4 @@
-"""The types of values in capability schemas, and their checks.
+"""The value types in capability schemas, and their checks.
 
 A check returns a JSON value in canonical form (an integral float becomes an integer), or raises `Invalid` with the
 expected value.
@@ -30,9 +30,9 @@ MAX_JSON_DEPTH = 32
 
 
 def to_bytes(value: Value) -> bytes:
-    """Return the value as JSON. The result is a copy, because the bytes from orjson occupy at least 4 KiB.
+    """Return the value as JSON. The result is a copy, because bytes from orjson occupy at least 4 KiB.
 
-    Raise `TypeError` if the value cannot be JSON.
+    Raise `TypeError` if JSON cannot represent the value.
     """
     return bytes(memoryview(orjson.dumps(value)))
 
@@ -46,8 +46,8 @@ def number_in(value: Value) -> int | float | None:
 
 
 def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return the earlier values to keep, newest first. After None, which is a gap, keep all earlier values. After a
-    value that is not a number, keep the last number."""
+    """Return the earlier values to keep, newest first. After None (a gap), keep all earlier values. After a value
+    that is not a number, keep the last number."""
     if value is None:
         return known
     if number_in(value) is not None:
@@ -66,7 +66,7 @@ def level_of(percent: float, highest: float) -> int:
 
 
 def kelvin_of(mired: float) -> int:
-    """Return the colour temperature in kelvin, a million divided by the mireds."""
+    """Return the colour temperature in kelvin: one million divided by the mireds."""
     return round(1_000_000 / mired)
 
 
@@ -91,7 +91,7 @@ def mireds_in(value: Mapping[str, Value]) -> int:
 
 
 def json_copy(value: Value, levels: int = MAX_JSON_DEPTH) -> Value:
-    """Return a deep copy of the value. Raise `Invalid` if the value cannot be JSON."""
+    """Return a deep copy of the value. Raise `Invalid` if JSON cannot represent the value."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and _is_unicode(value):
@@ -102,7 +102,7 @@ def json_copy(value: Value, levels: int = MAX_JSON_DEPTH) -> Value:
         return [json_copy(each, levels - 1) for each in value]
     if is_number(value):
         return float(value) if isinstance(value, float) else int(value)
-    raise Mismatch(f"a JSON value, at most {MAX_JSON_DEPTH} levels deep", value)
+    raise Mismatch(f"a JSON value of at most {MAX_JSON_DEPTH} levels", value)
 
 
 def _key(key: Any) -> str:
@@ -148,7 +148,7 @@ def _object(title: str, /, **fields: Check) -> Check:
         try:
             return {name: check(stated[name]) for name, check in checks.items()}
         except Invalid:
-            return {name: _in(name, check, stated) for name, check in checks.items()}  # names the field
+            return {name: _in(name, check, stated) for name, check in checks.items()}  # an error names the field
 
     properties = {name: check.schema for name, check in fields.items()}
     schema = {"title": title, "type": "object", "required": [*fields], "properties": properties}

@@ -1,4 +1,5 @@
-"""Catalogs: the loaded folders of scenes, automations, and kinds, with each definition and its file's text."""
+"""Catalogs of scenes, automations, and kinds. A catalog contains the loaded definitions of a folder with the source
+text of their files."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from appliance.tables.checks import LUA, nearest
 from appliance.tables.fields import Findings, Problem, Table, located
 
 MAX_CONCURRENT_READS = 4
-"""The number of files that run at the same time, so that an endless file does not block the others."""
+"""The number of files that run concurrently, so that an endless file does not block the others."""
 
 
 class LuaDefinition(Protocol):
@@ -28,7 +29,7 @@ class LuaDefinition(Protocol):
 
     @property
     def id(self) -> str:
-        """Unique in the catalog."""
+        """Return the id, which is unique in the catalog."""
 
 
 T = TypeVar("T", bound=LuaDefinition)
@@ -40,17 +41,17 @@ Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
 """Runs a file's top-level code and returns its result. Raises `ScriptFailed`."""
 
 Parse = Callable[[Table], T | None]
-"""Parses a file's table. If the table has faults, adds them to the table's findings, and returns None."""
+"""Parses a file's table. If the table has faults, records them in its findings and returns None."""
 
 Inspect = Callable[[Source], Iterable[Fault]]
 """Returns warnings about a file's text."""
 
 Surroundings = Callable[[], Awaitable[object]]
-"""Returns the dependencies of definitions outside their files, such as the modules that files may require."""
+"""Returns external dependencies of definitions, such as the modules that files may require."""
 
 
 class Asset(Struct, Generic[D], frozen=True, kw_only=True):
-    """A definition, the text of its file, and warnings about probable mistakes."""
+    """A definition, its source file, and warnings about probable mistakes."""
 
     definition: D
     source: Source
@@ -58,9 +59,11 @@ class Asset(Struct, Generic[D], frozen=True, kw_only=True):
 
 
 class LoadedFolder(Struct, Generic[D], frozen=True, kw_only=True):
-    """The definitions in a folder's valid files, and the faults of its other files. `duplicates` are the faults of
-    files that repeat an id; `assets` does not contain these files. `unread` are warnings about files that the hub
-    ignores."""
+    """The definitions in a folder's valid files, and the faults of its other files.
+
+    - `duplicates`: faults of files that repeat an id. `assets` does not contain these files.
+    - `unread`: warnings about files that the hub ignores.
+    """
 
     assets: tuple[Asset[D], ...]
     faults: tuple[Fault, ...]
@@ -83,7 +86,7 @@ class CheckResult(Struct, Generic[D], frozen=True, kw_only=True):
 async def load_folder(
     contents: Contents, load: Callable[[Source], Awaitable[Asset[D]]], tries: int
 ) -> LoadedFolder[D]:
-    """Load the files. `load` raises `ConfigFailed` with the faults of a file. Try a faulty file again, up to `tries`
+    """Load the files. `load` raises `ConfigFailed` with the faults of a file. Load a faulty file up to `tries`
     times."""
     faults = list(contents.faults)
     slots = asyncio.Semaphore(MAX_CONCURRENT_READS)
@@ -107,12 +110,17 @@ async def load_folder(
 
 
 class Catalog(Generic[T]):
-    """The loaded definitions. `what` is the word for a definition in messages, such as "scene". Without a folder, the
-    catalog is empty. `inspect` returns warnings about the text of a valid file. With `omits_copies`, the first load
-    ignores files that repeat an id. A reload runs a valid file again only if its text or the `surroundings` changed.
-    Without `surroundings`, each reload runs every file again. `rejected` are the faults found by the latest load. If
-    `is_refused`, the latest reload changed nothing because of these faults. If `is_complete`, the latest load had no
-    faults, and the folder existed."""
+    """The loaded definitions. Without a folder, the catalog is empty.
+
+    - `what`: the word for a definition in messages, such as "scene".
+    - `inspect`: returns warnings about the text of a valid file.
+    - `omits_copies`: whether the first load ignores files that repeat an id.
+    - `surroundings`: a reload runs a valid file again only if its text or this value has changed. If it is None, each
+      reload runs every file again.
+    - `rejected`: the faults found by the latest load.
+    - `is_refused`: whether these faults prevented the latest reload.
+    - `is_complete`: whether the folder exists, and the latest load found no faults.
+    """
 
     def __init__(
         self,
@@ -140,7 +148,7 @@ class Catalog(Generic[T]):
         self._assets: Mapping[str, Asset[T]] = {}
 
     def get(self, id_: str) -> Asset[T]:
-        """Raise `NotFound` for an unknown id."""
+        """Return the asset. Raise `NotFound` for an unknown id."""
         if id_ not in self._assets:
             raise NotFound(self.what, id_, self._assets)
         return self._assets[id_]
@@ -152,20 +160,23 @@ class Catalog(Generic[T]):
         return [self._assets[id_].definition for id_ in sorted(self._assets)]
 
     async def load(self) -> None:
-        """Load every valid file at the start. Without `omits_copies`, raise `ConfigFailed` if a file repeats an id.
-        Try a faulty file twice, because a busy machine may interrupt a valid file."""
+        """Load every valid file at the start. Unless `omits_copies` is set, raise `ConfigFailed` if a file repeats an
+        id.
+
+        Load a faulty file twice, because a valid file may fail while the machine is busy.
+        """
         reading = await self._read(tries=2)
         if reading.duplicates and not self._omits_copies:
             raise ConfigFailed(list(reading.duplicates))
         self._accept(reading)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Load every file if all are valid, otherwise change nothing. Return the number of loaded files, and every
+        """Load every file if all are valid; otherwise, change nothing. Return the number of loaded files, and every
         fault."""
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         if reading.is_missing and self._assets and self._folder is not None:
-            faults.append(Fault(self._folder.name, 0, f"the folder is missing; its {self.what}s stay loaded"))
+            faults.append(Fault(self._folder.name, 0, f"the folder is missing; its {self.what}s remain loaded"))
         self.is_refused = bool(faults)
         if faults:
             self.rejected = tuple(faults)
@@ -174,9 +185,11 @@ class Catalog(Generic[T]):
         return len(reading.assets), []
 
     async def reload_valid(self) -> int:
-        """Load every valid file. For a file with a fault, keep the loaded definition. Return the number of loaded
-        files, and log every fault. The API calls this method after it saves a file, so that a fault in another file
-        does not block the save."""
+        """Load every valid file. For each faulty file, keep the loaded definition. Return the number of loaded files,
+        and log every fault.
+
+        The API calls this method after it has saved a file, so that a fault in another file does not block the save.
+        """
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         found = {asset.definition.id: asset for asset in reading.assets}
@@ -194,7 +207,7 @@ class Catalog(Generic[T]):
         return len(self._assets)
 
     async def judge(self, source: Source) -> Asset[T]:
-        """Return the definition in this text without saving the text. Raise `ConfigFailed` with the text's faults."""
+        """Return the definition in this text without saving it. Raise `ConfigFailed` with the faults of the text."""
         loaded = await self._load(source)
         others = [each for each in self._assets.values() if each.source.name != source.name]
         if others and (same := next((each for each in others if each.definition.id == loaded.definition.id), None)):
@@ -202,8 +215,8 @@ class Catalog(Generic[T]):
         return loaded
 
     async def read(self, id_: str) -> Asset[T]:
-        """Return the definition from the file on the disk, without loading it. Raise `ConfigFailed` with the file's
-        faults."""
+        """Return the definition from the file on disk without loading it. Raise `ConfigFailed` with the faults of the
+        file."""
         name = self.get(id_).source.name
         contents = await read_folder(self._folder)
         if faults := [fault for fault in contents.faults if fault.file == name]:
@@ -214,7 +227,7 @@ class Catalog(Generic[T]):
         return await self.judge(source)
 
     async def find_unloaded(self, word: str) -> list[Fault]:
-        """Return the reasons why files with this file name, id, or name are not loaded."""
+        """Return why the files with this file name, id, or name are not loaded."""
         contents = await read_folder(self._folder)
         states = re.compile(rb"""\b(?:id|name)\s*=\s*(["'])%b\1""" % re.escape(word.encode()))
         found = [fault for fault in contents.faults if PurePath(fault.file).stem == word]
@@ -223,17 +236,17 @@ class Catalog(Generic[T]):
             if source.name not in loaded and (PurePath(source.name).stem == word or states.search(source.text)):
                 try:
                     await self.judge(source)
-                    found.append(Fault(source.name, 0, "has no faults, but is not loaded yet; reload it"))
+                    found.append(Fault(source.name, 0, "is valid, but not loaded yet; run `lares reload`"))
                 except ConfigFailed as failed:
                     found += failed.faults
         return found
 
     async def is_outdated(self, source: Source) -> bool:
-        """Return whether a loaded file has been changed or deleted on the disk."""
+        """Return whether a loaded file has been changed or deleted on disk."""
         return source not in (await read_folder(self._folder)).sources
 
     async def check(self) -> CheckResult[T]:
-        """Check the files on the disk. The loaded definitions do not change."""
+        """Check the files on disk. The loaded definitions do not change."""
         reading = await self._read()
         faults = sorted([*reading.faults, *reading.duplicates])
         return CheckResult(faults=faults, warnings=reading.list_warnings(), valid=reading.assets)
@@ -253,7 +266,7 @@ class Catalog(Generic[T]):
         return replace(loaded, assets=assets, duplicates=duplicates)
 
     async def _look_around(self) -> None:
-        """Run every file again if the surroundings changed."""
+        """Run every file again if the dependencies in `surroundings` have changed."""
         around = None if self._surroundings is None else await self._surroundings()
         if around is None or around != self._surrounded_by:
             self._valid = {}
@@ -269,7 +282,7 @@ class Catalog(Generic[T]):
 async def load_file(
     source: Source, describe: Describe, parse: Callable[[Table], D | None], inspect: Inspect | None = None
 ) -> Asset[D]:
-    """Raise `ConfigFailed` with every fault."""
+    """Load the file. Raise `ConfigFailed` with every fault."""
     try:
         described = await describe(source)
     except ScriptFailed as failed:
@@ -284,15 +297,15 @@ async def load_file(
 
 
 def fault_of(failed: ScriptFailed, source: Source) -> Fault:
-    """Convert the failure to a fault of this file, even if the failure is in a required script."""
+    """Convert the failure to a fault of this file, even if a required script has failed."""
     if failed.file == source.name:
         return Fault(failed.file, failed.line, failed.message)
     return Fault(source.name, 0, str(failed))
 
 
 def _without_copies(assets: Iterable[Asset[T]]) -> tuple[tuple[Asset[T], ...], tuple[Fault, ...]]:
-    """Return one asset per id, in the order of files, and a fault for each file with a repeated id. The file with the
-    shortest path wins, because a copy usually has a longer name."""
+    """Return one asset per id in file order, and a fault for each file with a repeated id. The file with the shortest
+    path wins, because a copy usually has a longer name."""
     counted: dict[str, Asset[T]] = {}
     faults = []
     for asset in sorted(assets, key=lambda each: (len(each.source.name), each.source.name)):
@@ -303,8 +316,8 @@ def _without_copies(assets: Iterable[Asset[T]]) -> tuple[tuple[Asset[T], ...], t
 
 
 def _repeats(asset: Asset[T], first: str) -> Fault:
-    taken = f"the id '{asset.definition.id}' is already that of {first}"
-    message = f"{taken}, which takes precedence; give this file another id"
+    taken = f"{first} already has the id '{asset.definition.id}'"
+    message = f"{taken} and takes precedence; give this file another id"
     return Fault(asset.source.name, asset.source.line_of("id"), message)
 
 
@@ -324,7 +337,7 @@ def read_definition(
 
 
 _EXECUTE = frozenset({"action", "actions", "callback", "handler", "on_trigger", "run", "sequence"})
-"""Mistaken field names for `execute`, some from other hubs."""
+"""Field names that users write instead of `execute`, some from other hubs."""
 
 
 def hint_of_field(name: str, known: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""An execution's access to the home, the results of its commands, and its trace."""
+"""An execution's access to the home, with the results of its commands and its trace."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ CtxFunction = Callable[..., Awaitable[Any]]
 
 
 class Context:
-    """The `LuaCalls` of one execution. `source`, such as `scene:evening`, is the execution's name in the audit log.
+    """The `LuaCalls` of one execution.
 
-    `results` are the newest `MAX_RESULTS` command results in the order of the calls. `work` implements each method.
-    `warnings` are the first `MAX_WARNINGS` failures. The argument `chain` contains the sources of the executions that
-    led to this execution. The attribute `chain` ends with the execution's own source.
+    - `source`: the execution's name in the audit log, such as `scene:evening`.
+    - `results`: the newest `MAX_RESULTS` command results in call order.
+    - `work`: the implementation of each method.
+    - `warnings`: the first `MAX_WARNINGS` failures.
+    - `chain`: the sources of the executions that led to this execution; the attribute also includes `source`.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class Context:
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """The `{target, status, message}` of each command."""
+        """Return the `{target, status, message}` of each command."""
         return list(self._results)
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
@@ -82,8 +84,8 @@ class Context:
         return await self._work[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
-        """Send the command to the devices, in parallel if their addresses differ. Store and return the results in the
-        order of the devices."""
+        """Send the command to the devices, in parallel if their addresses differ. Store and return the results in
+        device order."""
         outcomes = await self._dispatcher.send(devices, command, self.source) if devices else ()
         return [self._record(outcome, command) for outcome in outcomes]
 
@@ -121,7 +123,7 @@ class Context:
 
     @contextmanager
     def noting_failure(self, target: str) -> Iterator[None]:
-        """Note an error of the block as a failure, because a script with `pcall` would hide the error."""
+        """Record an error in the block as a failure, because a script with `pcall` would hide it."""
         try:
             yield
         except LaresError as error:

@@ -1,4 +1,4 @@
-"""Executable files: the common part of scenes and automations."""
+"""The common base of scenes and automations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from appliance.lua.executor import Executor
 
 
 class ExecutableFiles(Generic[T]):
-    """A catalog of scenes or automations with their executions. Methods raise `NotFound` for an unknown id."""
+    """A catalog of scenes or automations with their executions. Methods raise `NotFound` for unknown ids."""
 
     def __init__(self, catalog: Catalog[T], executor: Executor) -> None:
         self.catalog = catalog

@@ -28,14 +28,14 @@ log = logging.getLogger("lua")
 calls_log = logging.getLogger("scripts")
 
 Failure = ScriptFailed | ExecutionCancelled | None
-"""None means success."""
+"""The result of an execution. None means success."""
 
 UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.waits)
-"""Methods of `ctx` whose duration the backstop ignores. For `run_scene`, the backstop includes the counted time of
-the scene."""
+"""Methods of `ctx` whose duration the backstop does not count. For `run_scene`, the backstop counts the scene's
+counted time."""
 
 READING = KIND_READING.union(name for name, method in CTX_METHODS.items() if method.reads)
-"""Requests that the hub answers from memory, so Lua's running time continues during these calls."""
+"""Requests that the hub answers from memory. They do not interrupt Lua's running time."""
 
 MAX_ANSWER_BYTES = 4 << 20
 """Maximum size of the JSON that one call returns to Lua."""
@@ -45,42 +45,43 @@ MAX_WAIT_SECS = 3600
 """The longest wait of `ctx:sleep` and `ctx:wait_for`."""
 
 MAX_UNREMARKED_CPU_SECS = 10.0
-"""Processor time of an execution after which the hub logs one warning."""
+"""When an execution has used this much processor time, the hub logs one warning."""
 
 _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """The part of `Worker` that executions use. The class is a protocol, because `worker.py` imports this file."""
+    """The part of `Worker` that executions use. It is a protocol, because `worker.py` imports this file."""
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
-        """Send the frame to the execution's Lua once the worker has a free place. Set the execution's `reply`
+        """Send the frame to the execution's Lua when the worker has a free slot. Set the execution's `reply`
         later."""
 
     def stop(self, execution: LuaExecution) -> None:
-        """Stop the Lua of an execution in the worker, even if it computes."""
+        """Stop the execution's Lua in the worker, even if it computes."""
 
     def leave(self, execution: LuaExecution) -> None:
         """Remove an ended execution."""
 
 
 FindWorker = Callable[["LuaExecution", str], Channel | str]
-"""Returns the worker for an execution, or the reason why the execution cannot begin. The text argument is the reason
-why the last worker was lost. The function is called again whenever a worker ends before it has received the file."""
+"""Returns the worker for an execution, or the reason why it cannot begin. The second argument is the reason why the
+last worker was lost. The function is called again whenever a worker ends before it has received the file."""
 
 
 class LuaExecution:
-    """The hub's side of one run of a file in a worker. The worker's side is a `WorkerExecution`. Log lines and
-    messages contain `name`. `kind` is the frame that begins the run, and `event` is the last part of this frame: JSON
-    for EXECUTE and CALL."""
+    """The hub's side of one run of a file in a worker. The worker's side is a `WorkerExecution`.
 
-    number = 0  # the number that identifies the execution in the worker
+    Log lines and messages contain `name`. `kind` is the frame that begins the run. `event` is the last part of this
+    frame: JSON for EXECUTE and CALL.
+    """
+
+    number = 0  # identifies the execution in the worker
     deadline = inf
-    """The time limit of the present step, in seconds of the machine's clock."""
+    """The time limit of the current step, in seconds of the machine's clock."""
     is_begun = False
-    """Whether the worker received the file. The worker may have run part of the file."""
+    """Whether the worker received the file. It may have run a part of the file."""
     stops_after_call = False
-    """Whether `stop_after_call` was called."""
     is_lost = False
     """Whether the execution ended because its worker ended, or because no worker could begin it."""
     cpu_secs = 0.0
@@ -132,9 +133,11 @@ class LuaExecution:
         worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
     async def run(self, find_worker: FindWorker) -> Failure:
-        """After `begin`, answer the requests from Lua until the execution ends. If the worker ends before it has
-        received the file, begin again. A fault of the hub ends only this execution. If the calling task is cancelled,
-        Lua is stopped."""
+        """After `begin`, answer the requests from Lua until the execution ends.
+
+        If the worker ends before it has received the file, begin again. A fault of the hub ends only this execution.
+        If the calling task is cancelled, stop Lua.
+        """
         try:
             frame = await self._run(find_worker)
             if frame.kind is FrameKind.DONE:
@@ -179,12 +182,12 @@ class LuaExecution:
             self._stop()
 
     def describe_activity(self) -> tuple[str, str]:
-        """Return the execution's status (`queued`, `running`, or `waiting`), and its activity in words."""
+        """Return the execution's status (`queued`, `running`, or `waiting`), and a description of its activity."""
         if self._waits_for is not None:
             operation, arguments, began = self._waits_for
             return "waiting", _describe_call(operation, arguments, began.astimezone(self._settings.zone))
         if self._computes_since is None:
-            return ("running", "continues") if self.is_begun else ("queued", "waits for the Lua worker")
+            return ("running", "runs") if self.is_begun else ("queued", "waits for the Lua worker")
         return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
 
     def is_working(self, until: float) -> bool:
@@ -193,7 +196,7 @@ class LuaExecution:
         return self.is_begun and self._waits_until <= until
 
     def stop_after_call(self) -> None:
-        """End the execution at once if Lua is running. Otherwise, end it when the present call, such as a sleep,
+        """End the execution at once if Lua is running. Otherwise, end it when the current call, such as a sleep,
         returns."""
         if not self.stops_after_call and self.deadline < inf:  # a call may never return
             left = max(0.0, self.deadline - self._settings.machine.monotonic())
@@ -207,14 +210,17 @@ class LuaExecution:
 
     @property
     def counted_secs(self) -> float:
-        """The seconds that the backstop has counted so far."""
+        """Return the seconds that the backstop has counted so far."""
         limits, now = self._settings.limits, self._settings.machine.monotonic()
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
         """Return the parts of the ANSWER frame: a module, or the result of a `ctx` method. After `stop_after_call`,
-        do nothing. Restart the running time, unless the method only reads. Extend the backstop by the time of
-        `UNCOUNTED` methods."""
+        do nothing.
+
+        Restart the running time, unless the method only reads. Extend the backstop by the time of `UNCOUNTED`
+        methods.
+        """
         operation, arguments = request.parts[0].decode(), request.parts[1]
         if operation == "require":
             return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
@@ -252,7 +258,7 @@ class LuaExecution:
             if self._task is not None:
                 self._task.cancel()
 
-    # Called by the worker.
+    # The worker calls the following methods.
 
     def encode_frame(self, kind: FrameKind, parts: tuple[bytes, ...]) -> bytes | None:
         """Return the frame with its timing, and start Lua's running time. Return None if the execution must not
@@ -296,7 +302,7 @@ class LuaExecution:
         self._calls.log(*texts, orjson.loads(fields) if fields else None)
 
     def note_position(self, position: bytes) -> None:
-        """Store the line of Lua's last poll, `file:line`."""
+        """Store the line of Lua's last poll as `file:line`."""
         self._position = position or self._position
 
     def note_cpu(self, secs: float) -> None:
@@ -308,11 +314,11 @@ class LuaExecution:
         if secs < MAX_UNREMARKED_CPU_SECS or self._is_remarked:
             return
         self._is_remarked = True
-        at = f"; it is at {self._position.decode(errors='replace')}" if self._position else ""
+        at = f"; its current line is {self._position.decode(errors='replace')}" if self._position else ""
         log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
 
     def expire(self, *, is_running: bool) -> None:
-        """End the execution after its deadline, because Lua could not be stopped, or a `ctx` call takes longer than
+        """End the execution after its deadline. Either Lua could not be stopped, or a `ctx` call takes longer than
         the backstop."""
         self.deadline = inf
         reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
@@ -330,7 +336,7 @@ def _lost(sentence: str) -> WorkerFrame:
 
 
 def _seconds_of_sleep(operation: str, arguments: bytes) -> float:
-    """Return the duration of `ctx:sleep`. For other methods, return infinity."""
+    """Return the duration of `ctx:sleep`, or infinity for other methods."""
     secs = orjson.loads(arguments)[0] if operation == "sleep" else inf
     return secs if isinstance(secs, int | float) else inf
 

@@ -1,4 +1,4 @@
-"""The executor: starts executions of scenes and automations as their modes allow, and records the results."""
+"""The executor starts executions of scenes and automations as their modes allow, and records the results."""
 
 from __future__ import annotations
 
@@ -31,9 +31,14 @@ log = logging.getLogger("lua")
 
 
 class ExecutionRequest(Struct, frozen=True, kw_only=True):
-    """A request to run a file. `id` and `name` identify the scene or automation. The logs contain `label`. A run
-    `by_hand` starts regardless of the mode, and the mode does not count this run. `chain` contains the labels of the
-    executions that led to the request. `steps` are the first steps of the trace."""
+    """A request to run a file.
+
+    - `id`, `name`: identify the scene or automation.
+    - `label`: its name in the logs.
+    - `by_hand`: whether to start regardless of the mode, which does not count this run.
+    - `chain`: the labels of the executions that led to the request.
+    - `steps`: the first steps of the trace.
+    """
 
     id: str
     name: str
@@ -47,7 +52,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """`scene` or `automation`."""
+        """Return `scene` or `automation`."""
         return self.label.partition(":")[0]
 
 
@@ -74,7 +79,7 @@ class ExecutionView(Struct, frozen=True, kw_only=True):
 
 
 class Execution:
-    """An execution in the hub, from its submission until `ended` has its result.
+    """An execution in the hub, from its submission until its result is known; then `ended` is set.
 
     `lua` is None until the execution runs. `is_counted` is false once the mode ignores the execution.
     """
@@ -108,8 +113,8 @@ class Execution:
 
 
 class Executor:
-    """Runs requests, and records each result in the history and the log. Leaving the context cancels all executions,
-    including waiting ones."""
+    """Runs requests, and records each result in the history and the log. Leaving the context cancels all running and
+    waiting executions."""
 
     def __init__(
         self,
@@ -138,7 +143,7 @@ class Executor:
         await self._tasks.__aexit__()
 
     def cancel_all(self) -> None:
-        """Cancel all running and waiting executions, with the reason that the hub stopped.
+        """Cancel all running and waiting executions because the hub stops.
 
         Log one line for each running execution, with its activity.
         """
@@ -168,7 +173,7 @@ class Executor:
         return len(_of(id_, self._running))
 
     def cancel_execution(self, number: str) -> bool:
-        """Cancel the execution. Return whether the execution was in progress."""
+        """Cancel the execution. Return whether it was running or waiting."""
         for execution in (*self._running, *self._all_waiting()):
             if execution.id == number:
                 self.cancel(execution, CANCELLED)
@@ -248,8 +253,8 @@ class Executor:
             asyncio.get_running_loop().call_soon(self._start_next, request.id)
 
     def _replace(self, execution: Execution) -> None:
-        """End the execution: at once if it is waiting, otherwise after its present call. The mode ignores the
-        execution from now on."""
+        """End the execution: at once if it is waiting, otherwise after its current call. The mode ignores it from now
+        on."""
         execution.is_counted = False
         if execution.lua is None:
             self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
@@ -322,13 +327,13 @@ def _of(id_: str, executions: Iterable[Execution]) -> list[Execution]:
 
 
 def list_executions(executors: Iterable[Executor], id_: str | None = None) -> list[ExecutionView]:
-    """Return the running and waiting executions, oldest first. With `id_`, return only the executions of this scene
-    or automation."""
+    """Return the running and waiting executions, oldest first. If `id_` is given, return only those of this scene or
+    automation."""
     every = [view for executor in executors for view in executor.list_executions(id_)]
     return sorted(every, key=lambda each: each.started_at)
 
 
 def cancel_execution(executors: Iterable[Executor], number: str) -> None:
-    """Raise `NotFound` if the execution is not in progress."""
+    """Cancel the execution. Raise `NotFound` if it is neither running nor waiting."""
     if not any(executor.cancel_execution(number) for executor in executors):
         raise NotFound("execution", number)

@@ -10,7 +10,6 @@ from appliance.clock import Clock
 from appliance.lua.trace import shorten
 
 MAX_FAILED_CALLS = 100
-"""Maximum number of rows in `FailedCalls`."""
 
 
 class FailedCall(Struct, frozen=True, kw_only=True):
@@ -31,7 +30,7 @@ class FailedCalls:
         self._rows: dict[tuple[str, str], FailedCall] = {}
 
     def add(self, source: str, target: str, reason: str) -> None:
-        """Count a failure. Beyond `MAX_FAILED_CALLS` rows, drop the oldest."""
+        """Count a failure. Beyond `MAX_FAILED_CALLS` rows, drop the oldest row."""
         before = self._rows.pop((source, target), None)
         count = 1 if before is None else before.count + 1
         self._rows[source, target] = FailedCall(

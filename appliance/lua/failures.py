@@ -35,11 +35,11 @@ _RETURNED = re.compile(r"the returned table(?P<path>[\w.\[\]]*) ")
 
 _LIMITS = {
     Reason.BACKSTOP: (
-        "took more than {0.backstop_secs:g} s in all, sleep not counted,",
+        "took more than {0.backstop_secs:g} s in total (without sleep)",
         "automations.runner.backstop_timeout_secs",
     ),
     Reason.RUNNING_TIME: ("ran for {0.max_cpu_secs:g} s without waiting", "scripts.max_cpu_secs"),
-    Reason.CPU_TOTAL: ("computed for {0.max_cpu_total_secs:g} s in all", "scripts.max_cpu_total_secs"),
+    Reason.CPU_TOTAL: ("computed for {0.max_cpu_total_secs:g} s in total", "scripts.max_cpu_total_secs"),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }
 """The message for each limit, and the limit's key in the configuration."""
@@ -48,10 +48,10 @@ _LIMITS = {
 def failure_of(
     frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits, *, is_kind: bool = False
 ) -> ScriptFailed | ExecutionCancelled:
-    """Return the error for a FAILED, STOPPED, or LOST frame. `files` are the files that the execution has read,
+    """Return the error for a FAILED, STOPPED, or LOST frame. `files` contains the files that the execution has read,
     beginning with the executed file.
 
-    If `is_kind` is true, a kind's function failed. The `ctx` of kinds has other methods.
+    If `is_kind` is true, a kind's function has failed. The `ctx` of kinds has other methods.
     """
     if frame.kind is FrameKind.FAILED:
         message, position, absent = (part.decode(errors="replace") for part in frame.parts)
@@ -64,13 +64,13 @@ def failure_of(
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
     reasons = [Reason(number) for number in frame.parts[0]]
     if reasons == [Reason.CANCELLED]:
-        return ExecutionCancelled(f"{files[0].name} was cancelled before it was done")
+        return ExecutionCancelled(f"{files[0].name} was cancelled before it ended")
     file, line = _position(frame.parts[1].decode(errors="replace"), files, unknown=0)
     sentence, key = _LIMITS[reasons[-1]]
     is_stuck = reasons[0] is Reason.STUCK
-    since = ", at this line or after it (check the line for a pattern search or a huge range)" * (
+    since = "at or after this line (look for a pattern search or a huge range)" * (
         line > 0
-    )  # this is the last polled line, because a long library function does not poll
+    )  # a long library function does not poll, so this is only the last polled line
     end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"
     status = "error" if reasons == [Reason.MEMORY] else "timeout"
     return ScriptFailed(Fault(file, line, f"{sentence.format(limits)} and {end}"), status)
@@ -84,7 +84,9 @@ def _fault(message: str, position: str, absent: str, *, files: Sequence[Source],
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
         line = files[0].line_of(*path) or files[0].line_of_return or line
     context = ErrorContext(message=message, absent=absent)
-    while (found := _POSITION.match(context.message)) is not None:  # coroutine.wrap adds its own position first
+    while (
+        found := _POSITION.match(context.message)
+    ) is not None:  # coroutine.wrap puts its own position before the message
         source = _file(found["file"], files)
         if source is None:
             break

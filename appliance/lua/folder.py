@@ -18,12 +18,12 @@ from appliance.settings import LuaFolder
 from appliance.tables.checks import nearest
 
 MAX_FOLDER_BYTES = 16 << 20
-"""Maximum total size of the files of a folder."""
+"""Maximum total size of the files in a folder."""
 
 MAX_MODULES_LISTED = 200
 
 MAX_UNREAD = 20
-"""Maximum number of warnings about unread files of a folder."""
+"""Maximum number of warnings about unread files per folder."""
 
 _MODULE = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _WIDE = "is UTF-16, or not text; save it as UTF-8"
@@ -32,8 +32,8 @@ _CIRCLE = "is a link that leads back to itself"
 
 
 class Contents(Struct, frozen=True, kw_only=True):
-    """The readable files of a folder by name, and the faults of unreadable files. `unread` are warnings about ignored
-    files that look like Lua."""
+    """The readable files of a folder by name, and the faults of unreadable files. `unread` contains warnings about
+    ignored files that look like Lua."""
 
     sources: tuple[Source, ...]
     faults: tuple[Fault, ...]
@@ -42,14 +42,14 @@ class Contents(Struct, frozen=True, kw_only=True):
 
 
 class Folder(Struct, frozen=True, kw_only=True):
-    """A folder of Lua files. Messages contain `name`. With `is_deep`, the folder includes its subfolders."""
+    """A folder of Lua files. Messages contain `name`. If `is_deep` is true, the folder includes its subfolders."""
 
     path: Path
     name: str
     is_deep: bool = False
 
     def read(self) -> Contents:
-        """Read every `*.lua` file except hidden files. This function blocks."""
+        """Read every `*.lua` file except hidden files. This method blocks."""
         sources: list[Source] = []
         faults: list[Fault] = []
         unread: list[Path] = []
@@ -63,7 +63,7 @@ class Folder(Struct, frozen=True, kw_only=True):
             try:
                 source = self._load(path, name)
                 if source is not None and (left := left - len(source.text)) < 0:
-                    raise Invalid(f"is left out: the files of {self.name} are too large in total")
+                    raise Invalid(f"is ignored: the files of {self.name} are too large in total")
                 sources += [source] if source is not None else []
             except OSError as error:
                 faults.append(Fault(name, 0, f"cannot be read: {error.strerror}"))
@@ -101,7 +101,7 @@ class Folder(Struct, frozen=True, kw_only=True):
         return sorted(files, key=os.fspath)
 
     def _scan(self, folder: Path, faults: list[Fault]) -> list[os.DirEntry[str]]:
-        """Return the visible entries of the folder. Raise `FileNotFoundError` if the outermost folder is missing."""
+        """Return the visible entries of the folder. Raise `FileNotFoundError` if the top folder is missing."""
         try:
             with os.scandir(self.path / folder) as entries:
                 return [entry for entry in entries if not entry.name.startswith(".")]
@@ -115,7 +115,8 @@ class Folder(Struct, frozen=True, kw_only=True):
         return os.fsencode(Path(self.name, path)).decode(errors="backslashreplace")
 
     def _load(self, path: Path, name: str) -> Source | None:
-        """Return None for a folder. Raise `Invalid`, `OSError`, or `UnicodeDecodeError` if the file is unusable."""
+        """Return the file, or None for a folder. Raise `Invalid`, `OSError`, or `UnicodeDecodeError` if the file is
+        unusable."""
         file = self.path / path
         mode = file.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -123,7 +124,7 @@ class Folder(Struct, frozen=True, kw_only=True):
         if not stat.S_ISREG(mode):
             raise Invalid("is not a file")
         if self.is_deep and not file.resolve().is_relative_to(self.path.resolve()):
-            raise Invalid("leads out of the folder, so it cannot be required")
+            raise Invalid("links outside the folder, so it cannot be required")
         source = load(file, name)
         source.text.decode()
         if b"\0" in source.text:
@@ -145,7 +146,7 @@ def load_module(scripts: Folder | None, module: str) -> Source:
     try:
         file = (scripts.path / path).resolve(strict=True)
         if not file.is_relative_to(scripts.path.resolve()):
-            raise Invalid(f"leads out of {scripts.name}")
+            raise Invalid(f"links outside {scripts.name}")
         if not file.is_file():
             raise Invalid("is not a file")
         return load(file, name)
@@ -191,8 +192,8 @@ def looks_like_lua(name: str) -> bool:
 
 def _why_unread(path: Path) -> str:
     if not path.name.endswith(".lua"):
-        return "nothing reads this file; its name must end in .lua"
-    return "nothing reads this file; move it out of the subfolder"
+        return "this file is ignored, because its name does not end in .lua; rename it"
+    return "this file is ignored; move it out of the subfolder"
 
 
 def find_stray(config: Path) -> list[Fault]:
@@ -201,7 +202,7 @@ def find_stray(config: Path) -> list[Fault]:
         names = sorted(each.name for each in config.iterdir() if looks_like_lua(each.name) and each.is_file())
     except OSError:
         return []
-    message = "nothing reads this file; move it into automations, scenes, scripts or adapters"
+    message = "this file is ignored; move it into automations, scenes, scripts, or adapters"
     return [Fault(f"{config.absolute().name}/{name}", 0, message) for name in names[:MAX_UNREAD]]
 
 
@@ -211,7 +212,7 @@ async def read_folder(folder: Folder | None) -> Contents:
 
 
 def folder_of(section: LuaFolder, root: Path, *, is_deep: bool = False) -> Folder | None:
-    """Return the folder of the section. Return None if the section is not enabled."""
+    """Return the folder of the section, or None if the section is disabled."""
     if not section.enabled:
         return None
     return Folder(path=root / section.directory, name=section.directory.rstrip("/"), is_deep=is_deep)

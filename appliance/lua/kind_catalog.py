@@ -37,11 +37,11 @@ from appliance.lua.worker_pool import WorkerPool
 log = logging.getLogger("lua")
 
 MAX_CALL_CPU_SECS = 2.0
-"""Maximum seconds that a function may compute without waiting. This limit is shorter than a poll's limit, because
-only this limit's error contains the line."""
+"""Maximum time in seconds that a function may compute without waiting. It is shorter than a poll's limit, because
+only errors of this limit contain the line."""
 
 _BUNDLED = "bundled"
-"""Displayed folder name of the bundled kinds."""
+"""The folder name of the bundled kinds in messages."""
 
 
 class DescribeKind(Protocol):
@@ -55,9 +55,12 @@ LuaKind = Asset[KindDefinition]
 
 
 class KindReading(Struct, frozen=True, kw_only=True):
-    """The result of reading kinds: the valid kinds and the settings of their sections. `faults` are the faults in
-    kinds, and `refused` are the faults in sections. `replaced` are the bundled kinds that the home's files
-    replace."""
+    """The result of reading kinds: the valid kinds and the settings of their sections.
+
+    - `faults`: the faults in kinds.
+    - `refused`: the faults in sections.
+    - `replaced`: the bundled kinds that files of the home replace.
+    """
 
     kinds: Mapping[str, LuaKind]
     settings: Mapping[str, SectionSettings]
@@ -75,11 +78,16 @@ class KindReading(Struct, frozen=True, kw_only=True):
 
 
 class KindCatalog:
-    """The kinds that the home's sections use, and the `KindHost` of their adapters. If a file has a fault, its
-    previously loaded kind remains. `folder` is the home's folder of kinds, which may be missing. The `unsaved` text
-    replaces the file with the same name. Bundled kinds are loaded only if a section uses them. Each load publishes an
-    event for each section. The functions of kinds run in `pool`. Without `pool`, the first section with a kind in Lua
-    starts workers by `open_pool`."""
+    """The kinds that the home's sections use, and the `KindHost` of their adapters.
+
+    If a file has a fault, its previously loaded kind remains. Bundled kinds are loaded only if a section uses them.
+    Each load publishes an event for each section.
+
+    - `folder`: the home's folder of kinds, which may be missing.
+    - `unsaved`: a text that replaces the file with the same name.
+    - `pool`: the workers in which functions of kinds run. If it is None, the first section with a Lua kind starts
+      workers with `open_pool`.
+    """
 
     def __init__(
         self,
@@ -124,7 +132,7 @@ class KindCatalog:
         return len(reading.kinds), reading.list_faults()
 
     async def use_sections(self, sections: Sequence[LuaSection], changed: Collection[str]) -> None:
-        """Replace the sections. `changed` are the names of the changed sections. Call `reload` afterwards."""
+        """Replace the sections. `changed` contains the names of the changed sections. Call `reload` afterwards."""
         self._sections = sections
         for name in changed:
             for known in (self._in_use, self._settings, self._faults):
@@ -138,8 +146,10 @@ class KindCatalog:
             self.pool = await self._open_pool()
 
     async def check(self) -> CheckResult[KindDefinition]:
-        """Check all files and sections. The result contains the home's valid files, but no bundled files. Call this
-        only for a catalog that no adapter uses, because the check replaces the operations."""
+        """Check all files and sections. The result contains the home's valid files, but no bundled files.
+
+        Use a catalog without adapters, because the check replaces the operations.
+        """
         reading = await self.read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
         own = [each for each in reading.kinds.values() if not each.source.name.startswith(f"{_BUNDLED}/")]
@@ -150,7 +160,7 @@ class KindCatalog:
     async def judge(self, source: Source) -> tuple[LuaKind, list[Fault]]:
         """Return the kind in this text, and a warning for each fault in the kind's sections. Do not load the kind.
 
-        Raise `ConfigFailed` with the text's faults.
+        Raise `ConfigFailed` with the faults of the text.
         """
         kind = await self._load(source)
         sections = [each for each in self._sections if each.kind == _kind_of_file(source.name)]
@@ -242,10 +252,10 @@ class KindCatalog:
         )
 
     async def _load(self, source: Source) -> LuaKind:
-        """Raise `ConfigFailed` with the text's faults."""
+        """Load the kind. Raise `ConfigFailed` with the faults of the text."""
         name = _kind_of_file(source.name)
         if KIND_NAME.fullmatch(name) is None:
-            wrong = "is not a name for a kind; use a-z, 0-9, and _, and begin with a letter"
+            wrong = "is not a valid name for a kind; use a-z, 0-9, and _, and begin with a letter"
             raise ConfigFailed([Fault(source.name, 0, wrong)])
         if name in KINDS:
             wrong = f"cannot replace the kind {name}, which is not written in Lua; rename this file"
@@ -286,21 +296,21 @@ class KindCatalog:
 
 
 def folder_of_kinds(file: Path) -> Folder:
-    """Return the folder of kinds next to this configuration file."""
+    """Return the folder of kinds, which is next to this configuration file."""
     return Folder(path=file.absolute().parent / "adapters", name=f"{file.absolute().parent.name}/adapters")
 
 
 def build_kind_catalog(
     file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus, pool: WorkerPool | None = None
 ) -> KindCatalog:
-    """Return an unloaded catalog of the folder next to this configuration file."""
+    """Return a catalog of the folder next to this configuration file. It is empty until it is loaded."""
     return KindCatalog(folder_of_kinds(file), sections, describe, bus, pool=pool)
 
 
 @cache
 def read_bundled_kinds() -> Contents:
-    """Return the cached files of the bundled kinds. The hub may later run as another user, without permission to read
-    the files."""
+    """Return the files of the bundled kinds. They are cached, because the hub may later run as a user without
+    permission to read them."""
     return Folder(path=BUNDLED_KINDS, name=_BUNDLED).read()
 
 
@@ -312,9 +322,11 @@ async def open_kind_catalog(
     bus: Bus,
     build_pool: Callable[[float], WorkerPool],
 ) -> KindCatalog:
-    """Load the kinds in Lua. If a section uses a kind, run kinds in separate workers until the stack closes. The
-    argument of `build_pool` is the maximum seconds that a function may compute without waiting. Raise `ConfigFailed`
-    if a kind rejects a section."""
+    """Load the kinds in Lua. If a section uses one, run kinds in separate workers until the stack closes.
+
+    The argument of `build_pool` is the maximum time in seconds that a function may compute without waiting. Raise
+    `ConfigFailed` if a kind rejects a section.
+    """
     sections = [each for each in adapters.values() if isinstance(each, LuaSection)]
     pools = await stack.enter_async_context(AsyncExitStack())
 

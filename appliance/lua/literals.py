@@ -1,4 +1,4 @@
-"""Finds calls with literal arguments in a Lua file's text."""
+"""Finds calls with literal arguments in Lua source text."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 
 
 class LiteralCall(Struct, frozen=True, kw_only=True):
-    """A method call, such as `ctx:sleep(5)`. An empty `method` means a table outside of method calls. Computed
-    arguments and fields are `UNKNOWN`. A local variable is replaced by its value if the file assigns only one
-    literal. If the call `is_open`, its last argument may return several values. `object` is the word before the
-    colon."""
+    """A method call, such as `ctx:sleep(5)`, or a table outside of method calls (`method` is then empty).
+
+    Computed arguments and fields are `UNKNOWN`. A local variable is replaced by its value if the file assigns only
+    one literal to it. If `is_open` is true, the last argument may return several values. `object` is the word before
+    the colon.
+    """
 
     method: str
     line: int
@@ -66,7 +68,7 @@ def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterat
 
 
 def _constants_in(tokens: Sequence[LuaToken]) -> dict[str, Any]:
-    """Return the local variables with a single literal value, if the file only passes them to calls."""
+    """Return the local variables with a single literal value that the file only passes to calls."""
     found: dict[str, Any] = {}
     changed = set(KEYWORDS)
     for index, token in enumerate(tokens[:-3]):
@@ -101,7 +103,7 @@ class _Reader:
         self._constants = constants
 
     def read_statement(self) -> Any:
-        """Return the value at the end of a statement. Return `UNKNOWN` for an expression."""
+        """Return the value at the end of a statement, or `UNKNOWN` for an expression."""
         value = self._read_simple()
         token = self._tokens[min(self.index, len(self._tokens) - 1)]
         is_over = token.kind == "name" and token.word not in ("and", "or")
@@ -117,7 +119,7 @@ class _Reader:
         return values
 
     def read_value(self) -> Any:
-        """Return the value that begins here. Return `UNKNOWN` for an expression."""
+        """Return the value that begins here, or `UNKNOWN` for an expression."""
         value = self._read_simple()
         while self._word == "*" and _is_number(value):
             self.index += 1
@@ -155,7 +157,8 @@ class _Reader:
         return UNKNOWN
 
     def _read_table(self) -> Any:
-        """Return a dict of named fields, or a list. Return `UNKNOWN` if the table mixes both or is too deep."""
+        """Return a dictionary of named fields, or a list. Return `UNKNOWN` if the table mixes both or is nested too
+        deeply."""
         if self._depth >= MAX_DEPTH:
             self._skip()
             return UNKNOWN

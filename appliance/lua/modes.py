@@ -35,7 +35,7 @@ class Mode(Struct, frozen=True, kw_only=True):
 
 
 def mode_check(default_max: int) -> Callable[[Any], Mode]:
-    """Return a check for the field `mode`: a mode's name, or a table with `type` and `max`. The default of `max` is
+    """Return a check for the field `mode`: a mode's name, or a table with `type` and `max`. `max` defaults to
     `default_max`."""
 
     def check(value: Any) -> Mode:
@@ -70,7 +70,7 @@ def _max(value: Any) -> int:
 
 
 class Decision(StrEnum):
-    """The mode's decision about a new execution."""
+    """The decision of a mode about a new execution."""
 
     RUN = "run"
     QUEUE = "queue"
@@ -90,5 +90,5 @@ def apply_mode(mode: Mode, running: int, waiting: int) -> Decision:
 def refusal(mode: Mode, running: int, waiting: int) -> str:
     """Return the reason for dropping a new execution."""
     if mode.type is ModeType.QUEUED:
-        return f"queued allows {mode.max} to wait, and {waiting} already do"
-    return f"{mode.type} allows {mode.max} to run at once, and {running} already do"
+        return f"queued is limited to {mode.max} waiting; already waiting: {waiting}"
+    return f"{mode.type} is limited to {mode.max} at once; already running: {running}"

@@ -22,16 +22,17 @@ from appliance.lua.folder import Folder
 from appliance.lua_worker.protocol import Decoder
 
 DEADLINE_GRACE_SECS = 1.0
-"""Seconds for Lua to stop after a limit. If Lua does not stop in time, the worker is killed."""
+"""Seconds for Lua to stop after a limit. Then the worker is killed."""
 
 
 class ExecutionLimits(Struct, frozen=True, kw_only=True):
-    """The limits of one execution.
+    """The limits of one execution, in real seconds even if the hub's clock is simulated.
 
-    `max_cpu_secs` limits the running time between two waiting calls. `max_cpu_total_secs` limits the total processor
-    time. `backstop_secs` limits the whole duration, without the time inside `ctx:sleep`. The limits are real seconds,
-    even if the hub's clock is simulated. If root starts the worker, the worker runs with `user_ids`, a user and
-    groups."""
+    - `max_cpu_secs`: the running time between two waiting calls.
+    - `max_cpu_total_secs`: the total processor time.
+    - `backstop_secs`: the whole duration, without the time inside `ctx:sleep`.
+    - `user_ids`: the user and groups of the worker if root starts it.
+    """
 
     max_memory_mb: float = 16
     max_cpu_secs: float = 5.0
@@ -45,8 +46,8 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
 
 
 class ExecutionSettings(Struct, frozen=True):
-    """The settings that all executions share. Lua gets its time from `clock` and `zone`. The `machine` clock measures
-    the limits."""
+    """The settings that all executions share. Lua gets its time from `clock` and `zone`. Limits are measured with the
+    `machine` clock."""
 
     limits: ExecutionLimits
     scripts: Folder | None
@@ -74,7 +75,7 @@ class WorkerProcess:
 
     def __init__(self, limits: ExecutionLimits, zone: ZoneInfo) -> None:
         """Start the process. The calling thread must live at least as long as the process. Raise `OSError` if the
-        system has no room for another process."""
+        system cannot start another process."""
         ours, theirs = socket.socketpair()
         with theirs, ExitStack() as on_failure:
             on_failure.callback(ours.close)
@@ -107,7 +108,7 @@ class WorkerProcess:
         self._popen.kill()
 
     def wait(self) -> str:
-        """Wait until the process ends, and return how it ended. This function blocks, and may be called more than
+        """Wait until the process ends, and return how it ended. This method blocks, and may be called more than
         once."""
         code = self._popen.wait()
         with self._reading:
@@ -123,8 +124,9 @@ class WorkerProcess:
         """Return a field of /proc/PID/stat, or "0" if the file is unreadable. Field 0 is the state.
 
         Keep the file open, because a confined process may be invisible in /proc even to its own user. A process that
-        is just starting may also be invisible. In this case, the next call tries again. The lock is necessary,
-        because `wait` closes the file on another thread."""
+        is just starting may also be invisible; the next call then tries again. The lock is necessary because `wait`
+        closes the file on another thread.
+        """
         with self._reading, suppress(OSError, IndexError):
             if self._has_ended:
                 return "0"
@@ -144,7 +146,7 @@ def _arguments(limits: ExecutionLimits, zone: ZoneInfo) -> list[str]:
 
 
 def probe_confinement() -> str:
-    """Start a worker, and return the missing protections of its sandbox as text. The text is empty if the sandbox is
+    """Start a worker, and return the missing protections of its sandbox as text, or an empty text if the sandbox is
     complete. This function blocks for a fraction of a second. Raise `OSError` if no worker can be started."""
     process = WorkerProcess(ExecutionLimits(), load_zone("UTC"))
     try:
@@ -161,10 +163,10 @@ def probe_confinement() -> str:
 
 def protect_memory() -> bool:
     """Prevent other processes of this user from reading the hub's memory by /proc, a debugger, or a core dump. Return
-    whether the kernel allowed the protection. Afterwards, the process's files in /proc belong to root. Root can still
-    read the memory."""
+    whether the kernel allowed it. Afterwards, the process's files in /proc belong to root, and root can still read
+    the memory."""
     try:
-        import ctypes  # routers may lack this part of Python
+        import ctypes  # Python builds for routers may lack ctypes
     except (ImportError, MemoryError):  # an old libffi raises MemoryError if executable memory is forbidden
         return False
     return bool(ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) == 0)

@@ -21,14 +21,16 @@ log = logging.getLogger("lua")
 Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
 
 LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
-"""Loads a target again. Returns the number of loaded files, and every fault. The number is 0 if a fault blocks the
-reload."""
+"""Loads a target again. Returns the number of loaded files (0 if a fault prevents the reload), and every fault."""
 
 
 class Reloader:
     """Reloads one target: `scenes`, `automations`, `scripts`, or `adapters`. A reload finishes even if its caller is
-    cancelled. `load_valid` loads the valid files even if other files have faults, and returns their number. The
-    default of `load_valid` is `work`. `more` returns further fields of the result."""
+    cancelled.
+
+    `load_valid` loads the valid files even if other files have faults, and returns their number; it defaults to
+    `work`. `more` returns further fields of the result.
+    """
 
     def __init__(
         self,
@@ -60,8 +62,8 @@ class Reloader:
         return await self._tasks.finish(self._reload(self._work), f"reload of {self.target}")
 
     async def reload_valid(self) -> Reloaded:
-        """Like `reload`, but a fault in one file does not block other files. The API calls this method after it saves
-        a file."""
+        """Like `reload`, but a fault in one file does not prevent the reload of other files. The API calls this
+        method after it has saved a file."""
         return await self._tasks.finish(self._reload(self._load_valid), f"reload of {self.target}")
 
     async def _reload(self, work: LoadWork) -> Reloaded:
@@ -98,7 +100,7 @@ def _without_faults(load: Callable[[], Awaitable[int]]) -> LoadWork:
 
 
 def refusing(directory: str, reason: str) -> LoadWork:
-    """Return the `LoadWork` of a disabled target. The work always fails with this reason."""
+    """Return the `LoadWork` of a disabled target. It always fails with this reason."""
 
     async def refuse() -> tuple[int, list[Fault]]:
         return 0, [Fault(directory, 0, reason)]

@@ -1,4 +1,4 @@
-"""Lua modules for `require`."""
+"""The Lua modules for `require`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ class Scripts:
 
     async def check(self) -> tuple[int, list[Fault]]:
         """Compile the scripts that have changed since the last check. Return the number of scripts if all are valid,
-        and every fault.
-        """
+        and every fault."""
         contents = await read_folder(self._folder)
         faults, valid = list(contents.faults), set()
         for source in contents.sources:

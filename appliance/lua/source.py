@@ -96,13 +96,13 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def chunk(self) -> bytes:
-        """The text as UTF-8 without a byte order mark. An initial `#!` line is replaced by an empty line."""
+        """Return the text as UTF-8 without a byte order mark. An initial `#!` line is replaced by an empty line."""
         text = self.text.removeprefix(_MARK)
         return text[len(text.split(b"\n", 1)[0]) :] if text.startswith(b"#") else text
 
     def line_of(self, *path: str) -> int:
-        """Return the line of a field's assignment. The path `("trigger", "above")` means the field `above` inside
-        `trigger`. Return 0 if the line is unknown."""
+        """Return the line of a field's assignment, or 0 if it is unknown. The path `("trigger", "above")` means the
+        field `above` inside `trigger`."""
         found = NO_TOKEN
         for key in path:
             tokens = _fields_of(self.text).get(key, [])
@@ -114,7 +114,8 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def line_of_return(self) -> int:
-        """The line of the last unindented `return`, where the file's table begins. 0 if the file has no such line."""
+        """Return the line of the last unindented `return`, where the file's table begins, or 0 without such a
+        line."""
         return self.line_of(_LAST_RETURN)
 
 
@@ -163,7 +164,7 @@ CALLS: Mapping[str, str] = {
     for name, method in CTX_METHODS.items()
     if method.names is not None and not method.may_be_absent
 }
-"""The type of object that the first argument names, by method. Methods that return nil for a missing object are not
+"""The kind of object that a method's first argument names. Methods that return nil for a missing object are not
 included."""
 
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
@@ -178,7 +179,7 @@ _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
 
 class CalledName(Struct, frozen=True):
-    """A call with a literal name, such as `ctx:command("desk:light:0", …)` or `require("module")`. `kind` is the type
+    """A call with a literal name, such as `ctx:command("desk:light:0", …)` or `require("module")`. `kind` is the kind
     of the named object."""
 
     line: int
@@ -189,7 +190,7 @@ class CalledName(Struct, frozen=True):
 
 @by_text
 def called_names(source: Source) -> tuple[CalledName, ...]:
-    """Return every call of `ctx` or `require` with a literal text as its first argument, in the order of the file."""
+    """Return every call of `ctx` or `require` with a literal text as its first argument, in file order."""
     if _ANY_CALL.search(source.text) is None:  # most files have no such call, and splitting into tokens is slow
         return ()
     found = []

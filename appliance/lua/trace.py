@@ -1,4 +1,4 @@
-"""Trace: the newest steps of an execution."""
+"""The trace of an execution: its newest steps."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MAX_STEP_CHARS = 200
 
 
 class Trace:
-    """Stores an execution's newest steps, with at most `MAX_LOG_STEPS` log lines. The `at_ms` of a step is the time
-    since the trace was created."""
+    """Stores an execution's newest steps, with at most `MAX_LOG_STEPS` log lines. A step's `at_ms` is the time since
+    the trace was created."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -34,7 +34,7 @@ class Trace:
                 del self._steps[logged[0]]
 
     def list_steps(self) -> tuple[Mapping[str, Any], ...]:
-        """Oldest first."""
+        """Return the steps, oldest first."""
         return tuple(self._steps)
 
 

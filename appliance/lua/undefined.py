@@ -1,4 +1,4 @@
-"""Finds globals without a value in any file, and unknown methods of `ctx`."""
+"""Finds undefined globals, and unknown methods of `ctx`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_HINTS = 20
 """Maximum number of faults with a hint, because a search for similar names is slow."""
 
 Known = Mapping[str, Mapping[str, bool]]
-"""Maps Lua's globals to their members, which only libraries have."""
+"""Lua's globals with their members. Only libraries have members."""
 
 _KNOWN: dict[bool, Known] = {}
 """Cached globals. The key is True for kinds of adapter, and False for other files."""
@@ -46,9 +46,11 @@ async def find_undefined(
     others: Sequence[Source] = (),
     is_kind: bool = False,
 ) -> list[Fault]:
-    """Return a fault for each undefined name and each unknown `ctx` method in `sources`. `is_kind` selects the
-    methods of kinds of adapter. Names that `others` define are known, but `others` are not checked. Return no faults
-    if any file may assign globals dynamically."""
+    """Return a fault for each undefined name and each unknown `ctx` method in `sources`.
+
+    Names that `others` define are known, but `others` are not checked. `is_kind` selects the methods of kinds of
+    adapter. Return no faults if any file may assign globals dynamically.
+    """
     methods = KIND_METHODS if is_kind else SCRIPT_METHODS
     if (known := _KNOWN.get(is_kind)) is None:
         known = _KNOWN[is_kind] = await describe(Source(name="names", text=_NAMES))
@@ -56,8 +58,8 @@ async def find_undefined(
 
 
 class _Names(Struct, frozen=True):
-    """The names that a file assigns, and the members that the file adds to libraries. `makes_globals` is true if the
-    file may assign globals dynamically."""
+    """The names that a file assigns, and the members that it adds to libraries. `makes_globals` is true if the file
+    may assign globals dynamically."""
 
     given: frozenset[str]
     extended: frozenset[str]
@@ -128,7 +130,7 @@ def _assigned(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
 
 
 def _extended(tokens: Sequence[LuaToken]) -> Iterator[str]:
-    """Yield the members that files may add to libraries: `string.trim = …`, `function string.trim(…)`."""
+    """Yield the members that the file adds to libraries: `string.trim = …`, `function string.trim(…)`."""
     for index, token in enumerate(tokens[:-3]):
         is_set = tokens[index + 3].word in ("=", ",") or tokens[index - 1].word == "function"
         if is_set and token.kind == "name" and tokens[index + 1].word == ".":

@@ -1,6 +1,8 @@
-"""Records executions that the end of the process or a power cut has interrupted. An execution that runs for more than
-a moment is marked in storage until it ends. At the next start, each marked execution gets an entry in the history.
-Most executions end before the mark, and cause no write."""
+"""Records executions that a power cut or the end of the process has interrupted.
+
+An execution that runs for more than a moment is marked in storage until it ends. At the next start, each marked
+execution gets a history entry. Most executions end before they are marked, and cause no write.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,12 @@ MARK_AFTER_SECS = 0.5
 MAX_MARKED = 1000
 """Maximum number of marked executions."""
 
-CUT_OFF = "the hub was killed or lost its power while this ran"
+CUT_OFF = "the hub was killed or lost power during this execution"
 
 
 class _Mark(Struct, frozen=True):
     """The stored mark of an execution. `kind` is `scene` or `automation`, `of` is the id of the scene or automation,
-    and `at` is the start in ms since 1970."""
+    and `at` is the start in milliseconds since 1970."""
 
     kind: str
     of: str
@@ -58,8 +60,7 @@ class UnfinishedExecutions:
             self._storage.remember(RUNNING, None)
 
     def report(self, kind: str, history: ExecutionHistory) -> None:
-        """Add an entry to the history of scenes or automations for each execution that was interrupted before this
-        start."""
+        """Add a history entry for each scene or automation execution that was interrupted before this start."""
         for mark in self._cut_off:
             if mark.kind == kind:
                 entry = ExecutionEntry(
@@ -100,5 +101,5 @@ class UnfinishedExecutions:
 
     async def _write(self) -> None:
         marks = {each: {"kind": mark.kind, "of": mark.of, "at": mark.at} for each, mark in self._marked.items()}
-        with contextlib.suppress(StoreFailed):  # the home keeps running without the mark
+        with contextlib.suppress(StoreFailed):  # the hub continues without the mark
             await self._storage.put_many({RUNNING: marks or None})

@@ -13,7 +13,7 @@ from appliance.lua.source import Source
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 MAX_RUNNING = 64
-"""Maximum number of executions whose Lua runs in one worker at the same time. Further executions wait."""
+"""Maximum number of concurrent executions in one worker. Further executions wait."""
 
 CHECK_INTERVAL_SECS = 0.5
 MAX_HALTED_CHECKS = 8
@@ -32,7 +32,8 @@ MAX_IDLE_GROWTH_BYTES = 16 << 20
 """An idle worker is replaced if its memory has grown by more than this since its start."""
 
 READ_BYTES = 1 << 14
-"""Maximum size of the frames in one iteration of the event loop, because each log line is searched for secrets."""
+"""Maximum number of received bytes per iteration of the event loop. It is low because each log line is searched for
+secrets."""
 
 
 class Worker(asyncio.BufferedProtocol):
@@ -72,7 +73,7 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def pid(self) -> int:
-        """The process id, or 0 before the process is started."""
+        """Return the process id, or 0 before the process is started."""
         return 0 if self._process is None else self._process.pid
 
     @property
@@ -85,13 +86,13 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def _has_hung_up(self) -> bool:
-        """Whether a write has failed because the process has ended. The event loop notices the end only at the next
-        read."""
+        """Return whether a write has failed because the process has ended. The event loop detects the end only at the
+        next read."""
         return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
-        """Return the worker's figures. `confinement` is "complete" or a list of missing protections. `confinement` is
-        None until the worker is ready."""
+        """Return the worker's data for the diagnostics. `confinement` is "complete", a list of missing protections,
+        or None until the worker is ready."""
         return {
             "pid": self.pid,
             "resident_bytes": self._resident_bytes(),
@@ -118,7 +119,7 @@ class Worker(asyncio.BufferedProtocol):
             self._reap()
 
     def kill(self, because: str, *, quietly: bool = False) -> None:
-        """Kill the process. End every execution that has begun in the process, with the reason `because`."""
+        """Kill the process. End every execution that has begun in it, with the reason `because`."""
         if self.ended_because is None:
             self.ended_because = because
             self.is_quiet = quietly
@@ -126,7 +127,7 @@ class Worker(asyncio.BufferedProtocol):
                 self._process.kill()
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
-        """Send the frame to the execution's Lua once fewer than `MAX_RUNNING` executions run. The execution's `reply`
+        """Send the frame to the execution's Lua when fewer than `MAX_RUNNING` executions run. The execution's `reply`
         is then a request or the last frame. If the process ends first, `reply` is LOST."""
         execution.reply = asyncio.get_running_loop().create_future()
         if not execution.is_begun:
@@ -139,12 +140,10 @@ class Worker(asyncio.BufferedProtocol):
         self._send_waiting()
 
     def stop(self, execution: LuaExecution) -> None:
-        """Stop the Lua of an execution in the worker, even if it computes."""
         self._note_running(execution)
         self._write(encode(FrameKind.STOP, execution.number, bytes([Reason.CANCELLED])))
 
     def leave(self, execution: LuaExecution) -> None:
-        """Remove an ended execution."""
         self._executions.pop(execution.number, None)
         self._note_idle(execution)
 
@@ -215,7 +214,7 @@ class Worker(asyncio.BufferedProtocol):
                 if each in self._executions:
                     self._executions[each].note_cpu(secs)
         elif execution is None:
-            return  # a late frame of an ended execution is ignored
+            return  # ignore a late frame of an ended execution
         elif kind is FrameKind.LOG:
             execution.log(*parts)
         elif execution.receive(frame):

@@ -46,8 +46,7 @@ MAX_CALL_BYTES = 20 << 20
 """Maximum size of the JSON argument for a function of a kind."""
 
 MIN_SPARE_AGE_SECS = 10.0
-"""A worker that ends before this age is replaced only when an execution needs a worker. The delay slows a crash
-loop."""
+"""A worker that ends before this age is replaced only when an execution needs it. The delay slows a crash loop."""
 
 log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")
@@ -61,9 +60,11 @@ class WorkerPool:
     """Owns the workers and every execution. The first execution starts a worker. Leaving the context ends all workers
     at once.
 
-    `scripts` is the folder for `require`, None if scripts are disabled. Lua gets its time from `clock` and
-    `timezone`. Limits are real seconds. `on_kill` receives a sentence for each lost worker. `on_start` is called one
-    iteration of the event loop before a worker starts."""
+    - `scripts`: the folder for `require`; None if scripts are disabled.
+    - `clock`, `timezone`: the time in Lua. Limits are real seconds.
+    - `on_kill`: receives a sentence for each lost worker.
+    - `on_start`: called one iteration of the event loop before a worker starts.
+    """
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class WorkerPool:
 
     @property
     def running(self) -> int:
-        """The number of running executions, except files that are only described or compiled."""
+        """Return the number of running executions, except files that are only described or compiled."""
         return sum(each.kind in _COUNTED for each in self._executions)
 
     def figures(self) -> dict[str, Any]:
@@ -110,16 +111,19 @@ class WorkerPool:
         return {"running": self.running, "workers": workers, **kills}
 
     async def describe(self, source: Source, *, is_kind: bool = False) -> Mapping[str, Any]:
-        """Run the file's top-level code, and return the result as plain data. Functions become `Function`. With
-        `is_kind`, the file has the globals of kinds of adapter. Raise `ScriptFailed`."""
+        """Run the file's top-level code, and return the result as plain data. Functions become `Function`.
+
+        If `is_kind` is true, the file has the globals of kinds of adapter. Raise `ScriptFailed` if the file fails.
+        """
         description = await self._run_file(FrameKind.DESCRIBE, source, b"1" if is_kind else b"")
         return await asyncio.to_thread(_read_description, description)
 
     async def call(self, source: Source, calls: LuaCalls, call: Mapping[str, Any], *, name: str) -> bytes:
         """Run the file of a kind of adapter, then the function at `path`. Return the function's result as JSON.
 
-        `call` is `{path, settings, memory, first?, second?}`. Cancelling the waiting task ends the call. With
-        `repeat` in `call`, repeat the call once if its worker ends. Raises `ScriptFailed`."""
+        `call` is `{path, settings, memory, first?, second?, repeat?}`. With `repeat`, repeat the call once if its
+        worker ends. Cancelling the waiting task ends the call. Raise `ScriptFailed` if the function fails.
+        """
         given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:
             raise ScriptFailed(Fault(source.name, 0, f"the input of {name} is too large: {len(given) >> 20} MiB"))
@@ -131,7 +135,7 @@ class WorkerPool:
         return execution.description
 
     async def compile(self, source: Source) -> None:
-        """Raise `ScriptFailed` if the file is not valid Lua. The file is not run."""
+        """Compile the file without running it. Raise `ScriptFailed` if it is not valid Lua."""
         await self._run_file(FrameKind.COMPILE, source)
 
     def begin(
@@ -142,7 +146,7 @@ class WorkerPool:
         return self._begin(FrameKind.EXECUTE, source, b"" if event is None else orjson.dumps(event), calls, name)
 
     async def run(self, execution: LuaExecution) -> Failure:
-        """Run the execution to its end, and return its failure. If the caller is cancelled, the execution is
+        """Run the execution until it ends, and return its failure. If the caller is cancelled, the execution is
         stopped."""
         try:
             return await execution.run(self._find_worker)
@@ -159,9 +163,11 @@ class WorkerPool:
         return execution
 
     def _find_worker(self, execution: LuaExecution, lost_because: str) -> Worker | str:
-        """Return a worker for the execution, or the reason why the execution cannot begin. If necessary, start a
-        worker. A file that repeatedly could not be stopped can be described, but not executed. A lost execution does
-        not restart while the hub is stopping or if no worker can start."""
+        """Return a worker for the execution, or the reason why it cannot begin. If necessary, start a worker.
+
+        A file that repeatedly could not be stopped can be described, but not executed. A lost execution does not
+        restart while the hub is stopping, or if no worker can start.
+        """
         if lost_because and (self._is_closing or self._failed_starts >= MAX_FAILED_STARTS):
             return lost_because
         if execution.kind in _COUNTED and (refusal := self._refusal_of(execution.source)) is not None:
@@ -177,9 +183,11 @@ class WorkerPool:
         return execution, await self.run(execution)
 
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
-        """Return the result of the file's top-level code. If the worker ends during the file, run the file again,
-        because another file may be the cause. Run interrupted files one after another, so that the faulty file cannot
-        interrupt the others."""
+        """Return the result of the file's top-level code.
+
+        If the worker ends during the file, run the file again, because another file may be the cause. Run interrupted
+        files one after another, so that the faulty file cannot interrupt the others.
+        """
         begin = partial(self._run_once, kind, source, given, _FileCalls(source.name), source.name)
         execution, failure = await begin()
         if execution.is_lost:
@@ -203,7 +211,7 @@ class WorkerPool:
         return worker
 
     async def _follow(self, worker: Worker) -> None:
-        """Run the worker to its end. Record the end before its executions restart in another worker."""
+        """Run the worker until it ends. Record the end before its executions restart in another worker."""
         try:
             await worker.live()
         finally:
@@ -221,8 +229,7 @@ class WorkerPool:
             times.append(self._settings.machine.monotonic())
 
     def _refusal_of(self, source: Source) -> str | None:
-        """Return a reason if the file is blocked because it repeatedly could not be stopped. Otherwise return
-        None."""
+        """Return why the file is blocked if it repeatedly could not be stopped; otherwise, return None."""
         now = self._settings.machine.monotonic()
         for each in [each for each, times in self._stuck_at.items() if now - times[-1] > STUCK_PAUSE_SECS]:
             del self._stuck_at[each]
@@ -283,8 +290,8 @@ def build_pool(
     on_start: Callable[[], None] = lambda: None,
     user_ids: tuple[int, ...] = (),
 ) -> WorkerPool:
-    """Return a pool with the configured limits. `root` is the parent of relative paths. If root starts a worker, the
-    worker runs with the user and groups in `user_ids`. See `WorkerPool` for the other arguments."""
+    """Return a pool with the configured limits. `root` is the parent of relative paths. If root starts a worker, it
+    runs with the user and groups in `user_ids`. See `WorkerPool` for the other arguments."""
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,

@@ -1,1 +1,1 @@
-"""The worker process: owns the Lua states and nothing else, so the hub can kill the worker at any moment."""
+"""The worker process. It owns the Lua states and nothing else, so the hub can kill it at any moment."""

@@ -1,9 +1,9 @@
-"""The sandbox. At its start, the worker gives up all rights that running Lua does not need.
+"""The sandbox. When the worker starts, it gives up all rights that running Lua does not need.
 
-The filter of system calls (seccomp), a program in BPF, allows only the calls that running Lua needs. A call for
-another architecture kills the process, because the numbers have other meanings there. An unlisted call fails with
-EPERM, so that a C library that only tries the call continues. A call newer than the list fails with ENOSYS, as on an
-older kernel. The C library then uses an older call, such as `clone` for threads, whose flags a filter can read.
+The system call filter (seccomp), a BPF program, allows only the calls that running Lua needs. A call for another
+architecture kills the process, because the numbers have other meanings there. An unlisted call fails with EPERM, so
+that a C library that only tries the call continues. A call newer than the list fails with ENOSYS, as on an older
+kernel. The C library then uses an older call, such as `clone` for threads, whose flags a filter can read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ else:
 
 MAX_FURTHER_TASKS = 1_024
 """Maximum number of threads and processes that the worker may start, in addition to the existing ones. The kernel
-counts threads and processes per user, so a smaller limit would depend on this user's other programs."""
+counts them per user, so a smaller limit would depend on this user's other programs."""
 
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
@@ -89,7 +89,7 @@ def _enter_landlock() -> str:
     that."""
     version = _libc.syscall(_LANDLOCK_CREATE, None, 0, _LANDLOCK_VERSION)
     if version < 1:
-        return f"this kernel has no Landlock ({os.strerror(ctypes.get_errno())})"
+        return f"this kernel does not support Landlock ({os.strerror(ctypes.get_errno())})"
     files = (1 << _LANDLOCK_RIGHTS.get(version, 16)) - 1
     ports, scopes = (3 if version >= first else 0 for first in (4, 6))
     rules = pack("=QQQ", files, ports, scopes)

@@ -7,10 +7,14 @@ from typing import NamedTuple
 
 
 class CtxMethod(NamedTuple):
-    """A method of `ctx`. `arguments` are the Lua types of the arguments; `?` marks an optional argument. `names` is
-    the type of the object that the first argument names. If the object is missing, the call fails. With
-    `may_be_absent`, the call returns nil instead. A method that `reads` answers from memory, so Lua's running time
-    continues during the call. The backstop ignores the duration of a method that `waits`."""
+    """A method of `ctx`.
+
+    - `arguments`: the Lua types of the arguments; `?` marks an optional argument.
+    - `names`: the kind of object that the first argument names. If the object is missing, the call fails.
+    - `may_be_absent`: whether the call returns nil instead if the object is missing.
+    - `reads`: whether the hub answers from memory. Such a call does not interrupt Lua's running time.
+    - `waits`: whether the backstop ignores the duration.
+    """
 
     arguments: tuple[str, ...] = ()
     names: str | None = None
@@ -43,8 +47,8 @@ CTX_METHODS: Mapping[str, CtxMethod] = {
     "snapshot": CtxMethod(("table",), reads=True),
     "restore": CtxMethod(("table",)),
 }
-"""Methods by name. `automations/ctx.py` implements the methods. `config/library/lares.lua` declares their types for
-editors. The list does not contain `ctx:log`, because `ctx:log` sends no request."""
+"""Methods by name. `automations/ctx.py` implements them; `config/library/lares.lua` declares their types for editors.
+`ctx:log` is not included, because it sends no request."""
 
 LOG_ARGUMENTS = ("string", "any", "table?")
 """The types of the arguments of `ctx:log`, which `prelude/ctx.lua` checks."""
@@ -53,7 +57,7 @@ SCRIPT_METHODS = frozenset({*CTX_METHODS, "log"})
 """The methods of `ctx` in scenes, automations, and scripts."""
 
 KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log", "now"})
-"""The methods of `ctx` in kinds of adapter. `prelude/kind.lua` defines these methods."""
+"""The methods of `ctx` in kinds of adapter. `prelude/kind.lua` defines them."""
 
 KIND_READING = frozenset({"json", "xml", "crypto", "kept"})
 """The requests of kinds of adapter that the hub answers from memory. Libraries such as `json` also send requests."""

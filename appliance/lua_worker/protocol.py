@@ -16,7 +16,7 @@ _LENGTH = Struct("<I")
 
 TIMING = Struct("<dBd")
 """The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. Contains the seconds that Lua may run, the `Reason`
-to stop Lua after that time, and the present instant in seconds since 1970."""
+to stop Lua after that time, and the current time in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
 """The first part of PONG: the number of the execution with the most memory, and its memory in bytes. Without
@@ -64,7 +64,7 @@ class Reason(IntEnum):
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """The execution did not stop in time. Only the hub uses this reason, and sends another reason afterwards."""
+    """The execution did not stop in time. Only the hub uses this reason. It then sends another reason."""
     CPU_TOTAL = 6
 
 

@@ -25,18 +25,19 @@ from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
-"""Maximum bytes that a running execution may log. The newest of the further lines are sent at the execution's end."""
+"""Maximum bytes that a running execution may log. Only the newest of any further lines are sent, at the execution's
+end."""
 
 MAX_LATE_LOG_LINES = 50
 
 TRIM_BYTES = 1 << 20
-"""After a Lua state with more memory than this has ended, return the memory to the machine at once."""
+"""If a Lua state that used more memory than this has ended, return the memory to the machine at once."""
 
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
 """Python functions that Lua can call. Each function returns an integer, bytes, or None, and never raises."""
 
 PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
-"""The Lua files that every Lua state runs first, in this order. All files fill the same table. States for kinds of
+"""The Lua files that every Lua state runs first, in this order. All of them fill the same table. States for kinds of
 adapter then run `kind.lua`."""
 
 _FOLDER = Path(__file__).parent / "prelude"
@@ -49,8 +50,8 @@ _NO_MEMORY = b"not enough memory"
 class WorkerExecution:
     """The worker's side of a run. At the end, `forget` is called with the run's number.
 
-    The thread that does a job owns the Lua state until the thread has sent the reply. After a request, no thread owns
-    the state until the next frame arrives. `_lock` protects the change of the owner.
+    The thread that does a job owns the Lua state until it has sent the reply. After a request, no thread owns the
+    state until the next frame arrives. `_lock` protects the change of the owner.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class WorkerExecution:
     ) -> None:
         self.number = 0
         self.position = b""
-        """The line of the user's file at Lua's last poll, `file:line`."""
+        """The line of the user's file at Lua's last poll, as `file:line`."""
         self.cpu_secs = 0.0
         """The processor time of Lua at its last poll."""
         self._cpu_before, self._cpu_from = 0.0, 0.0
@@ -105,12 +106,12 @@ class WorkerExecution:
 
     @property
     def is_computing(self) -> bool:
-        """Whether the execution's Lua is running. Another thread may change the result at any moment."""
+        """Return whether the execution's Lua is running. Another thread may change the result at any moment."""
         return not (self._is_suspended or self._is_blocked)
 
     @property
     def memory(self) -> int:
-        """Bytes that Lua uses. Any thread may read this property."""
+        """Return the bytes that Lua uses. Any thread may read this property."""
         lua = self._lua
         return 0 if lua is None else int(lua.get_memory_used())
 
@@ -148,7 +149,7 @@ class WorkerExecution:
         self._max_memory += self.memory - before
 
     def poll(self, position: bytes | None = None) -> int | None:
-        """Return the reason to stop, or None. `position` is the running line."""
+        """Return the reason to stop, or None. `position` is the current line."""
         self.position = position or self.position
         self.cpu_secs = self._cpu_before + thread_time() - self._cpu_from
         if self._reason is not None:
@@ -158,7 +159,7 @@ class WorkerExecution:
         return self._reason_then if monotonic() > self._until else None
 
     def instant(self) -> int:
-        """Return the hub's present time, in seconds since 1970."""
+        """Return the hub's current time, in seconds since 1970."""
         return int(self._now + monotonic() - self._now_at)
 
     def emit(self, level: bytes, message: bytes, fields: bytes | None) -> None:
@@ -185,8 +186,11 @@ class WorkerExecution:
 
     def ask(self, operation: bytes, arguments: bytes, position: bytes | None) -> int | None:
         """Send a request and wait for the answer on this thread. Return 1 for a result, 0 for an error, and None if
-        Lua must stop. An answer lifts the memory limit, so that Lua can `take` the parts. Lua then calls `limit` to
-        restore the limit."""
+        Lua must stop.
+
+        An answer lifts the memory limit, so that Lua can `take` its parts. Lua then calls `limit` to restore the
+        limit.
+        """
         self._is_blocked = True
         if self._reason is not None:
             return None
@@ -204,7 +208,6 @@ class WorkerExecution:
         return self._answer_parts.pop(0) if self._answer_parts else b""
 
     def limit(self) -> None:
-        """Restore the memory limit."""
         self._lua.set_max_memory(self._max_memory)
 
     def _answer(self, parts: Sequence[bytes]) -> None:
@@ -252,7 +255,6 @@ class WorkerExecution:
         self._end(FrameKind.STOPPED, bytes([reason]), position or self._find_position())
 
     def _end(self, kind: int, *parts: bytes) -> None:
-        """Send the last frame."""
         self._send_late_lines()
         self._forget(self.number)
         self._send(encode(kind, self.number, *parts))

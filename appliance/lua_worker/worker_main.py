@@ -31,10 +31,16 @@ READ_BYTES = 1 << 16
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve the hub until it closes the socket, which is descriptor 0. Never return. The arguments begin with the
-    hub's process id. The time zone follows: a file, and the zone's offset and size in the file. The limits follow: an
-    execution's memory in bytes and processor time in seconds, and the worker's address space in bytes. The last
-    arguments are the user and groups of the process."""
+    """Serve the hub until it closes the socket, which is descriptor 0. Never return.
+
+    The arguments are, in this order:
+
+    1. the hub's process id
+    2. the time zone: a file, and the zone's offset and size in it
+    3. an execution's limits: memory in bytes and processor time in seconds
+    4. the worker's address space in bytes
+    5. the user and groups of the process
+    """
     parent, zone, max_memory, max_cpu_total_secs, max_address_space, ids = arguments
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
@@ -54,7 +60,8 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _set_zone(path: str, start: str, size: str) -> None:
-    """Set the C library's time zone, from a copy of the zone in a file in memory."""
+    """Set the C library's time zone. The zone is copied to a file in memory, because files on disk become
+    inaccessible."""
     file, zone = os.open(path, os.O_RDONLY), os.memfd_create("zone")
     os.write(zone, os.pread(file, int(size), int(start)))
     os.environ["TZ"] = f":/proc/self/fd/{zone}"
@@ -70,8 +77,8 @@ def _become(user: int, group: int, *groups: int) -> None:
 
 
 class WorkerLoop:
-    """Reads frames and processes them. The thread that has read a frame also processes the frame, while another
-    thread reads the next frame. A frame therefore never waits for a switch of threads."""
+    """Reads frames and processes them. The thread that has read a frame also processes it, while another thread reads
+    the next frame. A frame therefore never waits for a thread switch."""
 
     def __init__(self, connection: socket.socket, max_memory: int, max_cpu_total_secs: float) -> None:
         self._connection = connection
@@ -125,10 +132,10 @@ class WorkerLoop:
                 self._jobs.append(partial(self._do, job, frame.execution))
 
     def _has_successor(self) -> bool:
-        """Return whether another thread waits to read. If necessary, try to start a thread."""
+        """Return whether another thread waits to read. If none does, try to start one."""
         if self._idle:
             return True
-        with contextlib.suppress(RuntimeError):  # the system has no memory for a further thread
+        with contextlib.suppress(RuntimeError):  # the system has no memory for another thread
             threading.Thread(target=self._work, daemon=True).start()
             return True
         return False
@@ -150,7 +157,7 @@ class WorkerLoop:
             os._exit(0)
 
     def _take(self, frame: WorkerFrame) -> Work | None:
-        """Return the job for the frame, if any. Take frames in the order of their arrival."""
+        """Return the job for the frame, if any. Call this method in the order of the frames' arrival."""
         kind, number, parts = frame
         execution = self._executions.get(number)
         if kind is FrameKind.PING:

@@ -1,4 +1,4 @@
-"""The hub's state that survives a power cut: a document, stored in a snapshot and a journal.
+"""The hub's persistent state, which survives power cuts: a document, stored in a snapshot and a journal.
 
 Read `record_keys` and `records`, then `document`, `files`, `file_format`, and `recovery`, then `recorder` and
 `store`.

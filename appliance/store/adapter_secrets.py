@@ -1,4 +1,4 @@
-"""Texts that an adapter stores, such as tokens from pairing."""
+"""Secrets of adapters, such as tokens from pairing."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from appliance.store.record_keys import ADAPTER_PREFIX
 
 
 class AdapterSecrets:
-    """The stored texts of one adapter. An adapter cannot access another adapter's texts."""
+    """One adapter's stored secrets. An adapter cannot access another adapter's secrets."""
 
     def __init__(self, document: Document, adapter: str) -> None:
         self._document = document
         self._prefix = f"{ADAPTER_PREFIX}{adapter}/"
 
     def get(self, key: str) -> str | None:
-        """Return the text, or None if it is missing."""
         stored = self._document.get(self._prefix + key)
         value = None if stored is None else orjson.loads(stored)
         return value if isinstance(value, str) else None
 
     async def put(self, key: str, value: str) -> None:
-        """Store the text. Return when the text is on the card. Raises `StoreFailed`."""
+        """Store the secret. Return after the secret is on the card. Raise `StoreFailed` if it cannot be stored."""
         await self._document.put_many({self._prefix + key: value})

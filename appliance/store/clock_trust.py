@@ -14,12 +14,12 @@ from appliance.version import MADE_AT
 
 
 class ClockTrust:
-    """Decides whether the clock is right. A box without a clock chip starts with a time in the past until NTP sets
-    the clock.
+    """Decides whether the clock is right. A machine without a clock chip starts with a time in the past until NTP
+    sets the clock.
 
-    The clock is trusted when the kernel reports synchronisation, or when the time is after `newest`, the newest
-    stored time. A trusted clock remains trusted. If the clock is synchronised and `newest` is in the future, `newest`
-    comes from a wrong clock; it is then moved to `forgotten`, and `newest` becomes the present.
+    The clock becomes trusted when the kernel reports synchronisation, or when its time is after `newest`, the newest
+    stored time. It then remains trusted. If a synchronised clock is before `newest`, then `newest` came from a wrong
+    clock: it moves to `forgotten`, and `newest` becomes the present time.
     """
 
     def __init__(self, clock: Clock, newest: datetime) -> None:
@@ -45,19 +45,19 @@ class ClockTrust:
         self._is_trusted = True
 
     def distrust_reason(self) -> str | None:
-        """Return the reason why the clock is not trusted, and a remedy. Return None if it is trusted."""
+        """Return why the clock is not trusted, with a remedy. Return None if it is trusted."""
         if self.is_trusted():
             return None
         now, newest = timestamp(self._clock.now()), timestamp(self.newest)
         return (
-            f"the clock shows {now}, nothing synchronises it, and the later time {newest} is stored; set the clock, "
+            f"the clock shows {now} without synchronisation, but the later time {newest} is stored; set the clock, "
             f"or run `lares clock trust` if the clock is right"
         )
 
 
 def newest_time(document: DocumentReader) -> datetime:
-    """Return the newest stored time in UTC, or the build time of this version if that is later. Times from a wrong
-    clock are ignored."""
+    """Return the newest stored time in UTC, but at least the release date of this version. Ignore times from a wrong
+    clock."""
     forgotten = next((value for key, value in document.items(CLOCK) if key == ""), None)
     times = [*(time for prefix, read in _TIMES.items() for time in _times_in(document, prefix, read)), MADE_AT]
     if isinstance(forgotten, dict):
@@ -68,7 +68,7 @@ def newest_time(document: DocumentReader) -> datetime:
 
 
 def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
-    """Return the record that invalidates stored times in the future, which a wrong clock caused."""
+    """Return the record that invalidates stored times in the future. They came from a wrong clock."""
     until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
     return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
 
@@ -93,4 +93,4 @@ _TIMES: Mapping[str, Callable[[Any], list[datetime]]] = {
     AUTOMATION_PREFIX: _of_automation,
     TIMER_PREFIX: lambda timer: [from_millis(timer["started_at"])],
 }
-"""Functions that read the times from the values of each prefix."""
+"""For each key prefix, the function that reads the times from a value."""

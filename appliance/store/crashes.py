@@ -14,27 +14,26 @@ from appliance.store.record_keys import CRASHES
 WINDOW_SECS = 300.0
 
 MAX_CRASHES = 3
-"""Number of crashes within `WINDOW_SECS` after which the hub starts without automations."""
+"""After this number of crashes within `WINDOW_SECS`, the hub starts without automations."""
 
 SAFE_SECS = 600.0
-"""Seconds without a crash after which automations run again."""
+"""After this number of seconds without a crash, automations run again."""
 
 CRASHED_OFTEN = (
-    "safe mode: the hub crashed three times within five minutes, so no automation runs for ten minutes; "
+    "safe mode: the hub crashed three times within five minutes, so automations are paused for ten minutes; "
     "to end it earlier, reload the automations "
     "(POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
 )
-"""The reason why no automation runs after crashes."""
 
-STARTED_SAFE = "the hub was started with --safe, so no automation runs; start it without --safe to run them"
-"""The reason why no automation runs with --safe. A reload of the automations fails with this reason."""
+STARTED_SAFE = "the hub was started with --safe, so automations do not run; restart it without --safe to run them"
+"""The reason why automations do not run with --safe. A reload of the automations fails with this message."""
 
 
 class CrashCounter:
-    """Counts the hub's crashes since the machine's start. `boot` identifies the machine's start.
+    """Counts the hub's crashes since the machine booted. `boot` identifies this boot.
 
-    Times are seconds since the machine's start. The counter writes to the card only after a crash, and at the end of
-    a series of crashes.
+    Times are seconds since the boot. The counter writes to the card only after a crash, and at the end of a series of
+    crashes.
     """
 
     def __init__(self, document: Document, clock: Clock, boot: str) -> None:
@@ -43,22 +42,22 @@ class CrashCounter:
         self._clock = clock
 
     async def note_start(self, *, has_crashed: bool) -> bool:
-        """Count the previous run if it crashed. Return whether there were `MAX_CRASHES` recent crashes."""
+        """Count the previous run if it crashed. Return whether `MAX_CRASHES` recent crashes were counted."""
         if not has_crashed:
             return False
         now = self._clock.monotonic()
         crashes = [*self._list_recent(now), now]
-        with contextlib.suppress(StoreFailed):  # the hub starts even if the card is not writable
+        with contextlib.suppress(StoreFailed):  # the hub must start even if the card is not writable
             await self._document.put_many({CRASHES: {"boot": self._boot, "crashes": crashes}})
         return len(crashes) >= MAX_CRASHES
 
     def end_series(self) -> None:
-        """Forget the crashes, because the hub stopped cleanly or the automations were reloaded."""
+        """Delete the recorded crashes after a clean stop of the hub or a reload of the automations."""
         if self._document.get(CRASHES) is not None:
             self._document.remember(CRASHES, None)
 
     def _list_recent(self, now: float) -> list[float]:
-        """Return the times of recent crashes, or an empty list for a malformed record."""
+        """Return the times of recent crashes. A malformed record has none."""
         try:
             stored = orjson.loads(self._document.get(CRASHES) or b"{}")
             return [

@@ -1,5 +1,7 @@
-"""All file operations of the store in one class, so that tests can record, reject, and interrupt them. `write_file`
-writes a single file completely or not at all."""
+"""All file operations of the store in one class, so that tests can record, reject, and interrupt them.
+
+The function `write_file` writes a single file completely or not at all.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,17 @@ from appliance.tables.plain_files import read_plain
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 
 PART = ".part"
-"""Suffix of an incompletely written file."""
+"""The suffix of an incomplete file."""
 
 MAX_STORE_FILE_BYTES = 256 << 20
-"""Maximum size of a file that is read completely. Files of the hub are far smaller."""
+"""Maximum size of a file that is read at once. The hub's own files are far smaller."""
 
 
 class Disk:
     """A folder of files. A name can include a subfolder, such as `history/2026-11.jsonl`.
 
-    All methods can raise `OSError`. Do not call methods on the event loop. `bytes_written` and `syncs` are counts
-    since the start.
+    All methods can raise `OSError`, and block, so do not call them on the event loop. `bytes_written` and `syncs` are
+    counts since the start.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,12 +37,12 @@ class Disk:
         self.syncs = 0
 
     def guard(self, check_folder: Callable[[], None]) -> None:
-        """Call the function before each change of names in the folder. The function raises `OSError` if the path now
-        belongs to another folder."""
+        """Call the function before each creation, renaming, or deletion. It must raise `OSError` if the folder at the
+        path was replaced."""
         self._check_folder = check_folder
 
     def check_folder(self) -> None:
-        """Raise `OSError` if the path now belongs to another folder."""
+        """Raise `OSError` if the folder at the path was replaced."""
         self._check_folder()
 
     def list_names(self, below: str = "") -> list[str]:
@@ -48,15 +50,16 @@ class Disk:
         return sorted(each.name for each in (self.folder / below).iterdir())
 
     def read(self, name: str) -> bytes:
-        """Return the content of a file of at most `MAX_STORE_FILE_BYTES`. Raises `FileNotFoundError`."""
+        """Return the content of a file of at most `MAX_STORE_FILE_BYTES`. Raise `FileNotFoundError` if the file is
+        missing."""
         return read_plain(self.folder / name, MAX_STORE_FILE_BYTES)
 
     def size(self, name: str) -> int:
-        """Return the length of a file in bytes. Raise `FileNotFoundError`."""
+        """Return the length of a file in bytes. Raise `FileNotFoundError` if the file is missing."""
         return (self.folder / name).stat().st_size
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
-        """Return at most `max_bytes` of a file from the offset on. Return no bytes after the file's end."""
+        """Return at most `max_bytes` of a file, starting at the offset. After the file's end, return no bytes."""
         descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, max_bytes, offset)
@@ -64,29 +67,29 @@ class Disk:
             os.close(descriptor)
 
     def free_bytes(self) -> int:
-        """Return the number of bytes that this user can still write to the device."""
+        """Return the free space in bytes that this user can use."""
         found = os.statvfs(self.folder)
         return found.f_bavail * found.f_frsize
 
     def make_folder(self, name: str, like: str | None = None) -> None:
-        """Create a subfolder, which is private or has the mode of the folder `like`. An existing subfolder does not
-        change. The name is durable after `sync_folder`."""
+        """Create a subfolder unless it exists. The subfolder is private, or has the mode of the folder `like`. Call
+        `sync_folder` to make its name durable."""
         self.check_folder()
         mode = PRIVATE_FOLDER if like is None else stat.S_IMODE((self.folder / like).stat().st_mode)
         with contextlib.suppress(FileExistsError):
             (self.folder / name).mkdir(mode=mode)
 
     def create(self, name: str) -> int:
-        """Create or replace a file for writing. Return the descriptor."""
+        """Create or replace a file for writing. Return its descriptor."""
         self.check_folder()
         return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
 
     def copy_access(self, descriptor: int, name: str) -> None:
-        """Give a new open file the mode and owner of another file or folder. The owner of a folder is copied only if
+        """Give a new open file the mode and owner of another file or folder. A folder's owner is copied only if
         possible.
 
         If the mode comes from a folder, other users cannot read the new file, because it may contain secrets. Raise
-        `PermissionError` if the owner of a file cannot be copied.
+        `PermissionError` if a file's owner cannot be copied.
         """
         like = (self.folder / name).stat()
         is_file = stat.S_ISREG(like.st_mode)
@@ -103,7 +106,6 @@ class Disk:
         return os.open(self.folder / name, os.O_RDWR | os.O_CLOEXEC)
 
     def write(self, descriptor: int, data: bytes, offset: int) -> None:
-        """Write all data at the offset."""
         view = memoryview(data)
         while view:
             count = os.pwrite(descriptor, view, offset)
@@ -111,8 +113,8 @@ class Disk:
             view, offset = view[count:], offset + count
 
     def write_synced(self, name: str, data: bytes, like: str | None = None) -> None:
-        """Create or replace a file, with the mode and owner of `like`. On return, the content is on the device, but
-        not the name."""
+        """Create or replace a file with the mode and owner of `like`. On return, the content is durable, but not the
+        name."""
         descriptor = self.create(name)
         try:
             if like is not None:
@@ -123,30 +125,30 @@ class Disk:
             self.close(descriptor)
 
     def allocate(self, descriptor: int, length: int) -> None:
-        """Extend the file to this length with zeros, and reserve the space."""
+        """Extend the file with zeros to this length, and reserve the space."""
         os.posix_fallocate(descriptor, 0, length)
 
     def sync(self, descriptor: int) -> None:
-        """Sync the file (fdatasync). Return when the written data and the file's length are on the device."""
+        """Sync the file (fdatasync). On return, the written data and the file's length are durable."""
         self.syncs += 1
         os.fdatasync(descriptor)
 
     def sync_folder(self, below: str = "") -> None:
-        """Sync the folder, or its subfolder `below`. Return when the names in it are on the device."""
+        """Sync the folder, or its subfolder `below`. On return, the names in it are durable."""
         self.syncs += 1
         sync_folder(self.folder / below)
 
     def truncate(self, descriptor: int, length: int) -> None:
-        """Truncate the file to this length."""
         os.ftruncate(descriptor, length)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file. Replace an existing file with the new name."""
+        """Rename a file. Replace any file with the new name."""
         self.check_folder()
         (self.folder / old).replace(self.folder / new)
 
     def link(self, old: str, new: str) -> None:
-        """Link a file to another name, or copy it if the filesystem has no links. Do nothing if the name exists."""
+        """Link a file to another name, or copy it if the filesystem has no links. Do nothing if the other name
+        exists."""
         self.check_folder()
         try:
             os.link(self.folder / old, self.folder / new)
@@ -164,7 +166,6 @@ class Disk:
             (self.folder / name).unlink()
 
     def close(self, descriptor: int) -> None:
-        """Close a descriptor."""
         os.close(descriptor)
 
     def _copy(self, old: str, new: str) -> None:
@@ -178,14 +179,17 @@ class Disk:
 
 
 def for_its_user(path: str | Path) -> StartFailed:
-    """Return the error for a path to which only the hub's user and root have access."""
+    """Return the error for a path that only root and the hub's user can access."""
     return StartFailed(f"permission denied: {path}; use sudo", os.EX_NOPERM)
 
 
 def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
-    """Write or replace a file with this content and mode. The umask limits the mode. Return when the file is on the
-    device. A power cut leaves either the old or the new file. If writing fails, raise `OSError` and leave the old
-    file unchanged."""
+    """Write or replace a file with this content and mode. The umask limits the mode. Return after the file is
+    durable.
+
+    A power cut leaves either the old or the new file. If writing fails, raise `OSError` and leave the old file
+    unchanged.
+    """
     part = file.with_name(file.name + PART)
     try:
         part.unlink(missing_ok=True)
@@ -203,7 +207,7 @@ def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the folder. Return when the names in the folder are on the device. Raises `OSError`."""
+    """Sync the folder. On return, the names in the folder are durable. Raise `OSError` on failure."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""The document consists of keys with JSON values. Every acknowledged change survives a power cut.
+"""The document: a mapping of keys to JSON values. Every acknowledged change survives a power cut.
 
-The document is in memory, and on the card in two files per generation: a snapshot and a journal. Changes that wait at
-the same time share one record and one sync on the store's thread. When the journal is larger than the snapshot, the
-next generation begins. Values that may be lost for some minutes wait in an overlay until a flush writes them.
+The document is in memory, and on the card in two files per generation: a snapshot and a journal. Concurrent changes
+share one journal record and one sync on the store's thread. When the journal is larger than the snapshot, the next
+generation begins. An overlay holds values whose recent changes may be lost; a flush every few minutes writes them.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from appliance.store.storage import items_of
 T = TypeVar("T")
 
 Prepare = Callable[[EncodedChanges], EncodedChanges]
-"""Returns the changes to store. The argument contains earlier changes in the same batch. All changes of a batch get
-the same object, and each retry gets a new one. An exception rejects the changes."""
+"""Returns the changes to store, from the earlier changes in the same batch. All changes of a batch get the same
+mapping; a retry gets a new one. An exception rejects the change."""
 
 OnDone = Callable[[Any, BaseException | None], None]
-"""Receives the work's result or exception."""
+"""Receives the result or the exception of the work."""
 
 log = logging.getLogger("store")
 
 
 class _Thread:
-    """Runs work in order on one thread, twice as fast as an executor."""
+    """Runs work in order on one thread. It is twice as fast as an executor."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -52,7 +52,7 @@ class _Thread:
         self._thread.start()
 
     def do(self, work: Callable[[], Any], on_done: OnDone) -> None:
-        """Run the work on the thread, then call `on_done` on the event loop. Raise `RuntimeError` if the thread was
+        """Run the work on the thread, then call `on_done` on the event loop. Raise `RuntimeError` if the thread is
         closed."""
         if self._is_closed:
             raise RuntimeError("the store is closed")
@@ -77,7 +77,7 @@ class _Thread:
 
 
 class _Waiting(Struct):
-    """A change that is not on the device yet, and the future of its caller."""
+    """A change that is not durable yet, and the future that its caller awaits."""
 
     prepare: Prepare
     commit: Callable[[], None] | None
@@ -85,7 +85,7 @@ class _Waiting(Struct):
     refusal: LaresError | None = None
 
     def prepare_after(self, changes: dict[str, bytes | None]) -> None:
-        """Add this change to the earlier changes, or record the reason for its rejection."""
+        """Add this change to the earlier changes, or record why it is rejected."""
         self.refusal = _attempt(lambda: changes.update(self.prepare(changes)))
 
     def end(self) -> None:
@@ -98,12 +98,12 @@ class _Waiting(Struct):
             self.done.set_result(None)
         else:
             self.done.set_exception(self.refusal)
-            self.done.exception()  # if the caller was cancelled, asyncio must not log the exception
+            self.done.exception()  # retrieve the exception; otherwise, asyncio logs it if the caller was cancelled
 
 
 class Document:
-    """The keys and values that survive a power cut. Entering the context reads the keys and values from the files.
-    Leaving the context closes the files."""
+    """A mapping of keys to JSON values that survives power cuts. Entering the context reads the files; leaving it
+    closes them."""
 
     recovered: Recovered
 
@@ -146,23 +146,24 @@ class Document:
 
     @property
     def is_writing(self) -> bool:
-        """Whether changes are being written to the card."""
         return not self._is_idle.is_set()
 
     def get(self, key: str) -> bytes | None:
-        """Return the value of the key as JSON bytes, or None."""
+        """Return the key's value as JSON bytes, or None if the key is missing."""
         return self._files.values.get(key)
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the values by key for keys with the prefix. The returned keys lack the prefix."""
-        return items_of(self._files.values.copy(), prefix)  # the store's thread changes the values concurrently
+        """Return the key and value of each key with the prefix. The returned keys lack the prefix."""
+        return items_of(
+            self._files.values.copy(), prefix
+        )  # copy, because the store's thread changes the values concurrently
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Change all of the keys, or none after a failure. None removes a key.
+        """Change all keys, or none after a failure. The value None removes a key.
 
-        Return when the change survives a power cut. Raise `StoreFailed` if the card rejects the change, and leave the
-        document unchanged. Raise `TypeError` if a key or a value cannot be JSON. After success, earlier values of
-        these keys in the overlay are discarded.
+        Return after the change is durable. If the card rejects the change, raise `StoreFailed` and leave the document
+        unchanged. Raise `TypeError` if a key or value cannot be JSON. After success, earlier overlay values of these
+        keys are discarded.
         """
         if not changes:
             return
@@ -179,8 +180,11 @@ class Document:
             raise
 
     def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
-        """Write the value with the next flush if it differs from the stored value. None removes the key. With
-        `is_minor`, the value waits for the next complete flush, unless an earlier value of the key is due before."""
+        """Write the value with the next flush if it differs from the stored value. The value None removes the key.
+
+        If `is_minor` is true, write the value only with the next complete flush, unless an earlier value of the key
+        already waits for the next flush.
+        """
         has_due = self._later.pop(key, self) is not self
         self._minor.pop(key, None)
         if value is not None or self.is_writing or key in self._files.values:
@@ -191,15 +195,18 @@ class Document:
         return self._minor | self._later
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a running flush writes the key, so that the key's value is not stored yet."""
+        """Return whether a running flush writes the key. The key's stored value is then outdated."""
         return key in self._flushing
 
     async def flush(
         self, prepare: Callable[[Mapping[str, Any], EncodedChanges], EncodedChanges], *, is_complete: bool = True
     ) -> None:
-        """Store the changes that `prepare` returns. `prepare` gets the values of the overlay, and earlier changes in
-        the same batch. If the flush is not complete, minor values keep waiting. After a failure, all values wait for
-        the next flush."""
+        """Store the changes that `prepare` returns. Its arguments are the values in the overlay, and the earlier
+        changes in the same batch.
+
+        If the flush is not complete, minor values remain in the overlay. After a failure, all values wait for the
+        next flush.
+        """
         given, self._later = self._later, {}
         if is_complete:
             given, self._minor = self._minor | given, {}
@@ -215,8 +222,8 @@ class Document:
     async def change(self, prepare: Prepare, commit: Callable[[], None] | None = None) -> None:
         """Store the changes that `prepare` returns, then call `commit` to apply them. For errors, see `put_many`.
 
-        Changes are prepared and committed in order; concurrent changes share one sync. A started change is finished
-        even if the caller is cancelled. Exceptions of `prepare` are raised to the caller. If the card rejects earlier
+        Changes are prepared and committed in order; concurrent changes share one sync. A started change finishes even
+        if the caller is cancelled. Exceptions of `prepare` are raised to the caller. If the card rejects earlier
         changes in the batch, `prepare` is called again without them.
         """
         loop = asyncio.get_running_loop()
@@ -228,7 +235,7 @@ class Document:
         await waiting.done
 
     def figures(self) -> dict[str, Any]:
-        """Return figures about the store for `GET /diagnostics`."""
+        """Return the store's data for `GET /diagnostics`."""
         found = self.recovered
         recovery = {
             "records": found.records,
@@ -245,14 +252,12 @@ class Document:
         }
 
     def _wait_again(self, values: Mapping[str, Any]) -> None:
-        """Let the values wait for the next flush, unless newer values of their keys wait."""
+        """Return the values to the overlay, unless it contains newer values of their keys."""
         self._later, self._minor = {**values, **self._minor, **self._later}, {}
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return the result of the work, or raise its exception.
-
-        The work runs on the store's thread, after earlier work.
-        """
+        """Run the work on the store's thread, after earlier work. Return the result, or raise the work's
+        exception."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def settle(result: T, error: BaseException | None) -> None:
@@ -292,10 +297,12 @@ class Document:
         self._end(batch)
 
     def _end(self, batch: list[_Waiting]) -> None:
-        """Wake the callers of the batch, and write the changes that arrived in the meantime."""
+        """Wake the callers of the batch, then write the changes that arrived in the meantime."""
         for each in batch:
             each.end()
-        if self._failure is None and self._files.is_compaction_due:  # changes that arrive now wait for the compaction
+        if (
+            self._failure is None and self._files.is_compaction_due
+        ):  # changes that arrive from now on wait for the compaction
             self._thread.do(self._files.compact, _on_compacted)
         if self._waiting:
             self._write()
@@ -304,7 +311,7 @@ class Document:
 
     def _note_failure(self, reason: str) -> None:
         if self._failure is None:
-            log.error("changes cannot be stored: %s; the hub keeps running and tries again", reason)
+            log.error("changes cannot be stored: %s; the hub continues and retries", reason)
         self._failure = reason
         self._failures += 1
 
@@ -316,8 +323,8 @@ class Document:
 
 
 def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
-    """Return the values as JSON. NaN becomes null, which removes the key, as in a replay. Raise `TypeError` with the
-    key if JSON cannot represent a value."""
+    """Encode the values as JSON. NaN becomes null, which removes the key when the journal is replayed. Raise
+    `TypeError` with the key if JSON cannot represent a value."""
     encoded: dict[str, bytes | None] = {}
     for key, value in changes.items():
         try:
@@ -330,7 +337,7 @@ def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
 
 
 def _attempt(work: Callable[[], None]) -> LaresError | None:
-    """Return the reason why the work failed, or None. Log unexpected errors."""
+    """Do the work. Return None after success, otherwise the error. Log unexpected exceptions."""
     try:
         work()
     except LaresError as error:
@@ -342,8 +349,8 @@ def _attempt(work: Callable[[], None]) -> LaresError | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the reason for a failed write, as the end of a sentence. For an exception other than `OSError`, return
-    the exception's name."""
+    """Return the reason for a failed write, as the end of a sentence. For exceptions other than `OSError`, return the
+    class name."""
     return explain_os_error(error) if isinstance(error, OSError) else type(error).__name__
 
 

@@ -1,16 +1,16 @@
-"""The files of the document: their names, and the bytes of snapshots and journals.
+"""The files of the document: their names, and the format of snapshots and journals.
 
-Lines are JSON objects. In a line with a checksum, the last field `crc` is the CRC-32 (as in zlib) of all preceding
+Each line is a JSON object. If a line has a checksum, its last field `crc` is the CRC-32 (as in zlib) of all preceding
 bytes of the line.
 
-A snapshot contains the whole document at one sequence number. The file never changes. The first line of a snapshot
-contains the format, the generation, the sequence number, and the length and CRC-32 of the rest. The rest has one line
-per key: `{"key": …, "value": …}`.
+A snapshot contains the whole document at one sequence number. The file never changes. Its first line contains the
+format, the generation, the sequence number, and the length and CRC-32 of the remaining file. Each further line is a
+key with its value: `{"key": …, "value": …}`.
 
-A journal grows until the next generation. The first line of a journal contains the format, the generation, and the
-sequence number before the first record. Each further line is a record `{"seq", "length", "put", "crc"}`, one for each
-batch of changes: `put` maps keys to values; null removes a key. `length` is the number of bytes of `put`. After the
-last record, the file contains only zeros, or nothing.
+A journal grows until the next generation begins. Its first line contains the format, the generation, and the sequence
+number before the first record. Each further line is a record for one batch of changes: `{"seq", "length", "put",
+"crc"}`. `put` maps keys to values; null removes a key. `length` is the number of bytes of `put`. After the last
+record, the file contains only zeros, or nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from appliance.home.values import to_bytes
 from appliance.store.disk import PART
 
 STORE_FORMAT = 1
-"""The version of the format of both files. A newer format is rejected; an older format is migrated."""
+"""The format version of both files. Newer formats are rejected; older formats are migrated."""
 
 _NAME = re.compile(r"(?:snapshot|journal)\.(\d{6,})\.json")
 _HALF = re.compile(r"(?:snapshot|journal)\.\d{6,}\.json.*" + re.escape(PART))
@@ -36,19 +36,16 @@ _END = re.compile(rb',"crc":"([0-9a-f]{8})"\}\Z')
 _RECORD_START = re.compile(rb'\{"seq":\d')
 
 CRC_BYTES = len(b',"crc":"00000000"}')
-"""Size in bytes of the checksum field of a line."""
 
 EncodedChanges = Mapping[str, bytes | None]
-"""Values as JSON bytes by key. The value of a removed key is None."""
+"""JSON bytes by key. The value of a removed key is None."""
 
 
 def snapshot_name(generation: int) -> str:
-    """Return the name of a generation's snapshot."""
     return f"snapshot.{generation:06d}.json"
 
 
 def journal_name(generation: int) -> str:
-    """Return the name of a generation's journal."""
     return f"journal.{generation:06d}.json"
 
 
@@ -59,7 +56,7 @@ def generations_of(names: Iterable[str]) -> list[int]:
 
 
 def leftovers(names: Iterable[str], oldest: int) -> list[str]:
-    """Return the obsolete files: incomplete files, and files of generations before the oldest one to keep."""
+    """Return the obsolete files: incomplete files, and files of generations before `oldest`."""
     names = list(names)
     old = [each for each in generations_of(names) if each < oldest]
     finished = [name for each in old for name in (snapshot_name(each), journal_name(each))]
@@ -73,7 +70,7 @@ def with_crc(body: bytes) -> bytes:
 
 
 def check_crc(line: bytes) -> dict[str, Any] | None:
-    """Return the object in a line with a checksum, without newline. Return None if the checksum does not match."""
+    """Return the object in a line (without newline), or None if the checksum is wrong."""
     end = _END.search(line, max(0, len(line) - CRC_BYTES))
     if end is None or int(end[1], 16) != zlib.crc32(line[: end.start()]):
         return None
@@ -100,7 +97,6 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def encode_snapshot(generation: int, sequence: int, values: Mapping[str, bytes]) -> bytes:
-    """Return the bytes of a snapshot file."""
     body = b"".join([b'{"key":%b,"value":%b}\n' % (orjson.dumps(key), values[key]) for key in sorted(values)])
     header = {
         "format": STORE_FORMAT,
@@ -135,10 +131,12 @@ def _entry(line: bytes) -> tuple[str, bytes]:
 class JournalContents(Struct, frozen=True, kw_only=True):
     """The content of a journal file.
 
-    `header` is None if the first line is damaged or missing. `sequence` is the number of the last valid record, or
-    the number in the header. `end` is the end of the valid records, and `last` is the last valid line. `torn` is the
-    number of bytes after `end` that are neither zeros nor records. `lost` is the number of valid records after the
-    damage.
+    - `header`: the first line, or None if it is damaged or missing.
+    - `sequence`: the number of the last valid record, or the number in the header.
+    - `end`: the offset after the valid records.
+    - `last`: the last valid line.
+    - `torn`: the number of bytes after `end` that are neither zeros nor records.
+    - `lost`: the number of valid records after the damage.
     """
 
     header: dict[str, Any] | None = None
@@ -151,7 +149,7 @@ class JournalContents(Struct, frozen=True, kw_only=True):
 
     @property
     def is_damaged(self) -> bool:
-        """Whether the file has damage that an interrupted write cannot explain."""
+        """Return whether the file has damage that an interrupted write cannot explain."""
         return self.header is None or self.lost > 0
 
 
@@ -177,7 +175,7 @@ def read_journal(data: bytes, generation: int) -> JournalContents:
 
 
 def encode_header(generation: int, sequence: int) -> bytes:
-    """Return the first line of a journal whose first record has the next sequence number."""
+    """Return a journal's first line. The first record has the number after `sequence`."""
     header = {"format": STORE_FORMAT, "kind": "journal", "generation": generation, "sequence": sequence}
     return with_crc(orjson.dumps(header))
 
@@ -199,7 +197,7 @@ def _read_header(data: bytes, kind: str, generation: int) -> dict[str, Any] | No
 
 
 def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
-    """Return the record at the position, and the position of the next record. Return None without a valid record."""
+    """Return the record at the position, and the position after it. Return None if the record is invalid."""
     end = data.find(b"\n", position)
     if end == -1 or (record := check_crc(data[position:end])) is None:
         return None
@@ -210,5 +208,5 @@ def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
 
 
 def _count_records(data: bytes) -> int:
-    """Return the number of valid records anywhere in the bytes, including records after damaged newlines."""
+    """Count the valid records anywhere in the bytes, including records after damaged newlines."""
     return sum(_record_at(data, start.start()) is not None for start in _RECORD_START.finditer(data))

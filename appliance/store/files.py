@@ -1,4 +1,4 @@
-"""Recovers, extends, and replaces the files of the document on the store's thread."""
+"""Recovers, extends, and replaces the document's files. All functions run on the store's thread."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ from appliance.store.file_format import (
 from appliance.store.recovery import Migrations, Recovered, recover
 
 MIN_COMPACT_BYTES = 256 * 1024
-"""Size of a journal in bytes up to which no new generation begins. A larger journal begins a new generation when it
-is longer than its snapshot."""
+"""Minimum size of a journal for compaction. A larger journal is compacted when it is longer than its snapshot."""
 
 COMPACT_AGAIN = 64 * 1024
-"""Growth of a journal in bytes before compaction is tried again, after the card had too little space for it."""
+"""If the card was too full to compact the journal, the hub retries after the journal has grown by this many bytes."""
 
 PREALLOCATED = 256 * 1024
 """Bytes reserved after a journal's records, so that an append neither allocates space nor changes the file's
 length."""
 
 BLOCK = 4096
-"""Size in bytes of a block of the card. Zeros after a record in its last block cost nothing, and the next small
-records overwrite them without changing the metadata of the file."""
+"""The size of the card's blocks. Zeros after a record in its last block cost nothing. The next small records
+overwrite these zeros without changing the file's metadata."""
 
 MIGRATIONS: Migrations = {}
-"""The migrations of values, each from an older format to the next format."""
+"""Migrations of values, each from an older format to the next format."""
 
 log = logging.getLogger("store")
 
@@ -49,11 +48,14 @@ def explain_os_error(error: OSError) -> str:
 
 
 class Journal:
-    """A generation's journal. The journal accepts records while it is open. After a failed append, the journal can
-    only be closed. `end` is the end of its records, and `sequence` is the number of the last record. If another
-    process wrote the last record, `last` is its line. The record is written again, because the other process may have
-    died before its sync, or the sync may have failed. If `is_sync_broken` is true, a sync of the file has failed, and
-    the file is not used for further records."""
+    """A generation's journal. It accepts records while it is open. After a failed append, it can only be closed.
+
+    - `end`: the offset after the last record.
+    - `sequence`: the number of the last record.
+    - `last`: the line of the last record if another process wrote it. The record is written again, because the other
+      process may have failed to sync it.
+    - `is_sync_broken`: whether a sync of the file has failed. Such a file accepts no further records.
+    """
 
     def __init__(self, disk: Disk, generation: int, sequence: int, end: int = 0, last: bytes = b"") -> None:
         self._disk = disk
@@ -69,7 +71,7 @@ class Journal:
         return self._descriptor is not None
 
     def create(self) -> None:
-        """Create and open a file without records. On return, its content is on the device, but not its name."""
+        """Create and open a file without records. On return, the content is durable, but not the name."""
         self._begin(self._disk.create(journal_name(self._generation) + PART))
         try:
             self._commit(encode_header(self._generation, self.sequence))
@@ -91,7 +93,7 @@ class Journal:
         self._begin(descriptor)
 
     def append(self, changes: EncodedChanges) -> None:
-        """Append one record. Return when the record is on the device."""
+        """Append one record. Return after the record is durable."""
         self._commit(encode_record(self.sequence + 1, changes))
         self.sequence += 1
 
@@ -115,8 +117,8 @@ class Journal:
         self.end += len(line)
 
     def _write(self, descriptor: int, line: bytes) -> None:
-        """Write after the last record. If the rest of the block is within the file and not zero yet, fill it with
-        zeros."""
+        """Write after the last record. Fill the rest of the block with zeros if it is inside the file and not yet
+        zero."""
         end = self.end + len(line)
         if end > self._allocated and self._allocates:
             self._allocate(descriptor, end + PREALLOCATED)
@@ -139,12 +141,14 @@ class Journal:
 
 
 class Files:
-    """The snapshot and journal of the present generation, and the document's values as JSON bytes.
+    """The snapshot and journal of the current generation, and the document's values as JSON bytes.
 
-    `values` contains exactly the acknowledged changes. Other threads must copy `values` before they iterate. Every
-    failure raises an `OSError` and leaves `values` unchanged. `refusal` is the reason why the card was not writable
-    at the start, or None. `stamp` is part of the names of damaged files that are kept. Journals up to
-    `min_compact_bytes` are not compacted.
+    - `values`: exactly the acknowledged changes. Other threads must copy it before they iterate.
+    - `refusal`: the reason why the card was not writable at the start, or None.
+    - `stamp`: a part of the names under which damaged files are kept.
+    - `min_compact_bytes`: smaller journals are not compacted.
+
+    Every failure raises an `OSError` and leaves `values` unchanged.
     """
 
     def __init__(
@@ -182,7 +186,7 @@ class Files:
         return found
 
     def begin(self, values: Mapping[str, bytes], *, above: int, sequence: int) -> None:
-        """Begin a generation with these values and with a number above `above`, regardless of existing files.
+        """Begin a generation with these values and a number above `above`, regardless of existing files.
 
         `sequence` is the number of the last record in the old files. The old files are valid until both new names are
         durable.
@@ -192,7 +196,7 @@ class Files:
         self._make_ready()
 
     def append(self, changes: EncodedChanges) -> None:
-        """Write the changes. Return when the changes are on the device."""
+        """Append the changes to the journal. Return after they are durable."""
         self._disk.check_folder()
         self._make_ready()
         try:
@@ -208,11 +212,11 @@ class Files:
 
     @property
     def is_compaction_due(self) -> bool:
-        """Whether the journal is long enough for a new generation."""
+        """Return whether the journal is long enough for a new generation."""
         return self._journal.is_open and self._journal.end > self._compact_at
 
     def compact(self) -> None:
-        """Begin the next generation if the journal is long enough. If the card is full, continue the present
+        """Begin the next generation if the journal is long enough. If the card is full, continue the current
         generation."""
         if not self.is_compaction_due:
             return
@@ -228,8 +232,8 @@ class Files:
             self._was_refused = False
 
     def close(self) -> None:
-        """Close the journal if it is open. Try again to undo a failed append, because the next start could find the
-        append's record."""
+        """Close the journal if it is open. Before that, retry to undo a failed append, so that the next start does
+        not find its record."""
         try:
             if self._must_renew:
                 self._make_ready()
@@ -237,7 +241,7 @@ class Files:
             self._journal.close()
 
     def figures(self) -> dict[str, Any]:
-        """Return the sizes and numbers of the files, and the number of writes to the device since the start."""
+        """Return the sizes and numbers of the files, and the number of writes since the start."""
         return {
             "folder": os.fsencode(self._disk.folder).decode(errors="backslashreplace"),
             "generation": self._generation,
@@ -261,7 +265,7 @@ class Files:
         self._preserved += [(name, f"{name}.before-format-{STORE_FORMAT}-{self._stamp}") for name in found.outdated]
 
     def _make_ready(self) -> None:
-        """Open the journal, or begin the next generation. Do not retry a journal that could not be opened."""
+        """Open the journal, or begin the next generation. A journal that could not be opened is not retried."""
         if self._journal.is_open:
             return
         if self._must_renew:
@@ -275,7 +279,7 @@ class Files:
             raise
 
     def _take_back(self) -> None:
-        """Undo a failed append. After a failed sync, do not use the file again."""
+        """Undo a failed append. After a failed sync, never use the file again."""
         self._must_renew = self._must_renew or self._journal.is_sync_broken
         try:
             self._journal.close()
@@ -285,7 +289,7 @@ class Files:
             self._must_renew = True
 
     def _renew(self) -> None:
-        """Begin the next generation: write both files, then their names. From then on, write only to these files."""
+        """Begin the next generation: write both files, then rename them. From then on, write only to these files."""
         generation = self._generation + 1
         names = journal_name(generation), snapshot_name(generation)
         data = encode_snapshot(generation, self._journal.sequence, self.values)
@@ -297,7 +301,7 @@ class Files:
             for name in names:
                 self._disk.remove(name + PART)
             raise
-        self._must_renew = True  # until the new names are on the device, the next start can use either generation
+        self._must_renew = True  # until the new names are durable, the next start can use either generation
         try:
             self._journal.close()
             for name in names:

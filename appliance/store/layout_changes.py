@@ -1,4 +1,4 @@
-"""Checks and stores changes of the layout, in order. A change becomes visible when it is stored."""
+"""Checks and stores changes of the layout, one after another."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from appliance.store.records import encode_layout_change
 
 
 class LayoutChanges:
-    """Changes rooms, groups, places, and names. Each change is checked against the layout after earlier changes, and
-    becomes visible when it is stored."""
+    """Changes rooms, groups, places, and names. Each change is checked against the result of earlier changes, and
+    becomes visible after it is stored."""
 
     def __init__(self, registry: Registry, document: Document) -> None:
         self._registry = registry

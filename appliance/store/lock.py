@@ -1,4 +1,5 @@
-"""The lock of the data directory, for one hub at a time. The lock file shows whether the previous hub crashed."""
+"""The lock of the data directory, which allows one hub at a time. The lock file shows whether the previous hub
+crashed."""
 
 from __future__ import annotations
 
@@ -21,33 +22,35 @@ LOCK = "lock"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 _HELD = Path("/proc/locks")
-"""The kernel's list of locks, which contains inodes."""
+"""The kernel's list of locks with the inodes of the locked files."""
 
 MAX_LOCK_FILE_BYTES = 200
 TRY_EVERY_SECS, MAX_TRIES = 0.05, 200
-"""A starting hub waits at most ten seconds for a command's brief lock."""
+"""A starting hub waits at most ten seconds for a command to release its brief lock."""
 
 SIGNING_TRIES = 4
-"""Maximum number of reads until the lock's holder has written its process id."""
+"""Maximum number of reads before the lock's holder has written its process id."""
 
 _BRIEF = b"brief "
 """The beginning of the lock file while a command holds the lock. The previous content follows."""
 
 _STOPPING = b"stopping\n"
-"""The text after the process id and the boot id if a stop was requested."""
+"""The text after process id and boot id if a stop was requested."""
 
 _STOPPED = b"stopped "
-"""The beginning of the lock file after a clean stop of the hub. Otherwise, the file contains the hub's process id and
-the machine's boot id."""
+"""The beginning of the lock file after a clean stop. Otherwise, the file contains the hub's process id and the
+machine's boot id."""
 
 
 class DirectoryLock:
     """Holds the lock of the data directory from the object's creation until `release`.
 
-    The constructor raises `StartFailed` with the process id if another hub holds the lock. A hub waits for the brief
-    lock of a command (`is_brief`), which keeps the content of the file. `stopped_at` is the time of the previous
-    hub's clean stop, or None. `was_cut_off` is true if the previous hub ended without releasing the lock. `is_crash`
-    is true if, in addition, that hub was not asked to stop and the machine has not restarted since.
+    If another hub holds the lock, the constructor raises `StartFailed` with its process id. A hub waits while a
+    command briefly holds the lock (`is_brief`); such a lock preserves the content of the file.
+
+    - `stopped_at`: the time of the previous hub's clean stop, or None.
+    - `was_cut_off`: whether the previous hub ended without releasing the lock.
+    - `is_crash`: whether, in addition, no stop was requested and the machine has not restarted since.
     """
 
     def __init__(self, folder: Path, *, is_brief: bool = False) -> None:
@@ -62,8 +65,8 @@ class DirectoryLock:
         self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
 
     def check_folder(self) -> None:
-        """Raise `OSError` if the lock at the path is not the held lock. Then the data directory was moved, replaced,
-        or unmounted, and writes could harm another hub. The check costs two system calls."""
+        """Raise `OSError` unless the path still leads to the held lock. If the data directory was moved, replaced, or
+        unmounted, writes could harm another hub. The check costs two system calls."""
         if self._descriptor is None:
             return
         held, place = os.fstat(self._descriptor), self._folder
@@ -75,7 +78,7 @@ class DirectoryLock:
         raise OSError(errno.ESTALE, f"the data directory {self._folder} was moved, replaced, or unmounted")
 
     def record_stop(self) -> None:
-        """Record that the process was asked to stop, so that its end is not treated as a crash (`is_crash`)."""
+        """Record the stop request, so that a later kill is not counted as a crash."""
         if self._descriptor is not None:
             self._sign(self._descriptor, self._own + _STOPPING)
 
@@ -84,11 +87,12 @@ class DirectoryLock:
         self._release(self._before)
 
     def release_after_stop(self, stopped_at: datetime | None) -> None:
-        """Release the lock after a clean stop, and record the time, if known, for the next hub."""
+        """Release the lock after a clean stop, and record the time for the next hub. None means that the time is
+        unknown."""
         self._release(_STOPPED + (b"" if stopped_at is None else stopped_at.isoformat().encode()))
 
     def release_after_fault(self) -> None:
-        """Release the lock after a failure, which the next hub treats as a crash."""
+        """Release the lock after a failure, which the next hub counts as a crash."""
         self._release(None)
 
     def _release(self, left: bytes | None) -> None:
@@ -108,8 +112,8 @@ class DirectoryLock:
 
 
 def holder_of(folder: Path) -> str | None:
-    """Return the process id of the hub that holds the data directory, or None. Never take the lock, because a hub
-    that starts at that moment would fail."""
+    """Return the process id of the hub that holds the data directory, or None. Never take the lock, because that
+    could make a starting hub fail."""
     try:
         held = _HELD.read_text()
     except OSError:
@@ -152,12 +156,12 @@ def _acquire(folder: Path, tries: int) -> int:
 
 
 def _process_in(text: bytes) -> str:
-    """Return the process id in the file. On a read-only card, the id belongs to an earlier hub."""
+    """Return the process id in the lock file. On a read-only card, the id is of an earlier hub."""
     return text.split()[0].decode() if text[:1].isdigit() else "unknown"
 
 
 def read_boot_id() -> str:
-    """Return the id of the machine's present boot, or an empty text if it is unreadable."""
+    """Return the id of the machine's current boot, or an empty text if it is unreadable."""
     try:
         return _BOOT_ID.read_bytes().strip().decode("ascii", "replace")
     except OSError:

@@ -1,9 +1,9 @@
-"""The files of history, one per month: `history/YYYY-MM.jsonl`. A file only grows until it is removed.
+"""The history files, one per month: `history/YYYY-MM.jsonl`. A file only grows until it is removed.
 
-Each line is a JSON object. The last field `crc` is the CRC-32 of the preceding bytes, as in the journal. The first
+Each line is a JSON object. Its last field `crc` is the CRC-32 of the preceding bytes, as in the journal. The first
 line is the header `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the other
-lines. Lines are appended and synced, and never changed. Damage to a line affects only that line, because the next
-append begins a new line.
+lines. Lines are appended and synced, and never changed. Damage affects only the damaged line, because the next append
+begins a new line.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from appliance.store.file_format import check_crc, with_crc
 
 HISTORY_FOLDER = "history"
 HISTORY_FORMAT = 1
-"""The version of the format. Lares appends nothing to a file in a newer format."""
+"""The format version. Lares never appends to a file in a newer format."""
 
 READ_PART_BYTES = 1 << 17
-"""Maximum number of bytes per read, so that reading a large month takes little memory."""
+"""Maximum number of bytes per read, so that reading a large month needs little memory."""
 
 MAX_LINE_BYTES = 1 << 20
-"""Maximum number of bytes of a line. Longer lines are not from Lares, and are skipped."""
+"""Maximum length of a line. Lares writes no longer lines; longer lines are skipped."""
 
 MIN_FREE_BYTES = 2 << 20
-"""Free space in bytes that history leaves for the home's state."""
+"""Free space in bytes that is reserved for the home's state."""
 
 TAIL_BYTES = 256 << 10
-"""Size in bytes of a file's last part, in which a search for the latest line begins."""
+"""Size in bytes of the end of a file. A search for the latest line begins there."""
 
 _NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
 
 
 class FoundLines(Struct, frozen=True, kw_only=True):
-    """Valid lines in the order of the file, with their offsets, and lines with wrong checksums as bytes. `end` is the
+    """Valid lines in file order with their offsets, and the offsets of lines with wrong checksums. `end` is the
     offset after the last read line."""
 
     lines: Sequence[Mapping[str, Any]]
@@ -50,17 +50,17 @@ class FoundLines(Struct, frozen=True, kw_only=True):
 
 
 class MonthFiles:
-    """The months on the card. All methods can raise `OSError`, and can block. Only one thread at a time can append or
-    remove; other threads can read concurrently."""
+    """The stored months. All methods can raise `OSError`, and block. Only one thread at a time may append or remove;
+    other threads may read concurrently."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._is_folder_durable = False
         self._ends: dict[str, int] = {}
-        """The end of the valid lines in files with a failed append."""
+        """For files with a failed append, the offset after the valid lines."""
 
     def list_months(self) -> dict[str, int]:
-        """Return the stored months (`2026-11`), oldest first, and the sizes of their files in bytes."""
+        """Return the sizes of the stored months (`2026-11`) in bytes, oldest month first."""
         try:
             names = self._disk.list_names(HISTORY_FOLDER)
         except FileNotFoundError:
@@ -69,8 +69,8 @@ class MonthFiles:
         return {month: self._disk.size(_path(month)) for month in months}
 
     def append(self, month: str, bodies: Sequence[bytes]) -> int:
-        """Append the JSON objects as lines, and return the number of bytes when they are on the device. After a
-        failure, no line is valid, and the caller can try again."""
+        """Append the JSON objects as lines, and return the number of bytes after they are durable. After a failure,
+        none of the lines is valid, and the caller can retry."""
         name, lines = _path(month), b"".join(map(with_crc, bodies))
         if self._disk.free_bytes() - len(lines) < MIN_FREE_BYTES:
             raise OSError(ENOSPC, "the remaining space is reserved for the home's state")
@@ -97,16 +97,15 @@ class MonthFiles:
         return len(data)
 
     def remove(self, months: Collection[str]) -> None:
-        """Remove the files of these months."""
         for month in months:
             self._disk.remove(_path(month))
         if months:
             self._disk.sync_folder(HISTORY_FOLDER)
 
     def find(self, month: str, beginning: bytes, start: int = 0) -> FoundLines:
-        """Return the lines from `start` on that begin with these bytes, such as `{"d":"lamp","a":`.
+        """Return the lines that begin with these bytes, such as `{"d":"lamp","a":`.
 
-        `start` must be the offset of a line.
+        The search begins at `start`, which must be the offset of a line.
         """
         lines, offsets, bad, reached = [], [], [], start
         for offset, part in self._parts(month, start):
@@ -137,14 +136,14 @@ class MonthFiles:
         return found_lines[-1] if found_lines else None
 
     def read_all(self, month: str) -> Iterator[Mapping[str, Any] | None]:
-        """Yield each line of the file, including the header. Yield None for a wrong checksum."""
+        """Yield each line of the file, including the header. Yield None for a line with a wrong checksum."""
         for _, part in self._parts(month):
             for line in part.split(b"\n"):
                 if line.strip(b"\0"):
                     yield check_crc(line.lstrip(b"\0"))
 
     def _parts(self, month: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yield parts of the file from `start` on, and their offsets. Each part consists of complete lines."""
+        """Yield parts of the file with their offsets, beginning at `start`. Each part consists of complete lines."""
         name, offset, rest = _path(month), start, b""
         with suppress(FileNotFoundError):  # the file was removed in the meantime
             while data := self._disk.read_part(name, offset + len(rest), READ_PART_BYTES):
@@ -155,7 +154,7 @@ class MonthFiles:
                     offset += end
                 rest = data[end:]
                 if len(rest) > MAX_LINE_BYTES:
-                    yield offset, b"?\n"  # treat a line that is too long as one bad line
+                    yield offset, b"?\n"  # treat a line that is too long as one invalid line
                     offset, rest = offset + len(rest), b""
             if rest:
                 yield offset, rest + b"\n"
@@ -179,9 +178,9 @@ class MonthFiles:
         return self._ends.get(name, size), False
 
     def _lead(self, month: str, end: int) -> bytes:
-        """Return the bytes to write before new lines: the header of a new file, or the end of an incomplete line.
+        """Return the bytes to write before new lines: a new file's header, or a newline after an incomplete line.
 
-        Raises `OSError`.
+        Raise `OSError` if the file is in a newer format.
         """
         if end == 0:
             return with_crc(orjson.dumps({"format": HISTORY_FORMAT, "kind": "history", "month": month}))
@@ -192,8 +191,10 @@ class MonthFiles:
         return b"" if self._disk.read_part(name, end - 1, 1) == b"\n" else b"\n"
 
     def _take_back(self, name: str) -> None:
-        """Cut off a failed append. If the cut fails as well, the next append tries again. Delete a file without other
-        content, because its failed sync means that its name may never be durable."""
+        """Truncate the file before the failed append. If that fails, the next append retries.
+
+        If the file has no other content, delete it: after a failed sync, its name may never become durable.
+        """
         if self._ends[name] == 0:
             self._disk.remove(name)
             del self._ends[name]

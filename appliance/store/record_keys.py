@@ -1,4 +1,4 @@
-"""All keys of the document. `docs/store.md` describes the keys' values."""
+"""All keys of the document. `docs/store.md` describes their values."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ ROOM_PREFIX, GROUP_PREFIX, ASSIGNMENT_PREFIX = "room/", "group/", "place/"
 NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "alias/", "device/", "state/"
 
 TOGGLE_PREFIX = "toggle/"
-"""`toggle/<automation id>`: true or false if a person switched the automation on or off."""
+"""`toggle/<automation id>`: true or false if a person enabled or disabled the automation."""
 
 AUTOMATION_PREFIX = "automation/"
-"""`automation/<id>`: the state of the automation except its switch."""
+"""`automation/<id>`: the automation's state, except for `toggle/<id>`."""
 
 TIMER_PREFIX = "timer/"
 """`timer/<name>`: the `StoredTimer` of `automations/timers.py`."""
@@ -18,7 +18,7 @@ VARIABLE_PREFIX = "variable/"
 """`variable/<name>`: the `StoredVariable` of `automations/variables.py`."""
 
 CHANGED_PREFIX = "changed/"
-"""`changed/<device id>`: the time since which each comparison of a condition has held."""
+"""`changed/<device id>`: the time since when each comparison of a condition holds."""
 
 SENT_PREFIX = "sent/"
 """`sent/<device id>`: the `PastNames` of `automations/names.py`."""
@@ -30,31 +30,32 @@ ADAPTER_PREFIX = "adapter/"
 """`adapter/<section>/<key>`: a text that an adapter stores."""
 
 CLIENT_ID_SUFFIX = "/client_id"
-"""Suffix of the key with an adapter's client id, which identifies this data directory to a broker."""
+"""The suffix of the key with an adapter's MQTT client id. The client id is unique to this data directory."""
 
 KEPT_SUFFIX = "/kept"
-"""Suffix of the key with a Lua section's secrets, which are one JSON object."""
+"""The suffix of the key with a Lua section's secrets as one JSON object."""
 
 KEY_PREFIX = "key/"
 
 MASTER_KEY = KEY_PREFIX + "master"
-"""The hash of the master key that the box created; a restore does not change it."""
+"""The hash of the master key that the hub created. A restore preserves this key."""
 
 PREFERENCES_PREFIX = "preferences/"
-"""`preferences/<key id>`: the data of clients with this API key, visible only to them."""
+"""`preferences/<key id>`: data of clients with this API key. Other keys cannot read the data."""
 
 CRASHES = "counter/crashes"
-"""The times of recent crashes, in seconds since the machine started: `{boot, crashes}`; a restore does not change
-them."""
+"""The times of recent crashes, in seconds since the machine booted: `{boot, crashes}`. A restore preserves this
+key."""
 
 RUNNING = "counter/running"
-"""The executions in progress, by id: `{kind, of, at}`; empty after an orderly stop."""
+"""The running executions by id: `{kind, of, at}`. Empty after a clean stop."""
 
 CARD = "counter/card"
 """The `CardCounts` of all runs."""
 
 VERSION_KEY = "files/version_key"
-"""The secret key of the hashes that identify versions of files, so that the hashes reveal no secrets."""
+"""The secret key for the hashes that identify file versions. With a secret key, the hashes reveal nothing about the
+files."""
 
 CLOCK = "clock/trust"
-"""`{at, until}` in milliseconds since 1970: stored times after `at`, up to `until`, came from a wrong clock."""
+"""`{at, until}` in milliseconds since 1970: stored times after `at` and up to `until` came from a wrong clock."""

@@ -1,6 +1,5 @@
-"""Writes the changed state of devices every few minutes, because the loss of a few minutes in a power cut is
-acceptable. The recorder also stores the newest time. After later starts, the clock is trusted only after this
-time."""
+"""Writes changed device states every few minutes, because a power cut may lose the changes of a few minutes. Also
+stores the newest time: after a restart, an unsynchronised clock is trusted only after this time."""
 
 from __future__ import annotations
 
@@ -32,21 +31,21 @@ from appliance.tasks import Tasks
 
 FEW_DEVICES = 10
 COMPLETE_FLUSHES = 12
-"""Minor values, and numbers of more than `FEW_DEVICES` devices that changed nothing else, are written only at every
-`COMPLETE_FLUSHES`th flush. Otherwise, a hundred busy sensors would write 8 MB per day."""
+"""Only every `COMPLETE_FLUSHES`th flush writes minor values, and devices of which only numeric values have changed if
+there are more than `FEW_DEVICES`. Otherwise, a hundred busy sensors would write 8 MB per day."""
 
 log = logging.getLogger("store")
 
 
 class CardDay(Struct, frozen=True):
-    """A date in UTC, and the number of bytes written before that day."""
+    """A date in UTC, and the number of bytes written before that date."""
 
     date: str = ""
     began_at_bytes: int = 0
 
 
 class CardCounts(Struct, frozen=True, kw_only=True):
-    """The number of writes to the card in all runs, and the newest trusted time."""
+    """The number of writes in all runs, and the newest trusted time."""
 
     bytes_written: int
     syncs: int
@@ -56,12 +55,12 @@ class CardCounts(Struct, frozen=True, kw_only=True):
 
 
 class Recorder:
-    """Writes changes of devices and the waiting values of the document every `flush_secs`, and when its context is
-    left. Every `COMPLETE_FLUSHES`th flush also writes minor values, and devices of which only numbers have
-    changed. `trust` decides whether the clock is trusted.
+    """Writes changed device states and the document's overlay every `flush_secs`, and when the context is left. Every
+    `COMPLETE_FLUSHES`th flush also writes minor values, and devices of which only numeric values have changed.
+    `trust` decides whether the clock is trusted.
 
-    The offline state of a device is written only with the last flush, because an outage does not justify a write.
-    From this state, the next run knows when the outage began.
+    Only the last flush writes whether a device is offline, because an outage alone does not justify a write. The next
+    run uses this state to find the beginning of the outage.
     """
 
     def __init__(self, registry: Registry, bus: Bus, document: Document, clock: Clock, *, flush_secs: float) -> None:
@@ -89,7 +88,7 @@ class Recorder:
         self._day = self._day_of(self._before.bytes_written)
         self.trust = ClockTrust(self._clock, newest_time(self._document))
         self._is_forgotten = False
-        self._tasks.start(self._flush_later(), "recording of devices")
+        self._tasks.start(self._flush_later(), "recorder")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -104,7 +103,7 @@ class Recorder:
         self._after_flush.append(do)
 
     async def flush(self) -> None:
-        """Write the changes since the last flush. The next flush retries changes that cannot be stored."""
+        """Write the changes since the last flush. After a failure, the next flush retries."""
         await self._write(has_numbers=True, is_complete=True)
 
     async def _write(self, *, has_numbers: bool, is_complete: bool) -> None:
@@ -118,10 +117,12 @@ class Recorder:
         devices: dict[str, bytes | None] = {}
         try:
             await in_steps(self._clock, self._encoding(dirty, devices))
-        except asyncio.CancelledError:  # the hub is stopping, and the last flush writes the changes
+        except asyncio.CancelledError:  # the hub is stopping; the last flush writes the changes
             self._dirty |= dirty
             raise
-        for _ in self._encoding(dirty & (self._dirty | self._measured), devices):  # they changed meanwhile
+        for _ in self._encoding(
+            dirty & (self._dirty | self._measured), devices
+        ):  # encode devices that changed in the meantime
             pass
         forgets = self.trust.forgotten is not None and not self._is_forgotten
 
@@ -137,7 +138,7 @@ class Recorder:
         try:
             await self._document.flush(prepare, is_complete=is_complete)
             self._is_forgotten = self._is_forgotten or forgets
-        except asyncio.CancelledError:  # the hub is stopping, and the last flush writes the changes
+        except asyncio.CancelledError:  # the hub is stopping; the last flush writes the changes
             self._dirty |= dirty
             raise
         except Exception as error:  # an exception must not end the recorder
@@ -155,12 +156,12 @@ class Recorder:
             yield
 
     async def record(self, devices: Iterable[Device]) -> None:
-        """Store the given states of devices, regardless of their present states. Raise `StoreFailed`."""
+        """Store these device states instead of the current states. Raise `StoreFailed` on failure."""
         records = (encode_device(device).items() for device in devices)
         await self._document.put_many({key: value for record in records for key, value in record})
 
     def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
-        """Return the values with these prefixes, including values that are not written yet."""
+        """Return the values with these prefixes, including unwritten values."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
         devices = [self._record_device(device_id) for device_id in self._dirty | self._measured]
         unwritten = {key: value for each in (*devices, self._document.list_later()) for key, value in each.items()}
@@ -168,7 +169,7 @@ class Recorder:
         return {key: value for key, value in {**stored, **found}.items() if value is not None}
 
     async def trust_clock(self) -> None:
-        """Trust the clock from now on, including after restarts. Return when the decision is stored, or raise
+        """Trust the clock from now on, even after restarts. Return after the decision is stored, or raise
         `StoreFailed`."""
         now = self._clock.now()
         await self._document.put_many(
@@ -178,7 +179,7 @@ class Recorder:
         self.trust.trust_now()
 
     def figures(self) -> dict[str, Any]:
-        """Return the number of bytes written to the card, today (UTC) and in all recorded runs."""
+        """Return the number of bytes written today (UTC) and in all recorded runs."""
         count = self._count()
         return {
             "today_bytes": count.bytes_written - count.day.began_at_bytes,
@@ -186,7 +187,7 @@ class Recorder:
         }
 
     def _is_json(self, key: str, value: dict[str, Any] | None) -> bool:
-        """Return whether the value can be JSON. Log an error once per key if it cannot."""
+        """Return whether JSON can represent the value. If not, log an error once per key."""
         try:
             encode_values({key: value})
         except TypeError as error:
@@ -234,7 +235,7 @@ class Recorder:
         )
 
     def _count(self) -> CardCounts:
-        """Return the writes of all runs as a record, with the present time if the clock is trusted."""
+        """Return the writes of all runs, with the current time if the clock is trusted."""
         written = self._written()
         return CardCounts(
             bytes_written=written,
@@ -249,12 +250,12 @@ class Recorder:
         return int(self._before.bytes_written + self._document.figures()["bytes_written"])
 
     def _day_of(self, written: int) -> CardDay:
-        """Return the present day, with the number of bytes known to be written before this day."""
+        """Return today's date, with the number of bytes written before today."""
         today = self._clock.now().date().isoformat()
         return self._day if self._day.date == today else CardDay(date=today, began_at_bytes=written)
 
     def _differs(self, key: str, value: dict[str, Any] | None, before: EncodedChanges) -> bool:
-        """Return whether the value differs from the stored value, ignoring `at`. A change that was reversed needs no
+        """Return whether the value differs from the stored value, ignoring `at`. A change that was undone needs no
         write."""
         stored = before[key] if key in before else self._document.get(key)
         if stored is None or value is None:
@@ -272,5 +273,5 @@ def read_card_counts(document: DocumentReader) -> CardCounts | None:
 
 
 def _without_time(value: Any) -> Any:
-    """Return the record without `at`. A stored value can have any type."""
+    """Return the record without `at`. Return other values unchanged."""
     return {key: each for key, each in value.items() if key != "at"} if isinstance(value, dict) else value

@@ -1,8 +1,8 @@
 """Converts the home to keys and values of the document, and back.
 
-The value of `state/<device id>` contains `is` (attributes), `at` (the time of the change, in milliseconds since
-1970), and `was` (`Device.last`). The names are short because these values cause most writes. Whether a device is
-online is not stored, because it is unknown at the next start.
+The value of `state/<device id>` contains `is` (the attributes), `at` (the time of the change, in milliseconds since
+1970), and `was` (`Device.last`). The names are short because these values cause most writes. The online state of a
+device is not stored, because it is unknown after a restart.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger("store")
 
 
 def encode_layout_change(made: LayoutChange) -> dict[str, Any]:
-    """Return the keys and values of the change. None removes a key."""
+    """Return the changed keys and values. The value None removes a key."""
     groups = made.groups.items()
     parts: dict[str, Mapping[str, Any]] = {
         ROOM_PREFIX: {id_: each and {"name": each.name} for id_, each in made.rooms.items()},
@@ -51,23 +51,23 @@ def encode_layout_change(made: LayoutChange) -> dict[str, Any]:
 
 
 OnFault = Callable[[str, Exception], None]
-"""Handles a malformed stored value; the arguments are its key and the error."""
+"""Handles a malformed stored value, given its key and the error."""
 
 
 def refuse(key: str, error: Exception) -> None:
-    """Raise the error for a malformed value."""
+    """Raise the error."""
     raise error
 
 
 def skip(key: str, error: Exception) -> None:
-    """Log the error, so that the malformed value is omitted."""
+    """Log the error. The caller ignores the malformed value."""
     log.warning("the stored value '%s' is ignored: %s", key, error)
 
 
 def read_all(
     document: DocumentReader, prefix: str, decode: Callable[[str, Any], T], on_fault: OnFault = refuse
 ) -> dict[str, T]:
-    """Return the decoded values with this prefix by the rest of their keys. Pass faults to `on_fault`."""
+    """Return the decoded values with this prefix. The returned keys lack the prefix. Pass errors to `on_fault`."""
     found = {}
     for id_, value in document.items(prefix):
         try:
@@ -78,7 +78,6 @@ def read_all(
 
 
 def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
-    """Return the stored rooms, groups, places, names, and aliases."""
     return Layout(
         rooms=read_all(document, ROOM_PREFIX, lambda id_, value: convert({**value, "id": id_}, Room), on_fault),
         groups=read_all(document, GROUP_PREFIX, _group, on_fault),
@@ -104,7 +103,8 @@ class StoredDevice(Struct, frozen=True, kw_only=True):
 
 
 class StoredState(Struct, frozen=True, kw_only=True, rename={"attributes": "is", "last": "was"}):
-    """The stored form of a device's attributes: their time in milliseconds since 1970, and the last known values."""
+    """The stored form of a device's attributes: the time of their change in milliseconds since 1970, and the last
+    known values."""
 
     at: int
     attributes: dict[str, Any]
@@ -137,9 +137,9 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
 
 
 def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:
-    """Return the stored devices. Stored devices are offline until their adapters observe them.
+    """Return the stored devices. They are offline until their adapters observe them.
 
-    The time of the last observation is not stored, so the time of the last change replaces it.
+    The time of the last observation is not stored, so the time of the last change is used instead.
     """
     states = read_all(document, STATE_PREFIX, lambda _, value: convert(value, StoredState), on_fault)
 

@@ -1,4 +1,4 @@
-"""Reads the document from the files, and describes damage."""
+"""Recovers the document from its files, and describes any damage."""
 
 from __future__ import annotations
 
@@ -28,25 +28,28 @@ Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
 """Converts the values of an older format to the next format."""
 
 Migrations = Mapping[int, Migration]
-"""The migrations by old format."""
+"""Migrations by the format that they convert from."""
 
 
 def unreadable(error: OSError) -> StartFailed:
-    """Return the error for a store with unreadable files."""
     if isinstance(error, PermissionError):
         return for_its_user(error.filename)
     return StartFailed(f"the store cannot be read: {error.filename}: {error.strerror}", os.EX_IOERR)
 
 
 class Recovered(Struct, kw_only=True):
-    """The document that was read from the files.
+    """The document as recovered from the files.
 
-    `base` is the generation of the snapshot that was used, and `generation` is the newest generation with a file. If
-    `is_clean` is true, `base` and `generation` are equal and complete, and the journal can continue at `journal_end`,
-    after the line `last`. `notes` contains sentences about the findings. `damaged` contains the files to keep;
-    `missing` contains missing journals (after a power cut, an empty journal can lack its name); `outdated` contains
-    files in an older format. `lost` is the number of valid records after damage, and `torn` the number of bytes of an
-    interrupted write.
+    - `base`: the generation of the snapshot that was used.
+    - `generation`: the newest generation with a file.
+    - `is_clean`: whether `base` is complete and equal to `generation`. The journal can then continue at
+      `journal_end`, after the line `last`.
+    - `notes`: sentences about the findings.
+    - `damaged`: files to keep for inspection.
+    - `missing`: missing journals. After a power cut, an empty journal's name can be missing.
+    - `outdated`: files in an older format.
+    - `lost`: the number of valid records after damage.
+    - `torn`: the number of bytes of an interrupted write.
     """
 
     values: dict[str, bytes] = field(default_factory=dict)
@@ -68,23 +71,21 @@ class Recovered(Struct, kw_only=True):
 
     @property
     def damage(self) -> list[str]:
-        """The notes about damaged and missing files. An interrupted write is not damage."""
+        """Return the notes about damaged and missing files. An interrupted write is not damage."""
         return self.notes if self.damaged or self.missing or self.lost else []
 
 
 def recover(disk: Disk, migrations: Migrations) -> Recovered:
-    """Read the newest document from the files, and convert it to the present format. Write nothing.
+    """Read the newest document from the files, and convert it to the current format. Write nothing.
 
-    Start from the newest intact snapshot, and replay all later journals. Raise `StartFailed` if files exist but no
-    snapshot is usable, so that the hub never starts with an empty home by mistake, or if a newer Lares wrote the
-    files. Raise `OSError` if the files are unreadable.
+    Start from the newest intact snapshot, and replay all later journals. Raise `StartFailed` if a newer Lares wrote
+    the files, or if files exist without a usable snapshot; otherwise, the hub would start with an empty home by
+    mistake. Raise `OSError` if the files are unreadable.
     """
     return _Recovery(disk, migrations).run()
 
 
 class _Recovery:
-    """Reads the files once."""
-
     def __init__(self, disk: Disk, migrations: Migrations) -> None:
         self._disk = disk
         self._migrations = migrations
@@ -94,7 +95,6 @@ class _Recovery:
         self._result = Recovered()
 
     def run(self) -> Recovered:
-        """Return the recovered document."""
         result = self._result
         if not self._generations:
             return result
@@ -127,14 +127,13 @@ class _Recovery:
         return decoded
 
     def _check_cut_start(self) -> None:
-        """Accept an empty document if the first start was interrupted, because then only beginnings of journals
-        exist."""
+        """Accept an empty document if the first start was interrupted. Then only beginnings of journals exist."""
         snapshots = [name for each in self._generations if (name := snapshot_name(each)) in self._names]
         for name in snapshots:
             self._read(name, has_crc=False)
         if snapshots or any(each.is_damaged or each.torn or each.sequence for each in self._journals.values()):
             raise StartFailed(
-                f"the store in {self._disk.folder} cannot be read: it has no intact snapshot. Restore a backup, or "
+                f"the store in {self._disk.folder} has no intact snapshot. Restore a backup, or "
                 f"move its snapshot and journal files away to start empty",
                 os.EX_DATAERR,
             )
@@ -173,10 +172,10 @@ class _Recovery:
             self._result.lost += reading.lost
 
     def _note_begin(self, reading: JournalContents, name: str, header: Mapping[str, Any]) -> None:
-        """Record whether the journal has an older format, and whether a gap precedes the journal.
+        """Record whether the journal has an older format, and whether records are missing before it.
 
-        A gap before a journal without records can be harmless: a power cut between a failed sync and the next
-        generation loses only changes that were never acknowledged.
+        A gap before an empty journal can be harmless: a power cut between a failed sync and the next generation loses
+        only changes that were never acknowledged.
         """
         result = self._result
         if header["format"] < STORE_FORMAT:
@@ -186,8 +185,8 @@ class _Recovery:
             result.damaged += [name] if reading.records else []
 
     def _note_end(self, reading: JournalContents, name: str) -> None:
-        """Record the end of the newest journal, and whether it can be continued. The name of a journal without
-        records may not be on the device yet, so only its first record proves that the name is durable."""
+        """Record the end of the newest journal, and whether the journal can continue. The name of an empty journal
+        may not be durable; only a record in it proves that it is."""
         result = self._result
         result.journal_end, result.last, result.torn = reading.end, reading.last, reading.torn
         if reading.torn and not reading.is_damaged:
@@ -195,7 +194,7 @@ class _Recovery:
         result.is_clean = bool(reading.records)
 
     def _apply(self, reading: JournalContents, upto: int | None) -> None:
-        """Replay the records, up to a sequence number if one is given."""
+        """Replay the records, at most up to the sequence number `upto`."""
         result = self._result
         for record in reading.records:
             if record["seq"] <= result.sequence:
@@ -211,7 +210,7 @@ class _Recovery:
             result.records += 1
 
     def _migrate(self, format_: int) -> None:
-        """Migrate the values to the present format. Raise `StartFailed` if a migration is missing."""
+        """Migrate the values to the format `format_`. Raise `StartFailed` if a migration is missing."""
         result = self._result
         for each in range(result.format, format_):
             if each not in self._migrations:
@@ -220,8 +219,10 @@ class _Recovery:
         result.format = max(result.format, format_)
 
     def _read(self, name: str, *, has_crc: bool = True) -> bytes:
-        """Return the content of the file. Raise `StartFailed` if its first line has a newer format. If `has_crc` is
-        false, the checksum of that line is not checked, because a newer format can have a different checksum."""
+        """Return the file's content. Raise `StartFailed` if the first line has a newer format.
+
+        If `has_crc` is false, ignore that line's checksum, because a newer format can have another kind of checksum.
+        """
         data = self._disk.read(name)
         line = data.partition(b"\n")[0]
         header = check_crc(line) if has_crc else parse_object(line)

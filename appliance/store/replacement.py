@@ -1,11 +1,11 @@
-"""Reads the document from outside a hub, and replaces the document while no hub runs.
+"""Reads or replaces the document while no hub runs.
 
-A restore replaces both the document and the configuration folder, or neither. The new document is first staged as a
-pending file. The new document takes effect when the configuration folder contains a marker with the same token. After
-a power cut, the next start finishes the restore if the marker exists. Otherwise, the start discards the pending file.
+A restore replaces both the document and the configuration folder, or neither. It first stages the new document as a
+pending file. The document takes effect when the configuration folder contains a marker with the same token. After a
+power cut, the next start finishes the restore if the marker exists, and otherwise discards the pending file.
 
 A single pending file for both would not be enough: if root owns the configuration, the hub runs as another user and
-could not replace the folder at the next start. Therefore, the exchange of the folder decides whether the restore
+could not replace the folder at the next start. Therefore, the replacement of the folder decides whether the restore
 takes effect.
 """
 
@@ -39,28 +39,30 @@ PENDING = "restore-pending.json"
 OWN_KEYS = "own"
 
 HISTORY_STAGE = f"{HISTORY_FOLDER}.restore-part"
-"""The staged folder of months, which a restore puts in place."""
+"""The folder with the staged history files."""
 
 TRIES = 50
-"""Number of attempts to read a document while its hub begins another generation."""
+"""Maximum number of attempts to read a document while a running hub replaces its files."""
 
 
 def prepare(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
-    """Stage the values durably. Staged values have no effect. Raises `OSError`."""
+    """Stage the values durably. Staged values have no effect yet. Raise `OSError` on failure."""
     pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_KEYS: list(own), "values": dict(values)}
     write_file(folder / PENDING, orjson.dumps(pending))
 
 
 def forget(folder: Path) -> None:
-    """Remove the staged values. Raises `OSError`."""
+    """Remove the staged values. Raise `OSError` on failure."""
     if (folder / PENDING).exists():
         (folder / PENDING).unlink()
         sync_folder(folder)
 
 
 def finish(folder: Path, stamp: str) -> list[Path]:
-    """Put the staged document and history in place if their marker exists. Otherwise, remove both. The caller must
-    hold the lock. Return the paths of the old files. Raise `OSError` after a failure. The caller can then try again.
+    """Install the staged document and history if their marker exists; otherwise, remove them. The caller must hold
+    the lock.
+
+    Return the paths of the old files. Raise `OSError` on failure; the caller can retry.
     """
     kept = replace_by_pending(folder, stamp)
     if kept is not None:
@@ -71,8 +73,8 @@ def finish(folder: Path, stamp: str) -> list[Path]:
 
 
 def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
-    """Put the staged document in place. Return the copies of the old document, or None without a marker. Raises
-    `OSError`."""
+    """Install the staged document. Return the kept old files, or None without a marker. Raise `OSError` on
+    failure."""
     pending = _read_marked(folder)
     if pending is None:
         return None
@@ -80,8 +82,8 @@ def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
 
 
 def place_history(folder: Path, stamp: str) -> list[Path]:
-    """Replace the present history by the staged history, if any. Return the copies of the present history. Raises
-    `OSError`."""
+    """Replace the current history by the staged history, if any. Return the kept old folder. Raise `OSError` on
+    failure."""
     stage, present = folder / HISTORY_STAGE, folder / HISTORY_FOLDER
     kept = folder / f"{HISTORY_FOLDER}.before-restore-{stamp}"
     if not stage.exists():
@@ -95,18 +97,18 @@ def place_history(folder: Path, stamp: str) -> list[Path]:
 
 
 def present_history(folder: Path) -> Path:
-    """Return the valid folder of months; see `read_present`. Raises `OSError`."""
+    """Return the folder with the valid history: if an interrupted restore left its marker, the staged folder. Raise
+    `OSError` on failure."""
     stage = folder / HISTORY_STAGE
     return stage if stage.exists() and _read_marked(folder) else folder / HISTORY_FOLDER
 
 
 def forget_history(folder: Path) -> None:
-    """Remove a staged history."""
     shutil.rmtree(folder / HISTORY_STAGE, ignore_errors=True)
 
 
 def finish_at_start(folder: Path, now: datetime) -> None:
-    """Call `finish` for a starting hub. Raise `StartFailed` after a failure."""
+    """Call `finish` for a starting hub. Raise `StartFailed` on failure."""
     try:
         kept = finish(folder, now.strftime("%Y%m%dT%H%M%SZ"))
     except OSError as error:
@@ -117,8 +119,8 @@ def finish_at_start(folder: Path, now: datetime) -> None:
 
 
 def read_present(folder: Path) -> Recovered:
-    """Return the valid document without writing. If an interrupted restore left the marker, the staged document is
-    the valid one. Raise `StartFailed` if the document is unreadable."""
+    """Return the valid document without writing: if an interrupted restore left its marker, the staged document.
+    Raise `StartFailed` if the document is unreadable."""
     try:
         pending = _read_marked(folder)
         if pending is None:
@@ -129,7 +131,7 @@ def read_present(folder: Path) -> Recovered:
     found.values = _combine(pending["values"], found.values, pending[OWN_KEYS])
     found.notes = [
         *found.notes,
-        "a restore was interrupted after its last step; the next start of the hub completes it",
+        "a restore was interrupted; the next start of the hub completes it",
     ]
     return found
 
@@ -146,7 +148,7 @@ def _read_marked(folder: Path) -> dict[str, Any] | None:
 
 
 def read_document(folder: Path) -> Recovered:
-    """Return the document in the files, without writing. If a hub compacts the files during the read, read again."""
+    """Return the document in the files, without writing. Read again if a running hub compacts the files meanwhile."""
     for _ in range(TRIES - 1):
         try:
             return recover(Disk(folder), MIGRATIONS)
@@ -157,9 +159,9 @@ def read_document(folder: Path) -> Recovered:
 
 
 def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own: Iterable[str] = ()) -> list[Path]:
-    """Replace the folder's document by one with these values. Return the paths of the old files.
+    """Replace the folder's document. Return the paths of the kept old files.
 
-    Keys in `own` keep their present values. The caller must hold the folder's lock. A power cut or a failure leaves
+    Keys in `own` keep their current values. The caller must hold the folder's lock. A power cut or a failure leaves
     either the old or the new document.
     """
     disk, present = Disk(folder), _read_leniently(folder)
@@ -180,14 +182,13 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
 
 
 def _combine(values: Mapping[str, Any], present: Mapping[str, bytes], own: Iterable[str]) -> dict[str, bytes]:
-    """Return the encoded values. Keys in `own` keep their present values."""
+    """Return the encoded values. Keys in `own` keep their values from `present`."""
     encoded = {key: orjson.dumps(value) for key, value in values.items() if value is not None and key not in own}
     return encoded | {key: present[key] for key in own if key in present}
 
 
 def _read_leniently(folder: Path) -> Recovered:
-    """Return the folder's document. Return an empty document if it is unreadable, or if another version of Lares
-    wrote it."""
+    """Return the folder's document, or an empty document if it is unreadable."""
     try:
         return read_document(folder)
     except (StartFailed, OSError):
@@ -195,7 +196,7 @@ def _read_leniently(folder: Path) -> Recovered:
 
 
 def _remove_old(disk: Disk, old: Iterable[str]) -> None:
-    """Remove the files of the old document. The new document is valid even if some files remain."""
+    """Remove the old document's files. The new document is valid even if some old files remain."""
     with contextlib.suppress(OSError):
         for name in old:
             disk.remove(name)

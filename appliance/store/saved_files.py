@@ -1,7 +1,8 @@
-"""Saves files of the configuration while the hub runs, and keeps their previous texts.
+"""Saves configuration files while the hub runs, and keeps their previous texts.
 
-A save replaces the file at once, so a power cut leaves either the old or the new text. Before that, the previous text
-is stored as a version in the data directory: `versions/<percent-encoded path>.<number>.<milliseconds since 1970>`.
+A save replaces the file atomically, so a power cut leaves either the old or the new text. Before that, the previous
+text is stored as a version in the data directory: `versions/<percent-encoded path>.<number>.<milliseconds since
+1970>`.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ MAX_VERSIONS = 20
 """Maximum number of versions per file."""
 
 MAX_VERSIONS_BYTES = 8 << 20
-"""Maximum bytes of all versions. The oldest versions are removed first."""
+"""Maximum total size of all versions. The oldest versions are removed first."""
 
 MIN_FREE_AFTER_SAVE_BYTES = 1 << 20
-"""Free space in bytes that a save reserves for the home's state."""
+"""Free space in bytes that a save leaves for the home's state."""
 
 MAX_SLUG_CHARS = 200
-"""Maximum length of an encoded path in a file name. A longer path is replaced by its SHA-256, because file names have
-at most 255 bytes."""
+"""Maximum length of an encoded path in a file name. A longer path is replaced by its SHA-256, because file names are
+limited to 255 bytes."""
 
 
 class FileVersion(Struct, frozen=True, kw_only=True):
-    """A previous text of a file. `n` counts from 1. `saved_at` is the time when the next text replaced this text."""
+    """A previous text of a file. `n` starts at 1. `saved_at` is the time when the next text replaced this text."""
 
     n: int
     saved_at: datetime
@@ -55,14 +56,14 @@ class SavedFiles:
         self._data = data
 
     def save(self, path: str, text: bytes, at: datetime, *, previous: bytes | None, is_new: bool) -> None:
-        """Save the text. Return when the text is on the device. Store `previous`, if any, as a version."""
+        """Save the text. Return after it is durable. Store `previous`, if given, as a version."""
         _check_room(self._home, len(text))
         if previous is not None:
             self._keep(path, previous, at)
         _replace(self._home, path, text, like=_folder_of(path) if is_new else path)
 
     def make_folders(self, path: str) -> None:
-        """Create the folders of the file."""
+        """Create the parent folders of the file."""
         parts = _folder_of(path).split("/")
         for count in range(1, len(parts) + 1):
             folder = "/".join(parts[:count])
@@ -81,11 +82,11 @@ class SavedFiles:
         return [each for name, each in self._list_all() if name == slug][::-1]
 
     def read_version(self, version: FileVersion) -> bytes:
-        """Return the text of the version."""
         return self._data.read(f"{VERSIONS_FOLDER}/{version.name}")
 
     def _keep(self, path: str, text: bytes, at: datetime) -> None:
-        """Create a version of the text, unless the newest version has the same text, as after an interrupted save."""
+        """Store the text as a version. After an interrupted save, the newest version can already have the same text;
+        then do nothing."""
         versions = self.list_versions(path)
         if versions and self.read_version(versions[0]) == text:
             return
@@ -95,7 +96,7 @@ class SavedFiles:
         self._data.sync_folder()
         name = f"{_slug_of(path)}.{n}.{to_millis(at)}"
         _replace(self._data, f"{VERSIONS_FOLDER}/{name}", text)
-        with suppress(OSError):  # the next save tries again to remove these versions
+        with suppress(OSError):  # the next save retries to remove these versions
             self._remove_surplus(path)
 
     def _remove_surplus(self, path: str) -> None:
@@ -149,7 +150,7 @@ def _check_room(disk: Disk, count: int) -> None:
 
 @contextmanager
 def _put_back_on_failure(disk: Disk, name: str) -> Iterator[None]:
-    """After the context has changed the file, sync the folder. After a failure, restore the file."""
+    """Sync the folder after the context has changed the file. After a failure, restore the file."""
     kept, is_there = _hidden(name, f".old{PART}"), True
     disk.remove(kept)
     try:
@@ -178,13 +179,13 @@ def _hidden(name: str, ending: str) -> str:
 
 
 def is_version(name: str) -> bool:
-    """Return whether a file in the folder of versions is a complete version."""
+    """Return whether a file in the versions folder is a complete version."""
     slug, _, rest = name.partition(".")
     return bool(slug and rest) and not name.endswith(PART) and "/" not in name
 
 
 def merge_versions(data: Disk, versions: Mapping[str, bytes]) -> None:
-    """Add versions from a backup by their file names. Existing versions do not change. Raises `OSError`."""
+    """Add versions from a backup by their file names. Existing versions do not change. Raise `OSError` on failure."""
     if not versions:
         return
     data.make_folder(VERSIONS_FOLDER)

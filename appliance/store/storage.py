@@ -12,25 +12,24 @@ class DocumentReader(Protocol):
     """The stored keys and values of the document or of a backup."""
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the values of the keys with the prefix. The returned keys lack the prefix."""
+        """Return the key and value of each key with the prefix. The returned keys lack the prefix."""
 
 
 class Storage(DocumentReader, Protocol):
     """The document for other parts of the hub. The value None removes a key."""
 
     def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
-        """Write the value with the next flush, and return immediately. A minor value is written about once per
-        hour."""
+        """Write the value with the next flush. Return at once. A minor value is written about once per hour."""
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Write the values. Return when the values are on the card, or raise `StoreFailed`."""
+        """Store the values. Return after they are durable, or raise `StoreFailed`."""
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a running flush writes the key, so that the key's value is not stored yet."""
+        """Return whether a running flush writes the key. The key's stored value is then outdated."""
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
-    """Return the decoded values of the keys with the prefix, sorted by key. The returned keys lack the prefix."""
+    """Return the decoded value of each key with the prefix, sorted by key. The returned keys lack the prefix."""
     found = sorted((key, value) for key, value in values.items() if key.startswith(prefix))
     return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
 
@@ -51,5 +50,4 @@ class DocumentSnapshot:
         """Discard the changes."""
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return False, because nothing is written."""
         return False

@@ -26,18 +26,19 @@ from appliance.store.stored_keys import Keys
 log = logging.getLogger("store")
 
 CUT_OFF = (
-    "the previous hub was stopped by a power cut, a kill or a crash: changes of its last %g s may be lost, history "
+    "the previous hub ended by a power cut, a kill, or a crash: changes of its last %g s may be lost, history "
     "since its last write is lost, and executions ended unfinished"
 )
-"""The log line at a start after an unclean stop."""
+"""Logged at a start after an unclean stop."""
 
 
 class Store:
     """Holds the lock and records changes while the context is open. Entering the context reads the document and
     restores the registry.
 
-    Only devices for which `has_adapter` returns true are restored. `unreadable` contains sentences about unreadable
-    values. `stopped_at` and `has_crashed` describe the previous hub. `months` contains the files of history.
+    - `has_adapter`: decides which devices are restored.
+    - `unreadable`: sentences about unreadable values.
+    - `stopped_at`, `has_crashed`: how the previous hub ended.
     """
 
     document: Document
@@ -96,16 +97,15 @@ class Store:
         await self._stack.aclose()
 
     def secrets_of(self, adapter: str) -> AdapterSecrets:
-        """Return the stored texts of the adapter with this name."""
         return AdapterSecrets(self.document, adapter)
 
     def record_stop(self) -> None:
-        """Record that the process was asked to stop, so that a later kill is not treated as a crash."""
+        """Record the stop request, so that a later kill is not counted as a crash."""
         if self._lock is not None:
             self._lock.record_stop()
 
     def record_fault(self) -> None:
-        """Record that the hub failed. The next hub treats the end as a crash."""
+        """Record a failure of the hub. The next hub counts it as a crash."""
         self._has_failed = True
 
     def _release(self, lock: DirectoryLock) -> None:
@@ -120,6 +120,6 @@ class Store:
     def _ignore_malformed(self, key: str, error: Exception) -> None:
         """Record that a stored value is malformed. The value is ignored and remains on the card."""
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        note = f"{key} is invalid ({reason}); it is ignored and stays on the card"
+        note = f"{key} is invalid ({reason}); it is ignored, but not deleted"
         log.warning("%s", note)
         self.unreadable.append(note)

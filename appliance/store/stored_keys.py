@@ -1,4 +1,4 @@
-"""The API keys, stored as hashes. A change takes effect when it is on the card."""
+"""The API keys, stored as hashes. A change takes effect after it is stored."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from appliance.store.storage import DocumentReader
 from appliance.tables.fields import Redacted
 
 MASTER = MASTER_KEY.removeprefix(KEY_PREFIX)
-"""The id of the master key that the box created."""
+"""The id of the master key that the hub created."""
 
 KEY_ID_PREFIX = "key_"
-"""The prefix of the ids of all other keys."""
+"""The prefix of all other key ids."""
 
 
 class Key(Redacted, frozen=True, kw_only=True):
     """A stored API key: its label, its role, and the hash of its secret.
 
-    `hint` is a short digest of the secret, which rejects wrong guesses without a slow hash. `hint` is None for keys
-    of old versions. `hook` is the id of the only hook that a key with the role hook can call.
+    `hint` is a short digest of the secret, which rejects wrong guesses without a slow hash; it is None for keys from
+    old versions. `hook` is the id of the only hook that a key with the role hook can call.
     """
 
     HIDDEN = ("token_hash", "hint")
@@ -43,15 +43,14 @@ class Key(Redacted, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The part of the id that is also part of the secret."""
+        """Return the part of the id that the secret also contains."""
         return self.id.removeprefix(KEY_ID_PREFIX)
 
 
 class Keys:
-    """The API keys of the box. A change that cannot be stored has no effect. A started change is always finished.
+    """The API keys of the hub. A change that cannot be stored has no effect. A started change always finishes.
 
-    `find` returns the same object until the key is replaced or revoked. `KeyRevoked` is published when the key is
-    replaced or revoked.
+    `find` returns the same object until the key is replaced or revoked. `KeyRevoked` is then published.
     """
 
     def __init__(self, document: Document, bus: Bus, on_fault: OnFault = refuse) -> None:
@@ -61,11 +60,11 @@ class Keys:
 
     @property
     def master(self) -> Key | None:
-        """The master key that the box created, or None."""
+        """Return the master key that the hub created, or None."""
         return self.find(MASTER)
 
     def find(self, name: str) -> Key | None:
-        """Return the key whose secret contains this name, or None. The master key can be found as well."""
+        """Return the key whose secret contains this name, or None. Master keys are included."""
         return self._by_name.get(name)
 
     def list_all(self) -> list[Key]:
@@ -73,7 +72,7 @@ class Keys:
         return sorted((key for key in self._by_name.values() if key.id != MASTER), key=lambda key: key.id)
 
     async def put(self, key: Key) -> None:
-        """Store the key, and replace a key with the same id. Raise `StoreFailed`."""
+        """Store the key. Replace any key with the same id. Raise `StoreFailed` on failure."""
         encoded = encode_values({KEY_PREFIX + key.id: _encode(key)})
 
         def commit() -> None:
@@ -85,7 +84,8 @@ class Keys:
         await self._document.change(lambda _: encoded, commit)
 
     async def remove(self, key_id: str) -> None:
-        """Revoke the key. Raise `NotFound` for an unknown key and for the master key, and `StoreFailed`."""
+        """Revoke the key. Raise `NotFound` for unknown keys and for the master key. Raise `StoreFailed` on
+        failure."""
         name, stored_as = key_id.removeprefix(KEY_ID_PREFIX), KEY_PREFIX + key_id
 
         def prepare(before: EncodedChanges) -> EncodedChanges:

@@ -17,18 +17,18 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _IN_BRACKETS = re.compile(r"[^\[\]]+|\[[^\[\]]*:[^\[\]]*\](:[0-9]*)?")
-"""Matches host and port. Only an IPv6 address can have brackets."""
+"""Matches host and port. Only IPv6 addresses can have brackets."""
 
 
 class Address(Struct, frozen=True, kw_only=True):
-    """An address to listen at: an IP address or a host name, and a port up to 65535; 0 means any free port."""
+    """An address to listen on: an IP address or host name, and a port from 0 to 65535. Port 0 selects a free port."""
 
     host: str
     port: int
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect."""
+        """Return whether only this machine can connect."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -36,7 +36,6 @@ class Address(Struct, frozen=True, kw_only=True):
 
 
 def is_numeric(host: str) -> bool:
-    """Return whether the host is an IP address, not a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -45,7 +44,7 @@ def is_numeric(host: str) -> bool:
 
 
 def address(value: Any) -> Address:
-    """Return a check: Parse an address in the form `address:port`, with brackets around IPv6 addresses."""
+    """Parse an address in the form `address:port`, with brackets around IPv6 addresses."""
     match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]+)):([0-9]{1,5})", string(value))
     try:
         if match is None or int(match[3]) > 65535:
@@ -58,7 +57,7 @@ def address(value: Any) -> Address:
 
 
 def base_url(value: Any) -> str:
-    """Check the base address of an HTTP service."""
+    """Check the base URL of an HTTP service."""
     text = string(value).rstrip("/")
     _refuse_user(text)
     try:
@@ -73,14 +72,13 @@ def base_url(value: Any) -> str:
 
 
 def _refuse_user(url: str) -> None:
-    """Raise `Invalid` if the URL contains a user. The error does not contain the URL, because the URL may contain a
-    password."""
+    """Raise `Invalid` if the URL contains a user. The error omits the URL, because it may contain a password."""
     if re.match(r"[^/]*//[^/]*@", url):
-        raise Invalid("must not contain a user or password; set them with their own keys")
+        raise Invalid("must not contain a user or password; use separate keys for them")
 
 
 def write_url(value: Any) -> str:
-    """Check the full URL of a server for line protocol. A precision in the URL must be nanoseconds."""
+    """Check the full URL of a server for line protocol. Any precision in the URL must be nanoseconds."""
     text = string(value)
     _refuse_user(text)
     try:
@@ -90,20 +88,20 @@ def write_url(value: Any) -> str:
     except (Invalid, ValueError):
         is_clean = False
     if not is_clean:
-        raise Mismatch('a whole address like "http://192.168.1.20:8086/api/v2/write?org=home&bucket=lares"', value)
+        raise Mismatch('a full URL like "http://192.168.1.20:8086/api/v2/write?org=home&bucket=lares"', value)
     if any(each not in ("precision=ns", "precision=n") for each in parts.query.split("&") if "precision=" in each):
         raise Invalid("must contain precision=ns, because the hub sends times in nanoseconds")
     return text
 
 
 def server_of(url: str) -> str:
-    """Return the URL without path and query, which can contain secrets."""
+    """Return the URL without path and query, because these can contain secrets."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def host(value: Any) -> str:
-    """Check an IP address or a well-formed host name, without resolving the name."""
+    """Check an IP address or a well-formed host name. The name is not resolved."""
     text = string(value)
     try:
         return str(ipaddress.ip_address(text))
@@ -114,8 +112,8 @@ def host(value: Any) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether DNS allows the name, and no system treats it as an unusual form of an IP address (`0x7f.1`,
-    `①②⑦.0.0.1`)."""
+    """Return whether the name is a valid DNS name. Reject names that some systems parse as IP addresses, such as
+    `0x7f.1` or `①②⑦.0.0.1`."""
     try:
         name = text.encode("idna").decode().rstrip(".")
     except UnicodeError:
@@ -125,7 +123,6 @@ def _is_name(text: str) -> bool:
 
 
 def network(value: Any) -> Network:
-    """Check an IP address or a network in CIDR notation."""
     try:
         return ipaddress.ip_network(string(value), strict=False)
     except ValueError:

@@ -1,5 +1,5 @@
-"""Checks for external values. A check returns the value in the expected type, or raises `Invalid`. The message
-continues a sentence that begins with the value's name: `must be a string, not 7`."""
+"""Checks for external values. A check returns the value in the expected type, or raises `Invalid`. Callers put the
+value's name before the message: `port must be a string, not 7`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from appliance.tables.json_schema import NUMBER, TEXT, Check, array_of, between
 from appliance.tables.json_schema import one_of as words_of
 
 MAX_NEAREST_CHARS = 100
-"""Maximum length of a word in the search for similar words, because the time of a comparison grows with the square of
-the length."""
+"""Maximum length of a word in the search for similar words. The time of a comparison grows with the square of the
+length."""
 
 MAX_SHOWN_CHARS = 60
 """Maximum number of characters of a value in a message."""
 
 
 class Words(Struct, frozen=True):
-    """The names of value types in a language, such as JSON or Lua."""
+    """The names of value types in a language such as JSON or Lua."""
 
     table: str
     array: str
@@ -37,16 +37,14 @@ TOML = Words("a section", "an array", "nothing")
 
 
 class Mismatch(Invalid):
-    """A value has the wrong type. `str()` uses the type names of JSON, and `in_words` the type names of another
-    language."""
+    """A value has the wrong type. `str()` uses the type names of JSON; `in_words` uses those of another language."""
 
     def __init__(self, expected: str, value: Any, hint: str = "") -> None:
         self._expected, self._value, self._hint = expected, value, hint
         super().__init__(self.in_words(JSON))
 
     def in_words(self, words: Words) -> str:
-        """Return the message in the words of a language, such as `must be a string, not a
-        table`."""
+        """Return the message with the type names of a language, such as `must be a string, not a table`."""
         return f"must be {self._expected}, not {format_value(self._value, words)}{self._hint}"
 
 
@@ -55,7 +53,7 @@ SHOWN_DIGITS = 12
 
 
 def rounded(value: Any) -> Any:
-    """Round the fractions in a JSON value for display: 0.30000000000000004 becomes 0.3."""
+    """Round all numbers in a JSON value for display: 0.30000000000000004 becomes 0.3."""
     if isinstance(value, float) and math.isfinite(value):
         return float(f"{value:.{SHOWN_DIGITS}g}")
     if isinstance(value, Mapping):
@@ -85,12 +83,12 @@ _HEX_DIGITS = re.compile(r"[0-9a-fA-F]{6,}")
 def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | None:
     """Return the most similar word, or None if no word has at least this similarity. 1 means equal.
 
-    Words with different hexadecimal digits are never similar, because devices whose ids differ in a digit are
-    unrelated.
+    Words with different sequences of hexadecimal digits are never similar, because devices whose ids differ in a
+    digit are unrelated.
     """
     if len(word) > MAX_NEAREST_CHARS:
         return None
-    import difflib  # import at the first use, because only faults need this module
+    import difflib  # imported at the first use, because only errors need it
 
     given = _digits_in(word)
     candidates = [each for each in words if _digits_in(each) <= given]
@@ -98,12 +96,11 @@ def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | Non
 
 
 def _digits_in(word: str) -> set[str]:
-    """Return the sequences of hexadecimal digits in the word. Serial numbers and addresses contain such sequences."""
+    """Return the sequences of hexadecimal digits in the word, as in serial numbers and addresses."""
     return {run for run in _HEX_DIGITS.findall(word) if not run.isalpha()}
 
 
 def string(value: Any) -> str:
-    """Check any string."""
     if not isinstance(value, str):
         raise Mismatch("a string", value)
     return value
@@ -116,7 +113,7 @@ def boolean(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether the value is a finite float or an integer of at most 64 bits. A boolean is not a number."""
+    """Return whether the value is a finite float or an integer of at most 64 bits. Booleans are not numbers."""
     if isinstance(value, int):
         return not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
     return isinstance(value, float) and math.isfinite(value)
@@ -148,7 +145,6 @@ def whole(low: int, high: int) -> Callable[[Any], int]:
 
 
 def number_within(low: float, high: float) -> Callable[[Any], float]:
-    """Return a check for a number from `low` to `high`."""
 
     def check(value: Any) -> float:
         if not is_number(value) or not low <= value <= high:
@@ -181,8 +177,8 @@ def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], str]:
-    """Return a check for one of these strings. The error suggests a string: the entry in `meant` for the given word,
-    otherwise the most similar string."""
+    """Return a check for one of these strings. For other strings, the error suggests the entry in `meant`, or the
+    most similar string."""
 
     def check(value: Any) -> str:
         if isinstance(value, str) and value in words:
@@ -203,7 +199,6 @@ class Function(Struct, frozen=True):
 
 
 def function(value: Any) -> Function:
-    """Check that the value is a Lua function."""
     if not isinstance(value, Function):
         raise Mismatch("a function", value)
     return value

@@ -1,4 +1,4 @@
-"""Reads the fields of an external table, and collects all faults. The table can be a section of the configuration, a
+"""Reads the fields of an external table, and collects all faults. A table is a section of the configuration, a
 definition in Lua, or a JSON object."""
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Callable[[Any], Any])
 
 MAX_UNKNOWN = 20
-"""Maximum number of unknown names per table with separate faults. A further fault reports the number of other unknown
-names."""
+"""Maximum number of unknown names per table that are reported individually. One more fault reports how many
+remain."""
 
 Path = tuple[str | int, ...]
-"""The path of a value: field names, and positions in lists from 1 on."""
+"""The path of a value: field names, and positions in lists, which start at 1."""
 
 
 class Field(Struct, Generic[C], frozen=True):
     """A field of a table, with the check and the default of its value. A missing required field without a default is
-    a fault. `repr` hides secret fields. A field with an `example` is a list of tables; its check is the `Settings`
-    subclass for each table. A field with `is_section` is a section of a file; its check is the `Settings` subclass
-    for the section."""
+    a fault.
+
+    - `secret`: the field is hidden in `repr`.
+    - `example`: the field is a list of tables; `check` is the `Settings` subclass of each table.
+    - `is_section`: the field is a section of the file; `check` is the `Settings` subclass of the section.
+    """
 
     check: C
     default: Any = None
@@ -43,7 +46,7 @@ class Field(Struct, Generic[C], frozen=True):
 
 
 Fields = Mapping[str, Field[Any]]
-"""The possible fields of a table by name."""
+"""The known fields of a table by name."""
 
 
 class Redacted(Struct, frozen=True):
@@ -75,11 +78,10 @@ def section(of: type[Settings]) -> Any:
 class SettingsMeta(StructMeta):
     """Creates Structs from classes with `key(…)` fields. `FIELDS` contains these fields, including inherited fields.
 
-    If a name is a Python keyword, the class appends `_`, but `FIELDS` contains the original name.
+    If a field's name is a Python keyword, append `_` in the class; `FIELDS` contains the name without `_`.
     """
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
-        """Return the class."""
         own = {name: each for name, each in body.items() if isinstance(each, Field)}
         given = {name: each.default for name, each in own.items() if each.default is not None or not each.required}
         kept = {name: each for name, each in body.items() if name not in own}
@@ -111,7 +113,7 @@ class Problem(Struct, frozen=True):
 
 
 class Findings(Struct):
-    """The faults and warnings of a table. `words` contains the type names of its language."""
+    """The faults and warnings of a table. `words` contains the type names of the table's language."""
 
     words: Words = JSON
     faults: list[Problem] = field(default_factory=list)
@@ -132,12 +134,12 @@ class Table:
         return name in self._raw
 
     def raw(self, name: str) -> Any:
-        """Return the unchecked value of the field, or None."""
         self._asked[name] = None
         return self._raw.get(name)
 
     def take(self, name: str, check: Callable[[Any], T]) -> T | None:
-        """Return the field's checked value, or None if it is missing or wrong. Record a fault for a wrong value."""
+        """Return the field's checked value. Return None if it is missing, or invalid; record a fault for an invalid
+        value."""
         self._asked[name] = None
         if name not in self._raw:
             return None
@@ -157,8 +159,8 @@ class Table:
         return self.take(name, check)
 
     def read(self, fields: Fields, *, is_needed: bool = True) -> dict[str, Any]:
-        """Return the values of these fields. Missing and wrong fields get their defaults; record faults for wrong
-        fields. If the table is optional, its fields are optional as well."""
+        """Return the values of these fields, or their defaults if they are missing or invalid. Record faults for
+        invalid fields. If `is_needed` is false, missing required fields are not faults."""
         return {name: self._read(name, each, is_needed) for name, each in fields.items()}
 
     def _read(self, name: str, each: Field[Any], is_needed: bool) -> Any:
@@ -179,7 +181,7 @@ class Table:
         if len(self.findings.faults) == count:
             try:
                 return settings(**{name + "_" * iskeyword(name): value for name, value in found.items()})
-            except Invalid as fault:  # the class rejects a combination of keys
+            except Invalid as fault:  # the class rejects this combination of keys
                 self.findings.faults.append(Problem(self.path, str(fault)))
         return None
 
@@ -190,8 +192,8 @@ class Table:
         return self._inner((name,), {} if raw is None else raw, expected)
 
     def tables(self, name: str, example: str) -> list[Table]:
-        """Return the field's list of tables, or an empty tuple if the field is missing. For another value, record a
-        fault and return an empty tuple."""
+        """Return the field's list of tables, or an empty list if the field is missing. For another value, record a
+        fault and return an empty list."""
         raw = self.raw(name)
         if raw is None or raw in ({}, []):
             return []
@@ -216,11 +218,9 @@ class Table:
         return None
 
     def fault(self, name: str, message: str) -> None:
-        """Record a fault of the field."""
         self.findings.faults.append(Problem((*self.path, name), message))
 
     def warn(self, name: str, message: str) -> None:
-        """Record a warning about the field."""
         self.findings.warnings.append(Problem((*self.path, name), message))
 
     def refuse_others(
@@ -229,8 +229,7 @@ class Table:
         hint: Callable[[str, list[str]], str] | None = None,
         more: Iterable[str] = (),
     ) -> None:
-        """Record a fault for each field that was not read and is not in `more`. The fault states that the field is
-        not `what`.
+        """Record a fault for each field that was not read and is not in `more`: `{name} is not {what}`.
 
         `hint` gets the unknown name and the known names, and returns a suggestion.
         """
@@ -244,16 +243,16 @@ class Table:
 
 
 def located(problems: Iterable[Problem], file: str, line_of: Callable[[Path], int]) -> list[Fault]:
-    """Return the problems of a file as faults. The line of a fault is the line of its path, or of the nearest table
-    around it.
+    """Return the problems of a file as faults. A fault's line is the line of its path, or of the nearest enclosing
+    table.
 
-    `line_of` returns 0 for a path without a line. If no table around it has a line, the line of the fault is 0.
+    `line_of` returns 0 if a path has no line. A fault whose enclosing tables have no line gets the line 0.
     """
     return [Fault(file, line_at(each.path, line_of), str(each)) for each in problems]
 
 
 def line_at(path: Path, line_of: Callable[[Path], int]) -> int:
-    """Return the line of the path, or of the nearest table around it, or 0."""
+    """Return the line of the path, or of the nearest enclosing table, or 0."""
     return next((line for n in range(len(path), 0, -1) if (line := line_of(path[:n]))), 0)
 
 
@@ -264,7 +263,7 @@ def dotted(path: Path) -> str:
 
 
 def _written(name: str) -> str:
-    """Return a field's name for sentences. Quote a name with unusual characters."""
+    """Return a field's name for sentences. Quote names with unusual characters."""
     return name if re.fullmatch(r"[\w-]{1,60}", name) else format_value(name)
 
 
@@ -274,9 +273,9 @@ def _hint(name: str, known: list[str]) -> str:
 
 
 def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[str]], str]:
-    """Return a hint for an unknown key of a section, which suggests one of the section's keys.
+    """Return a function that suggests one of the section's keys for an unknown key.
 
-    `elsewhere` contains the dotted names of all keys of the file, to suggest the right section of a key.
+    `elsewhere` contains the dotted names of all keys of the file, to suggest the section to which a key belongs.
     """
     prefix = f"{section}." if section else ""
 
@@ -294,7 +293,7 @@ def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[
 
 
 def _unique_by_last_part(names: Iterable[str]) -> dict[str, str]:
-    """Return the dotted names with a unique last part, by that part."""
+    """Return the dotted names whose last part is unique, by that part."""
     by_last: dict[str, list[str]] = {}
     for name in names:
         by_last.setdefault(name.rpartition(".")[2], []).append(name)

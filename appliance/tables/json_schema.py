@@ -1,4 +1,4 @@
-"""Shapes of JSON. Declarations of JSON. Each declaration describes the JSON to clients, and encodes or checks it."""
+"""Shapes of JSON. Each shape describes JSON to clients, and encodes or checks it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from msgspec import Struct
 from appliance.clock import timestamp
 
 Schema = Mapping[str, Any]
-"""A JSON Schema (2020-12). A JSON schema. A schema with a `title` appears in the document once, with that name."""
+"""A JSON Schema (2020-12). A schema with a `title` appears only once in the API description, under that name."""
 
 Encode = Callable[[Any], Any]
-"""Encodes a value as JSON."""
 
 
 class Shape(dict[str, Any]):
@@ -38,7 +37,7 @@ ANY: Schema = {}
 
 
 def between(low: float, high: float, schema: Schema = INTEGER) -> Schema:
-    """Return the schema of a number within the bounds inclusive."""
+    """Return the schema of a number within the inclusive bounds."""
     return {**schema, "minimum": low, "maximum": high}
 
 
@@ -46,14 +45,13 @@ INSTANT = Shape({**TEXT, "format": "date-time", "description": "RFC 3339 in UTC,
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """A check of a value from outside. A call returns the value in its internal form, or raises `Invalid`. `schema`
+    """A check of an external value. A call returns the value in its internal form, or raises `Invalid`. `schema`
     describes the value to clients."""
 
     schema: Schema
     run: Callable[[Any], Any]
 
     def __call__(self, value: Any) -> Any:
-        """Return the checked value."""
         return self.run(value)
 
 
@@ -66,15 +64,15 @@ class Part(Struct, frozen=True):
 
     @property
     def read(self) -> Callable[[Any], Any]:
-        """Returns the field's value of an object."""
+        """Return a function that reads the field's value from an object."""
         return attrgetter(self.source) if isinstance(self.source, str) else self.source
 
 
 class Record(Shape):
-    """A JSON object with exactly these fields. A call encodes a Python object, or a dict of the fields' values.
+    """A JSON object with exactly these fields. A call encodes a Python object, or a dictionary of field values.
 
-    Optional fields are omitted if their value is None. A dict can lack optional fields, and fields with only one
-    possible value.
+    Optional fields are omitted if their value is None. A dictionary can lack optional fields, and fields with only
+    one possible value.
     """
 
     def __init__(
@@ -114,7 +112,7 @@ def _parts_of(fields: Mapping[str, Schema | Part]) -> dict[str, Part]:
 
 
 def record(title: str, /, **fields: Schema | Part) -> Record:
-    """Return a record with exactly these fields. The value of a field comes from the attribute of its name, or from
+    """Return a record with exactly these fields. A field's value comes from the attribute with the same name, or from
     its `Part`."""
     return Record(title, fields)
 
@@ -131,7 +129,6 @@ def described(title: str, /, **fields: Schema) -> Schema:
 
 
 def array_of(items: Schema) -> Shape:
-    """Return the schema of an array of these items."""
     encode = _encode_of(items)
     return Shape({"type": "array", "items": items}, list if encode is None else lambda values: [*map(encode, values)])
 

@@ -1,4 +1,4 @@
-"""Reads files safely, even if another user has replaced the file by a pipe, a folder, or a device."""
+"""Reads files safely, even if another user has replaced a file by a pipe, a folder, or a device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 MAX_SECRET_BYTES = 64 << 10
-"""Maximum size in bytes of a file with a password, a token, or a key."""
+"""Maximum size of a file with a password, a token, or a key."""
 
 
 def read_plain(path: Path, max_bytes: int | None = None) -> bytes:

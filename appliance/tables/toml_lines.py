@@ -21,11 +21,12 @@ ASSIGNMENT = re.compile(rf"\s*({DOTTED_KEY})\s*=\s*(.*)")
 
 
 class TomlLine(NamedTuple):
-    """A header or an assignment. `path` includes the section and the positions in arrays of tables, from 1 on. `key`
-    is the name in this line.
+    """A header or an assignment.
 
-    `value` is the text after the equals sign, and begins at `start` in the whole text. For a header, `value` is None,
-    and `start` is `line_start`.
+    - `path`: includes the section and the positions in arrays of tables, which start at 1.
+    - `key`: the name in this line.
+    - `value`: the text after the equals sign; None for a header.
+    - `start`: the offset of `value`, or of a header's line (`line_start`), in the whole text.
     """
 
     number: int
@@ -37,12 +38,12 @@ class TomlLine(NamedTuple):
 
 
 def split_key(dotted: str) -> tuple[str, ...]:
-    """Split a dotted key into its parts, without quotes."""
     return tuple(word.strip("\"'") for word in re.findall(_WORD, dotted))
 
 
 def scan_lines(text: str) -> Iterator[TomlLine]:
-    """Yield the headers and assignments. Only a full parser recognizes lines in long strings and arrays."""
+    """Yield the headers and assignments. Lines inside multi-line strings and arrays can be mistaken for
+    assignments."""
     section: Path = ()
     counts: dict[Path, int] = {}
     number, start = 1, 0
@@ -59,8 +60,8 @@ def scan_lines(text: str) -> Iterator[TomlLine]:
 
 
 def line_finder(text: str) -> Callable[[Path], int]:
-    """Return a function that finds the line of a section or key. Lines begin at 1. The function returns 0 if only a
-    full parser could find the line."""
+    """Return a function that finds the line of a section or key, counted from 1. It returns 0 if only a full parser
+    could find the line."""
     lines: dict[Path, int] = {}
     for line in scan_lines(text):
         for length in range(1, len(line.path) + 1):
@@ -69,8 +70,8 @@ def line_finder(text: str) -> Callable[[Path], int]:
 
 
 def add_positions(key: Path, counts: dict[Path, int], *, is_item: bool) -> Path:
-    """Return a header's path, including the table's position in each array of tables, from 1 on. `counts`
-    contains the tables of each array so far."""
+    """Return a header's path, including the table's position in each array of tables, counted from 1. `counts`
+    contains the number of tables in each array so far."""
     path: Path = ()
     for at, word in enumerate(key, 1):
         path = (*path, word)

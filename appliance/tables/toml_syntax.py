@@ -1,4 +1,4 @@
-"""Explains why a text is not TOML, and suggests a remedy."""
+"""Explains syntax errors in TOML, and suggests a remedy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NOTHING = frozenset({"", "null", "none", "nil", "~"})
 
 
 def explain(text: str, message: str, number: int) -> str:
-    """Return a description of the fault in line `number` with a remedy. `message` is the parser's message."""
+    """Describe the fault in line `number`, with a remedy. `message` is the parser's message."""
     lines = text.split("\n")
     line = lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
     if (quote := next((each for each in line.partition("#")[0] if each in _CURLY_QUOTES), None)) is not None:
-        return f'the line has the quote {quote}; write plain quotes: "…"'
+        return f'the line contains the quote {quote}; use plain quotes: "…"'
     for begin, hint in _HINTS.items():
         if message.startswith(begin) and (found := hint(lines, number, line)):
             return found
@@ -29,7 +29,7 @@ def explain(text: str, message: str, number: int) -> str:
 
 
 def _stated_twice(lines: list[str], number: int, line: str) -> str:
-    """Return the fault for a duplicate section or key, with the line of its first occurrence."""
+    """Describe a duplicate section or key, with the line of its first occurrence."""
     found = [*scan_lines("\n".join(lines[:number]))]
     if not found or found[-1].number != number:
         return ""
@@ -39,7 +39,7 @@ def _stated_twice(lines: list[str], number: int, line: str) -> str:
     if is_header and same:
         return f"section [{name}] already exists in line {same[0]}; merge the two"
     if is_header:
-        return f"[{name}] already exists above, as a key; keep one of the two"
+        return f"[{name}] already exists above as a key; keep one of the two"
     place = f"in line {same[0]}" if same else "above"
     return f"{name} already exists {place}; remove one of the two"
 
@@ -64,7 +64,7 @@ def _needs_quotes(name: str, value: str) -> str:
 
 
 def _unclosed_text(lines: list[str], number: int, line: str) -> str:
-    return "a quote is missing; close the text with the same quote as at its beginning"
+    return "the closing quote is missing; use the same quote as at the beginning"
 
 
 def _no_equals(lines: list[str], number: int, line: str) -> str:
@@ -92,10 +92,10 @@ def _bad_end(lines: list[str], number: int, line: str) -> str:
     if re.match(rf"{_NUMBER},[0-9]+\s*(#.*)?\Z", value):
         return f"write a number with a point: {value.partition('#')[0].strip().replace(',', '.')}"
     if re.match(r"0[0-9]", value):
-        return "a number does not begin with 0; remove it, or write quotes"
+        return "a number cannot begin with 0; remove the 0, or write quotes"
     if re.match(rf"{_NUMBER}[^\s#,]", value) or re.match(rf"{_NUMBER}(\.[0-9]+)?\s+[^\s#]", value):
         return _needs_quotes("name" if stated is None else stated[1], value.partition(" #")[0].strip())
-    return "text follows the value; write one key per line, and # before a comment"
+    return "there is text after the value; write one key per line, and # before a comment"
 
 
 _Hint = Callable[[list[str], int, str], str]

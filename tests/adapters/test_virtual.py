@@ -184,7 +184,7 @@ OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
     ({"device_id": ALL}, "needs attributes, an event, or both"),
     ({"device_id": "virtual:al", "event": "single"}, "device 'virtual:al' not found"),
     ({"device_id": ALL, "evnt": "single"}, "did you mean event"),
-    ({"device_id": ALL, "event": 5}, "5 cannot be the name of an event"),
+    ({"device_id": ALL, "event": 5}, "5 is not a valid event name"),
     ({"device_id": ALL, "event": ""}, "the name of an event must have 1 to 256 characters, not 0"),
     ({"device_id": ALL, "event": "x", "data": 5}, "must be an object"),
     ({"device_id": ALL, "event": "x", "data": 0}, "must be an object"),

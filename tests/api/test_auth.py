@@ -127,7 +127,7 @@ class TestCost:
         guesses = [keys.identify(guess(number)) for number in range(MAX_WAITING_CHECKS + 3)]
         received = await asyncio.gather(*guesses, return_exceptions=True)
         assert [type(each) for each in received] == [Unauthenticated] * MAX_WAITING_CHECKS + [TooManyChecks] * 3
-        assert str(received[-1]) == "too many keys wait to be checked; try again in a second"
+        assert str(received[-1]) == "too many keys are waiting to be checked; try again in a second"
 
     async def test_guesses_at_a_key_block_no_other(self, make: Make) -> None:
         keys = make(MASTER_KEY)

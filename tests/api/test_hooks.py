@@ -150,7 +150,7 @@ async def test_a_body_is_json_or_a_form(body: bytes, content_type: str, data: Va
 
 async def test_json_of_more_than_32_levels_is_refused() -> None:
     assert read_data(b"[" * 32 + b"]" * 32, "") is not None
-    with pytest.raises(Invalid, match="more than 32 deep"):
+    with pytest.raises(Invalid, match="more than 32 levels deep"):
         read_data(b"[" * 33 + b"]" * 33, "")
 
 

@@ -60,7 +60,7 @@ class TestTheDocument:
             for name in ("id", "name")
         ]
         assert describe([rows[0], rows[0]])
-        with pytest.raises(ValueError, match="two schemas are called Thing"):
+        with pytest.raises(ValueError, match="two schemas have the title Thing"):
             describe(rows)
 
     async def test_the_document_is_served_unchanged_to_readers(self, app: App) -> None:

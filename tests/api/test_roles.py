@@ -163,7 +163,7 @@ async def test_an_unknown_path_is_401_without_a_key_and_404_with_one(shared: App
             found = await caller.ask(request(method, path, KEY))
             assert found.status == 404
             if method != "HEAD":
-                assert found.json == {"error": "there is no such path", "code": "path_not_found"}
+                assert found.json == {"error": "this path does not exist", "code": "path_not_found"}
 
 
 @pytest.mark.slow
@@ -174,7 +174,7 @@ async def test_a_wrong_method_is_405_and_allow_names_the_right_ones(shared: App)
         target = re.sub(r"<\w+>", "nothing", path)
         for method in {"PATCH", "PUT", "OPTIONS", "TRACE", "NONE"} - methods:
             answer = await shared.ask(method, target)
-            message = f"{method} is not a method of this path, which has {allowed}"
+            message = f"this path does not support {method}, only {allowed}"
             sentence = {"error": message, "code": "method_not_allowed"}
             assert of(answer) == (405, sentence), path
             assert answer.headers["Allow"] == allowed, path

@@ -492,7 +492,7 @@ async def test_errors_from_the_start_reach_only_the_first_reader(tmp_path: Path)
     broken.parent.mkdir(parents=True)
     broken.write_text("return {")
     async with open_app(root=tmp_path, adapters={}) as app, read_events(app.url) as first:
-        assert (await first.event())["message"].startswith("left out: config/scenes/broken.lua")
+        assert (await first.event())["message"].startswith("not loaded: config/scenes/broken.lua")
         async with read_events(app.url) as second:
             app.hub.bus.publish(SystemErrorReported(message="now"))
             assert (await first.event())["message"] == (await second.event())["message"] == "now"

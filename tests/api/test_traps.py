@@ -326,7 +326,8 @@ async def test_environment_variables_of_sanic_change_nothing(monkeypatch: pytest
         assert settings(app) == usual
         async with open_app() as other:
             assert (await other.post("/rooms", {"id": "hall", "name": "a name of more than one byte"})).status == 200
-            assert (await other.get("/nothing")).json == {"error": "there is no such path", "code": "path_not_found"}
+            found = (await other.get("/nothing")).json
+            assert found == {"error": "this path does not exist", "code": "path_not_found"}
 
 
 TWO_HUBS = """

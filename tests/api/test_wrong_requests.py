@@ -223,7 +223,7 @@ def hooks() -> Iterator[Row]:
     for body, code, message in (
         (b"x" * (16 << 10), REQUEST, "the body is not JSON: unexpected character, "),
         (b'"' + b"x" * (16 << 10) + b'"', TOO_LARGE, "the body is larger than 16384 bytes, the limit of this path"),
-        (b"[" * 40 + b"]" * 40, (400, ""), "the body must not be nested more than 32 deep"),
+        (b"[" * 40 + b"]" * 40, (400, ""), "the body must not be nested more than 32 levels deep"),
         (b'{"a":', REQUEST, "the body is not JSON: unexpected end of data, line 1 column 6"),
         (b"\xff\xfe", REQUEST, "the body is not JSON: byte 1 is not UTF-8"),
     ):
@@ -248,7 +248,7 @@ def values() -> Iterator[Row]:
     yield "PUT", "/variables/a", {}, *REQUEST, "value is missing"
     null = "value must not be null: DELETE removes a variable"
     yield "PUT", "/variables/a", {"value": None}, *INVALID, null
-    large = "variable 'a': the value takes 16386 bytes as JSON; 16384 are allowed"
+    large = "variable 'a': the value has 16386 bytes as JSON; at most 16384 are allowed"
     yield "PUT", "/variables/a", {"value": "x" * (16 << 10)}, *INVALID, large
     yield "PUT", "/variables/a", LARGE, *TOO_LARGE, LARGER
     yield "GET", "/variables/A", None, 404, "variable_not_found", "variable 'A' not found"
@@ -312,7 +312,7 @@ def files() -> Iterator[Row]:
         ("plug", {}, 400, "invalid_request", "kind"),
         ("new", {"kind": "wlde"}, 400, "invalid_file", "did you mean wled"),
         ("new", {"kind": "wled"}, 400, "invalid_file", "base_url is missing"),
-        ("New!", {"kind": "wled"}, 400, "invalid_file", "not a name"),
+        ("New!", {"kind": "wled"}, 400, "invalid_file", "not a valid adapter name"),
     ):
         yield "PUT", f"/files/sections/{name}", asked, status, code, message
 
@@ -380,7 +380,7 @@ def missing() -> Iterator[Row]:
                     for body in ANY_BODY if id_ == "nothing" else ANY_BODY[:1]:
                         yield "POST", path + below, body, *found
     for path in ("/rooms/", "/rooms/den/", "/rooms/den/members", "/groups/all/members/", "/groups/all/rooms"):
-        yield "GET", path, None, 404, "path_not_found", "there is no such path"
+        yield "GET", path, None, 404, "path_not_found", "this path does not exist"
     for kind in ("scene", "automation"):
         yield "POST", f"/{kind}s/x/cancel", None, 404, f"{kind}_not_found", f"{kind} 'x' not found"
         yield "GET", f"/{kind}s/x/history?limit=0", None, 404, f"{kind}_not_found", f"{kind} 'x' not found"
@@ -390,7 +390,7 @@ def missing() -> Iterator[Row]:
     yield "GET", "/devices/x/uses", None, 404, "device_not_found", "device 'x' not found"
     yield "GET", f"/devices/{LIGHT}/picture", None, 404, "picture_not_found", ""
     yield "GET", "/events", None, 426, "upgrade_required", ""
-    yield "PUT", "/rooms", {}, 405, "method_not_allowed", "PUT is not a method of this path"
+    yield "PUT", "/rooms", {}, 405, "method_not_allowed", "this path does not support PUT"
 
 
 SUBJECTS = (bodies, rooms_and_groups, devices, commands, keys, hooks, values, automations, files, queries, missing)

@@ -15,7 +15,7 @@ CPU = (
 worker."""
 
 MEMORY = r"needed more than [\d.]+ MB of memory and was stopped"
-BACKSTOP = r"took more than [\d.]+ s in all"
+BACKSTOP = r"took more than [\d.]+ s in total"
 OVERFLOW = r"stack overflow|C stack overflow|too many nested|memory"
 
 _PATTERNS = {"CPU": CPU, "MEMORY": MEMORY, "BACKSTOP": BACKSTOP, "OVERFLOW": OVERFLOW}

@@ -287,7 +287,7 @@ def test_conditions_nest_up_to_eight_levels() -> None:
         return ON if levels == 0 else {"type": "all", "conditions": [nest(levels - 1)]}
 
     assert faults(nest(8)) == []
-    assert [each.split(" ", 1)[1] for each in faults(nest(9))] == ["nests conditions more than 8 deep"]
+    assert [each.split(" ", 1)[1] for each in faults(nest(9))] == ["is nested more than 8 levels deep"]
 
 
 LEAVES: dict[str, Any] = {

@@ -27,7 +27,7 @@ def cooling(secs: int) -> tuple[str, str]:
     return "skipped", f"cooldown: {secs} s more"
 
 
-IN_PROGRESS = ("skipped", "cooldown: 60 s after the run that is in progress")
+IN_PROGRESS = ("skipped", "cooldown: a run is in progress, and then a cooldown of 60 s follows")
 
 
 def burst(it: Bench, times: int = 1) -> None:
@@ -127,11 +127,11 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "begin", "reason"),
     [
-        ("single", 1, "mode: single allows 1 to run at once, and 1 already do"),
-        ({"type": "parallel", "max": 2}, 2, "mode: parallel allows 2 to run at once, and 2 already do"),
-        (None, 3, "mode: parallel allows 3 to run at once, and 3 already do"),
-        ({"type": "queued", "max": 2}, 1, "mode: queued allows 2 to wait, and 2 already do"),
-        ("queued", 1, "mode: queued allows 3 to wait, and 3 already do"),
+        ("single", 1, "mode: single is limited to 1 at once; already running: 1"),
+        ({"type": "parallel", "max": 2}, 2, "mode: parallel is limited to 2 at once; already running: 2"),
+        (None, 3, "mode: parallel is limited to 3 at once; already running: 3"),
+        ({"type": "queued", "max": 2}, 1, "mode: queued is limited to 2 waiting; already waiting: 2"),
+        ("queued", 1, "mode: queued is limited to 3 waiting; already waiting: 3"),
     ],
 )
 async def test_excess_triggers_are_dropped_with_a_reason(mode: Any, begin: int, reason: str, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_a_run_in_progress_survives_reloads_and_counts_for_its_mode(tmp_pa
         await it.reload()
         await it.reload(automation(mode="single"))
         burst(it)
-        assert it.outcomes() == [("dropped", "mode: single allows 1 to run at once, and 2 already do")]
+        assert it.outcomes() == [("dropped", "mode: single is limited to 1 at once; already running: 2")]
         for play in it.stage.plays:
             play.end()
         await it.drain()

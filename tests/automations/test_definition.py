@@ -83,7 +83,7 @@ def test_an_empty_table_means_no_conditions_and_no_state(empty: Any) -> None:
     ("fields", "sentences"),
     [
         ({"id": None}, ["id is missing"]),
-        ({"id": "reload"}, ["id must not be 'reload', which is a path of the API; choose another"]),
+        ({"id": "reload"}, ["id must not be 'reload', which is a path of the API; choose another id"]),
         ({"name": None, "description": 1}, ["name is missing", "description must be a string, not 1"]),
         ({"triger": {}}, ["triger is not a field of an automation; did you mean trigger"]),
         (
@@ -209,10 +209,10 @@ def test_errors_of_triggers(raw: dict[str, Any], sentences: list[str]) -> None:
     [
         ({"trigger": EVERY, "triggers": [EVERY]}, "triggers cannot be used together with trigger; choose one"),
         ({"trigger": None}, "trigger is missing"),
-        ({"trigger": None, "triggers": []}, "triggers must hold at least one trigger"),
+        ({"trigger": None, "triggers": []}, "triggers must contain at least one trigger"),
         (
             {"trigger": None, "triggers": [EVERY | {"id": "x"}, POWER | {"id": "x"}]},
-            "triggers contain the id 'x' twice; give each trigger its own id",
+            "triggers contain the id 'x' twice; give each trigger a different id",
         ),
     ],
 )
@@ -253,7 +253,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "presence", "device_id": LAMP, "attribute": "occupancy"},
-            ["equals is missing: it must be one of occupied, unoccupied, not true"],
+            ["equals is missing; it must be one of occupied, unoccupied, not true"],
         ),
         (
             {"type": "presence", "device_id": LAMP, "attribute": "presense"},
@@ -277,10 +277,10 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
             {"type": "room_state", "room_id": "hall", "min_devices": 3, "max_devices": 2},
             ["max_devices must not be less than min_devices (3)"],
         ),
-        ({"type": "sun_position"}, ["after and before are both missing; give one or both"]),
+        ({"type": "sun_position"}, ["after and before are both missing; set one or both"]),
         (
             {"type": "sun_position", "after": "sunset", "before_offset_mins": 5},
-            ["before_offset_mins does nothing without before"],
+            ["before_offset_mins has no effect without before"],
         ),
         (
             {"type": "sun_position", "after": "sunset", "before": "sunset"},
@@ -288,11 +288,11 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "variable", "name": "n"},
-            ["equals is missing; give equals, above, or below"],
+            ["equals is missing; set equals, above, or below"],
         ),
         (
             {"type": "group_state", "group_id": "g"},
-            ["min_devices and max_devices are both missing; give one or both"],
+            ["min_devices and max_devices are both missing; set one or both"],
         ),
         (
             {"type": "all", "conditions": {"type": "any"}},
@@ -374,7 +374,7 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
         assert read(table(trigger=trigger)).warnings == warnings, expression
     resumed = read(table(trigger=POWER, state={"resumable_schedule": True}))
     assert resumed.definition is not None
-    assert resumed.warnings == ("state.resumable_schedule does nothing: device_state_change has no schedule",)
+    assert resumed.warnings == ("state.resumable_schedule has no effect: device_state_change has no schedule",)
     assert read(table(state={"resumable_schedule": True})).warnings == ()
 
 

@@ -82,16 +82,16 @@ FUNCTION = Function(1)
 
 TRIGGERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({**CHANGE, "device_id": MOTION, "attribute": "custom.mqtt.batery"}, "did you mean battery"),
-    ({**CHANGE, "device_id": NEW, "attribute": "power"}, "has never shown; it has shown nothing yet"),
+    ({**CHANGE, "device_id": NEW, "attribute": "power"}, "has never shown; it has reported nothing yet"),
     ({**PRESS, "device_id": NEW, "event": "single"}, "never sent; it has sent nothing yet"),
     (
         {**CHANGE, "device_id": BUTTON, "attribute": "battery"},
-        "has never shown; it has shown nothing yet, but it sends double, single: device_event waits for those",
+        "has never shown; it has reported nothing yet, but it sends double, single: use device_event for those",
     ),
     (
         {"type": "device_event", "group_id": "downstairs"},
         "group_id waits for events, which no device of group 'downstairs' has sent; they have sent nothing yet, but "
-        "they have shown battery, brightness, occupancy, power: device_state_change waits for those",
+        "they have shown battery, brightness, occupancy, power: use device_state_change for those",
     ),
 )
 """Triggers without an example in `tests/journeys/test_wrong_names.py`, which proves the other sentences."""
@@ -157,8 +157,8 @@ local d = require(name) pcall(require, "x") local e = other.require("y") local f
     user = Source(name="config/automations/a.lua", text=text)
     modules = {"climate": Source(name="config/scripts/climate.lua", text=b"return {}")}
     assert [(each.line, each.message) for each in replace(names(), modules=modules).inspect(user)] == [
-        (1, "require names 'climat', and there is no such module; did you mean climate"),
-        (2, "require names 'deep.nope', and there is no such module; add deep/nope.lua to the folder of [scripts]"),
+        (1, "require names 'climat', but there is no such module; did you mean climate"),
+        (2, "require names 'deep.nope', but there is no such module; add deep/nope.lua to the folder of [scripts]"),
     ]
     assert [*names().inspect(user)] == [], "unknown modules"
     disabled = replace(names(), modules={}, are_scripts_enabled=False)
@@ -237,12 +237,12 @@ def test_an_unknown_name_in_a_call_causes_a_warning_with_its_line() -> None:
     )
     source = Source(name="config/scenes/a.lua", text=b"#!/lua\n" + LINES.encode())
     assert list(map(str, known.inspect(source))) == [
-        "config/scenes/a.lua:3: ctx:command names 'elgato:light:0', and there is no section [adapters.elgato]; "
+        "config/scenes/a.lua:3: ctx:command names 'elgato:light:0', but there is no section [adapters.elgato]; "
         "did you mean elgato_lights:light:0",
-        "config/scenes/a.lua:4: ctx:command_room names 'hal', and there is no such room; did you mean hall",
-        "config/scenes/a.lua:5: ctx:command_group names 'upstairs', and there is no such group; did you mean "
+        "config/scenes/a.lua:4: ctx:command_room names 'hal', but there is no such room; did you mean hall",
+        "config/scenes/a.lua:5: ctx:command_group names 'upstairs', but there is no such group; did you mean "
         "downstairs",
-        "config/scenes/a.lua:6: ctx:invoke names 'tw:info', and there is no section [adapters.tw]",
+        "config/scenes/a.lua:6: ctx:invoke names 'tw:info', but there is no section [adapters.tw]",
     ]
 
 
@@ -266,8 +266,8 @@ def test_a_warning_has_the_path_of_the_wrong_name() -> None:
     definition = parse({"id": "a", "name": "A", "execute": FUNCTION, **fields}).definition
     assert definition is not None
     assert list(map(str, known.warnings_of(definition))) == [
-        "triggers[2].room_id names 'dn', and there is no such room; did you mean den",
-        "conditions[1].conditions[1].device_id names 'dsk:x', and there is no section [adapters.dsk]; "
+        "triggers[2].room_id names 'dn', but there is no such room; did you mean den",
+        "conditions[1].conditions[1].device_id names 'dsk:x', but there is no section [adapters.dsk]; "
         "did you mean desk:x",
     ]
 
@@ -291,7 +291,7 @@ def test_an_attribute_that_a_device_accepts_or_once_showed_is_known() -> None:
 def test_without_known_devices_no_name_is_missing() -> None:
     assert sentences(replace(names(), devices=None), trigger=MOVES) == []
     [sentence] = sentences(replace(names(), devices={}), trigger=MOVES)
-    assert sentence == f"trigger.device_id names '{MOTION}', and there is no such device"
+    assert sentence == f"trigger.device_id names '{MOTION}', but there is no such device"
 
 
 WAITS: list[tuple[dict[str, Any], str]] = [
@@ -421,14 +421,14 @@ def test_stored_names_in_another_form_are_ignored(caplog: pytest.LogCaptureFixtu
         (
             3,
             "3",
-            "is '3', a text, which never equals custom.x.y: device 'mqtt:x' shows 3, a number; write equals = 3",
+            "is '3', a text, which never equals custom.x.y: device 'mqtt:x' reports 3, a number; write equals = 3",
         ),
         (
             "3",
             3,
-            "is 3, a number, which never equals custom.x.y: device 'mqtt:x' shows '3', a text; write equals = '3'",
+            "is 3, a number, which never equals custom.x.y: device 'mqtt:x' reports '3', a text; write equals = '3'",
         ),
-        (True, "on", "is 'on', a text, which never equals custom.x.y: device 'mqtt:x' shows true, a boolean"),
+        (True, "on", "is 'on', a text, which never equals custom.x.y: device 'mqtt:x' reports true, a boolean"),
         (3, 4, None),
         (3, 4.0, None),
         ("a", "b", None),

@@ -66,10 +66,10 @@ def cooling(secs: int) -> str:
 
 def duplicate(ago: int, more: int) -> str:
     """Return the refusal of an earlier event."""
-    return f"duplicate: the same event came {ago} s ago; it is ignored for {more} s more"
+    return f"duplicate: the same event came {ago} s ago; repetitions are ignored for {more} s more"
 
 
-IN_PROGRESS = "cooldown: 60 s after the run that is in progress"
+IN_PROGRESS = "cooldown: a run is in progress, and then a cooldown of 60 s follows"
 YEARS = 56 * 365 * 86_400
 
 

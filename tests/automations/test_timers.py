@@ -215,7 +215,7 @@ async def test_the_payloads_of_all_timers_are_bounded(tmp_path: Path) -> None:
         for number in range(most):
             await start(it, f"t{number}", 5 + number, payload)
         await start(it, "t9", 30, payload)
-        with pytest.raises(Invalid, match="'more': the payloads of all timers together may take 1048576 bytes"):
+        with pytest.raises(Invalid, match="'more': the payloads of all timers exceed 1048576 bytes"):
             await start(it, "more", 5, payload)
         await it.parts.timers.cancel("t9")
         await it.pass_by(5.5)
@@ -255,7 +255,7 @@ async def test_an_unheard_timer_waits_up_to_a_day(tmp_path: Path, caplog: pytest
         assert len(it.parts.timers.list_all()) == 1
         await it.pass_by(480)
         assert it.parts.timers.list_all() == [] and it.fired == []
-        assert "timer 'off' is removed: no automation has listened for it for a day" in caplog.text
+        assert "timer 'off' is removed: no automation had a trigger for it for a day" in caplog.text
 
 
 async def test_a_timer_without_a_listener_waits_a_day_of_real_time(tmp_path: Path) -> None:

@@ -48,11 +48,11 @@ async def test_variables_survive_a_restart_and_only_changes_are_published() -> N
 def test_values_have_their_limits() -> None:
     variables = Shelf().variables
     variables.set("x", "y" * ((16 << 10) - 2), WHO)
-    with pytest.raises(Invalid, match="takes 16385 bytes as JSON; 16384 are allowed"):
+    with pytest.raises(Invalid, match="has 16385 bytes as JSON; at most 16384 are allowed"):
         variables.set("x", "y" * ((16 << 10) - 1), WHO)
     for number in range(15):
         variables.set(f"big{number}", "y" * ((16 << 10) - 2), WHO)
-    with pytest.raises(Invalid, match="all variables together may take 262144 bytes"):
+    with pytest.raises(Invalid, match="all variables exceed 262144 bytes"):
         variables.set("more", 1, WHO)
     variables.set("x", None, WHO)
     variables.set("more", 1, WHO)
@@ -65,7 +65,7 @@ def test_values_have_their_limits() -> None:
     deep: Any = 1
     for _ in range(40):
         deep = [deep]
-    with pytest.raises(Invalid, match="nested more than 32 deep"):
+    with pytest.raises(Invalid, match="nested more than 32 levels deep"):
         few.set("v1", deep, WHO)
 
 

@@ -196,7 +196,7 @@ class TestSayings:
             (["demo", "--port", "65536"], "argument --port: must be a port from 0 to 65535, not 65536"),
             (["demo", "--port", "-1"], "argument --port: must be a port from 0 to 65535, not -1"),
             (["discover", "--seconds", "x"], "--seconds must be a number of seconds above 0, at most 30, not x"),
-            (["--config", ""], "config is empty; name a path, or omit it"),
+            (["--config", ""], "config is empty; specify a path, or omit the option"),
             (["backup", ""], "file is empty"),
             (["why", "\udcff"], r"\udcff is not UTF-8 text"),
             (["try-adapter", "hue", "--set", "token=\udcff"], r"token=\udcff is not UTF-8 text"),
@@ -311,7 +311,7 @@ class TestCheck:
             "config/scenes/a.lua:1: name is missing",
             "config/scenes/a.lua:3: nmae is not a field; did you mean name",
             "config/scenes/b.lua:3: ",
-            "config/scenes/d.lua:1: the id 'c' is already that of config/scenes/c.lua, which takes precedence; ",
+            "config/scenes/d.lua:1: config/scenes/c.lua already has the id 'c' and takes precedence; ",
             "config/scripts/deep/e.lua:1: <name> expected near '='",
         ]
         for count in (6, 5):
@@ -455,8 +455,8 @@ class TestRefusals:
         for name in ("a", "b"):
             (scenes / f"{name}.lua").write_text('return { id = "x", name = "X", execute = function(ctx) end }')
         done = ended(tmp_path, "run")
-        message = "lares: config/scenes/b.lua:1: the id 'x' is already that of config/scenes/a.lua, "
-        message += "which takes precedence; give this file another id"
+        message = "lares: config/scenes/b.lua:1: config/scenes/a.lua already has the id 'x' "
+        message += "and takes precedence; give this file another id"
         assert (done.code, done.err.splitlines()[-1]) == (78, message)
 
     @pytest.mark.parametrize("command", ["run", "check", "reload", "status", "why x", "key list", "history export"])
@@ -476,7 +476,7 @@ class TestRefusals:
         for each in (done, demo):
             assert each.code == 69
             sentence = each.err.splitlines()[-1]
-            assert sentence.startswith(f"lares: port {port} is taken by another program")
+            assert sentence.startswith(f"lares: port {port} is used by another program")
             assert "api.bind_address" in sentence
         assert not list(tmp_path.glob("lares-demo-*"))
 
@@ -539,7 +539,7 @@ class TestTheFirstKey:
         box(tmp_path)
         first = self.start_on_a_terminal(tmp_path)
         [key] = re.findall(r"lrs_master_[\w-]{43}", first)
-        assert "The master key of this hub, which is not shown again:" in first
+        assert "The master key of this hub (it is not shown again):" in first
         assert self.start_on_a_terminal(tmp_path, key) == ""
 
     def start_on_a_terminal(self, folder: Path, key: str | None = None) -> str:

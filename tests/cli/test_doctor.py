@@ -145,7 +145,7 @@ def test_a_read_only_card_is_reported(tmp_path: Path, command: Command, monkeypa
     flags = found.f_flag | os.ST_RDONLY
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*found[:8], flags, *found[9:])))
     [(how, sentence)] = Findings(command(tmp_path, "doctor")).of("data directory")
-    assert how == "care" and sentence.endswith("is on a read-only card; check the card, then restart the box")
+    assert how == "care" and sentence.endswith("is on a read-only card; check the card, then restart the machine")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
@@ -277,7 +277,7 @@ def test_an_unset_clock_needs_care(tmp_path: Path, command: Command, monkeypatch
     assert found.code == 1 and found.cares == ["clock"]
     [(_, sentence)] = found.of("clock")
     assert sentence.startswith(
-        "the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and the later time 20"
+        "the clock shows 1970-01-01T00:00:00.000Z without synchronisation, but the later time 20"
     )
     assert sentence.endswith("is stored; set the clock, or run `lares clock trust` if the clock is right")
     with monkeypatch.context() as full:

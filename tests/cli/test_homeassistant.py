@@ -254,7 +254,7 @@ EXPECTED = """
 06:31 wake_up commands mqtt:dev_lamp: brightness set 60
 06:32 wake_up commands mqtt:dev_lamp: power on
 06:32 wake_up commands mqtt:dev_lamp: brightness set 90
-08:00 things_without_a_counterpart logs warn: condition 1 is not translated: write it in this file
+08:00 things_without_a_counterpart logs warn: condition 1 is not translated: write it in Lua in this file
 08:02 window_open_heating_off commands mqtt:dev_valve: hvac_mode set "off"
 08:03 window_open_heating_off commands mqtt:dev_valve: hvac_mode set "heat"
 09:01 warm_room notifies: It is 26 degrees

@@ -61,7 +61,7 @@ class TestWithoutAHub:
         made = ended(home, *CREATE)
         assert made.code == 0 and SECRET.fullmatch(made.out)
         [id_] = stored(home)
-        assert made.err == f"{id_} was created, role read, label kitchen tablet; its secret, shown only this once:\n"
+        assert made.err == f"{id_} was created, role read, label kitchen tablet; its secret, shown only once:\n"
         listed = ended(home, "key", "list")
         assert (listed.code, listed.err) == (0, "")
         head, row = listed.out.splitlines()
@@ -96,7 +96,7 @@ class TestWithoutAHub:
         made = ended(home, "key", "reset-master")
         assert made.code == 0 and SECRET.fullmatch(made.out)
         assert KeyToken.parse(made.out.strip()) and made.out.startswith("lrs_master_")
-        assert made.err.startswith("the old master key no longer works; this is the new one, shown only this once")
+        assert made.err.startswith("the old master key no longer works; this is the new one, shown only once")
         assert "first-key" not in names(home / "data"), "it told a key that opens nothing"
         with lares(home, "run") as running:
             assert status_of(running.url(), made.out.strip()) == 200
@@ -167,7 +167,7 @@ class TestWithAHub:
         assert status_of(hub.url(), token) == 401
         gone = ended(home, "key", "revoke", id_)
         assert (gone.code, gone.err) == (67, f"lares: key '{id_}' not found\n")
-        assert f"keys: {id_} was made, role read, label kitchen tablet\n" in hub.err
+        assert f"keys: {id_} was created, role read, label kitchen tablet\n" in hub.err
         assert f"keys: {id_} was revoked\n" in hub.err
         assert token[-43:] not in hub.stop().err
 
@@ -319,7 +319,7 @@ def test_the_socket_serves_the_api_without_a_key_and_the_port_does_not(home: Pat
         url = running.url()
         assert hub_client.ask(home / "data", HubRequest(path="/rooms")) == []
         for request, sentence in (
-            (HubRequest(path="/nowhere"), "there is no such path"),
+            (HubRequest(path="/nowhere"), "this path does not exist"),
             (HubRequest(method="POST", path="/auth/keys", body=[]), "must be a JSON object"),
             (HubRequest(path="/diagnostics/log", query={"limit": 2001}), "from 1 to 2000"),
         ):

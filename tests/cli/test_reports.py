@@ -78,7 +78,7 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     for sentence in (
         r"Lares \S+, up \d",
         r"elgato_lights  running, last answer \d",
-        "devices: 1, 0 of them offline",
+        "devices: 1, offline: 0",
     ):
         assert re.search(sentence, shown.out), shown.out
     assert re.search(r"follow  armed, last skipped at .* \(condition 1: ", shown.out), shown.out
@@ -98,7 +98,7 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert times == sorted(times, reverse=True)
     file = tmp_path / "config" / "automations" / "follow.lua"
     file.write_text(file.read_text() + "\n")
-    outdated = "the version before the change of config/automations/follow.lua still runs: run `lares reload`"
+    outdated = "config/automations/follow.lua was changed, but the previous version still runs: run `lares reload`"
     assert (await hub.get("/why?id=follow"))["summary"][0] == outdated
     (tmp_path / "config" / "automations" / "dusk.lua").write_text('return {\n id = "dim_hall", mod = 1 }')
     for word in ("dim_hall", "dusk"):
@@ -106,9 +106,7 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
         assert missing[0].startswith("it is not loaded: config/automations/dusk.lua:1: execute is missing")
         assert "run `lares reload`" in missing[-1]
     assert await hub.post("/automations/reload") == 200
-    prevented = (
-        "the version before the latest reload still runs, because the reload failed: config/automations/dusk.lua:1: "
-    )
+    prevented = "the previous version still runs, because the latest reload failed: config/automations/dusk.lua:1: "
     assert (await hub.get("/why?id=follow"))["summary"][0].startswith(prevented)
     assert "its adapter elgato_lights is running" in (await hub.get("/why?id=elgato_lights"))["summary"]
     nobody = await asked(tmp_path, "why", "nobody")

@@ -69,7 +69,7 @@ def test_simulate_prints_runs_in_order_with_local_times(tmp_path: Path) -> None:
     assert (result.code, first) == (0, "Thu 2026-12-24 07:00:00 CET  morning  fires")
     assert second.startswith("Thu 2026-12-24 15:4") and second.endswith(" CET  sunset  fires")
     assert result.err.splitlines() == [
-        "warning: config/automations/2.lua:4: trigger.device_id names 'desk:light:0', and there is no section "
+        "warning: config/automations/2.lua:4: trigger.device_id names 'desk:light:0', but there is no section "
         "[adapters.desk]",
         "automations: 3, runs: 2",
         "not simulated, because they wait for devices or failures: follows",
@@ -140,9 +140,9 @@ def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> 
     result = ended(tmp_path, "simulate", "--from", "2026-12-24")
     assert (result.code, len(result.out.splitlines())) == (0, 1)
     assert result.err.splitlines() == [
-        "left out: config/automations/1.lua:4: "
+        "not loaded: config/automations/1.lua:4: "
         "trigger.type sunset needs locale.latitude and locale.longitude in the configuration",
-        "left out: config/automations/2.lua:1: unexpected symbol near <eof>",
+        "not loaded: config/automations/2.lua:1: unexpected symbol near <eof>",
         "automations: 1, runs: 1",
     ]
 
@@ -236,11 +236,11 @@ def test_check_and_simulate_accept_operations_of_kinds_in_lua(tmp_path: Path) ->
     ]
     place = "warning: config/scenes/b.lua:5: ctx:invoke names"
     assert reported == [
-        "warning: config/automations/0.lua:6: ctx:invoke names 'llm:chta', and there is no such operation; did you "
+        "warning: config/automations/0.lua:6: ctx:invoke names 'llm:chta', but there is no such operation; did you "
         "mean llm:chat",
-        f"{place} 'llm:chta', and there is no such operation; did you mean llm:chat",
-        f"{place} 'onw:pair', and there is no section [adapters.onw]; did you mean own:pair",
-        f"{place} 'own:snc', and there is no such operation; did you mean own:sync",
+        f"{place} 'llm:chta', but there is no such operation; did you mean llm:chat",
+        f"{place} 'onw:pair', but there is no section [adapters.onw]; did you mean own:pair",
+        f"{place} 'own:snc', but there is no such operation; did you mean own:sync",
     ]
 
 

@@ -225,11 +225,11 @@ async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
         '{ name = "x", hook = print }': (os.EX_OK, "the kind has neither poll nor listen"),
         '{ name = "x", listen = { path = "/", receive = print }, poll = function() return {} end }': (
             os.EX_OK,
-            "the connection is not open after 3 s",
+            "the device did not accept the connection within 3 s",
         ),
         '{ name = "x", listen = { path = "/", receive = print } }': (
             os.EX_UNAVAILABLE,
-            "mine: the connection is not open after 3 s",
+            "mine: the device did not accept the connection within 3 s",
         ),
     }
     for text, expected in quiet.items():

@@ -105,7 +105,7 @@ def test_a_mark_without_a_secret_is_an_error_with_its_line() -> None:
     text = '[a]\nname = "x"\npassword = "***"\n[b]\npassword = "***"\n'
     found, faults = put_back(text, '[b]\npassword = "known"\n', is_secret)
     assert found.count("***") == 1 and '"known"' in found
-    assert faults == [(3, "a.password is ***, but no secret is stored for it; write the secret")]
+    assert faults == [(3, "a.password is ***, but no secret is stored for it; enter the secret")]
 
 
 def test_a_mark_outside_of_secrets_is_kept() -> None:

@@ -279,9 +279,9 @@ def test_a_file_run_by_hand_is_replaced_without_a_restart(hand: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ([], os.EX_USAGE, "name the new file, or use --rollback"),
-        (["new.pyz", "--rollback"], os.EX_USAGE, "name the new file, or use --rollback"),
-        (["lares.pyz"], os.EX_USAGE, "lares.pyz is the running version; name the new file"),
+        ([], os.EX_USAGE, "specify the new file, or use --rollback"),
+        (["new.pyz", "--rollback"], os.EX_USAGE, "specify the new file, or use --rollback"),
+        (["lares.pyz"], os.EX_USAGE, "lares.pyz is the running version; specify the new file"),
         (["--rollback"], os.EX_NOINPUT, "there is no previous version"),
         (["missing.pyz"], os.EX_NOINPUT, "missing.pyz cannot be read: No such file or directory"),
         (["altered.pyz"], os.EX_DATAERR, "altered.pyz does not match altered.pyz.sha256; download both again"),

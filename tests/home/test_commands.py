@@ -63,7 +63,7 @@ def test_a_toggle_is_sent_as_the_opposite_of_the_shown_power(action: str, shown:
 
 @pytest.mark.parametrize("shown", [None, True, "dimmed", {"value": 1}])
 def test_a_toggle_without_a_shown_power_is_refused(shown: Any) -> None:
-    with pytest.raises(BadAnswer, match="lamp does not show whether it is on; send on or off instead of toggle"):
+    with pytest.raises(BadAnswer, match="lamp does not report whether it is on; send on or off instead of toggle"):
         without_toggle(Command(capability="power", action="toggle"), shown, "lamp")
 
 

@@ -135,7 +135,7 @@ async def test_an_unknown_adapter_is_named(app: App) -> None:
             404,
             {"error": f"adapter '{named}' not found", "code": "adapter_not_found"},
         )
-    assert (await app.get("/adapters/")).json == {"error": "there is no such path", "code": "path_not_found"}
+    assert (await app.get("/adapters/")).json == {"error": "this path does not exist", "code": "path_not_found"}
 
 
 async def test_a_home_can_have_many_adapters_of_each_kind() -> None:

@@ -113,7 +113,7 @@ async def test_history_has_the_compared_values_of_a_skipped_run(lua: App) -> Non
         "follows": ("skipped", "disabled: the automation is switched off"),
         "bright": ("skipped", f"condition 1: brightness was {brightness}, needs above 90"),
         "cools": ("skipped", "cooldown: 600 s more"),
-        "a%20b%2F%C3%BC": ("dropped", "mode: single allows 1 to run at once, and 1 already do"),
+        "a%20b%2F%C3%BC": ("dropped", "mode: single is limited to 1 at once; already running: 1"),
     }
     assert all(entry["duration_ms"] == 0 and entry["results"] == [] for entry in reasons.values())
 
@@ -217,7 +217,7 @@ async def test_validate_reads_the_file_on_the_disk_and_changes_nothing(lua: App,
 FAULTY: tuple[tuple[str | None, list[tuple[int, str]]], ...] = (
     ("return {", [(1, "unexpected symbol near <eof>")]),
     (automation("follows", "{ type = 'cron', expression = '0 7 * * *' }"), [(4, "trigger.expression")]),
-    (automation("cools", LIT), [(2, "the id 'cools' is already that of config/automations/cools.lua")]),
+    (automation("cools", LIT), [(2, "config/automations/cools.lua already has the id 'cools'")]),
     (automation("follows", "{}", more="nmae = 1"), [(4, "trigger.type is missing"), (5, "nmae is not a field")]),
     (None, [(0, "is gone")]),
 )
@@ -261,7 +261,7 @@ async def test_diagnostics_show_the_clock_and_each_automation(lua: App, tmp_path
     clock = figures["clock"]
     assert (clock["trusted"], clock["steps"]) == (False, []), "it stands in January, before this version was made"
     assert clock["waits_because"].startswith(
-        "the clock shows 2026-01-01T12:00:00.000Z, nothing synchronises it, and the later time "
+        "the clock shows 2026-01-01T12:00:00.000Z without synchronisation, but the later time "
     )
     automations = figures["automations"]
     assert (automations["loaded"], automations["running"], automations["left_out"]) == (len(FILES) + 1, 0, [])

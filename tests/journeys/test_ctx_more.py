@@ -147,7 +147,7 @@ async def test_a_scene_run_by_a_scene_counts_for_its_mode_too(tmp_path: Path) ->
     async with open_app(root=write(tmp_path, FILES), toml=toml) as app:
         async with asyncio.timeout(10):
             ended = await run(app, "again")
-        assert ended.status == 400 and "took more than 0.5 s in all" in ended.json["error"]
+        assert ended.status == 400 and "took more than 0.5 s in total" in ended.json["error"]
 
 
 async def test_lights_are_restored_and_the_trace_has_each_step(tmp_path: Path) -> None:

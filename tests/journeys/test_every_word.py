@@ -78,7 +78,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "list_group_devices": ("'x'", "group 'x' not found"),
     "get": ("nil", "bad argument #1 to ctx:get ("),
     "set": ("'Mode', 1", "the variable's name must be a name of a-z, 0-9, _ and dots"),
-    "start_timer": ("'t', -1", "timer 't': must take 0 to 34560000 seconds (400 days), not -1"),
+    "start_timer": ("'t', -1", "timer 't': the duration must be 0 to 34560000 seconds (400 days), not -1"),
     "cancel_timer": ("", "bad argument #1 to ctx:cancel_timer ("),
     "run_scene": ("'nobody'", "scene 'nobody' not found"),
     "wait_for": ("'x', { attribute = 'power' }", "ctx:wait_for: timeout_secs is missing"),

@@ -96,7 +96,7 @@ async def test_a_reload_with_errors_lists_all_of_every_file_and_changes_nothing(
     assert '["end"]' in reported[6][2]
     assert (
         reported[-1][2]
-        == "the id 'two' is already that of config/scenes/f.lua, which takes precedence; give this file another id"
+        == "config/scenes/f.lua already has the id 'two' and takes precedence; give this file another id"
     )
     assert await ids(lua) == ["one", "two"]
     assert (await lua.post("/scenes/changed/execute")).status == 404
@@ -154,13 +154,13 @@ async def test_a_link_to_a_file_is_that_file(lua: App, tmp_path: Path) -> None:
     (tmp_path / "config/scenes/linked.lua").symlink_to(tmp_path / "elsewhere")
     assert await reload(lua) == done(3)
     (tmp_path / "config/scenes/again.lua").symlink_to("linked.lua")
-    assert (await reload(lua))["errors"][0]["message"].startswith("the id 'linked' is already that of")
+    assert " already has the id 'linked' and takes " in (await reload(lua))["errors"][0]["message"]
 
 
 async def test_a_missing_folder_removes_nothing_and_an_empty_one_removes_everything(lua: App, tmp_path: Path) -> None:
     folder = tmp_path / "config/scenes"
     folder.rename(tmp_path / "away")
-    assert await reload(lua) == failed(("config/scenes", 0, "the folder is missing; its scenes stay loaded"))
+    assert await reload(lua) == failed(("config/scenes", 0, "the folder is missing; its scenes remain loaded"))
     assert await ids(lua) == ["one", "two"]
     folder.mkdir()
     assert await reload(lua) == done(0)
@@ -228,8 +228,8 @@ async def test_a_hub_starts_without_broken_files_and_lists_them(
     async with open_app(root=tmp_path) as app:
         assert await ids(app) == ["one", "two"]
         reported = "config/scenes/broken.lua:2: id must be a string, not 1"
-        assert events.SystemErrorReported(message=f"left out: {reported}") in app.events
-        assert f"left out: {reported}" in caplog.text
+        assert events.SystemErrorReported(message=f"not loaded: {reported}") in app.events
+        assert f"not loaded: {reported}" in caplog.text
         fault = {"file": "config/scenes/broken.lua", "line": 2, "message": "id must be a string, not 1"}
         assert (await app.get("/diagnostics")).json["scenes"]["left_out"] == [fault]
         write(tmp_path, {"scenes/broken.lua": scene("repaired")})
@@ -287,7 +287,7 @@ async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) ->
         for _ in range(3):
             assert await reload(app) == done(1)
         dropped = await app.post("/scenes/many/execute")
-        assert dropped.status == 423 and "single allows 1 to run at once, and 100 already do" in dropped.json["error"]
+        assert dropped.status == 423 and "is limited to 1 at once; already running: 100" in dropped.json["error"]
         write(tmp_path, {"scenes/many.lua": "return {"})
         assert (await reload(app))["status"] == "error"
         await app.post("/rooms", {"id": "open", "name": "Open"})

@@ -153,7 +153,7 @@ class TestWhatIsThereAgain:
                 assert set(await devices_of(app)) == {LIGHT, TV}
                 assert (await app.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
                 gone, *_ = (await app.get(f"/why?id={SECOND}")).json["summary"]
-                assert gone == "elgato_lights does not show it now; its room, name and groups are kept"
+                assert gone == "elgato_lights does not report it now; its room, name, and groups are kept"
         assert caplog.text.count(f"elgato_lights: device '{SECOND}' no longer exists; ") == 1
         assert not was_restored, "what was removed is not restored again"
         async with living(tmp_path, clock) as app:
@@ -356,7 +356,8 @@ async def test_the_begin_of_an_outage_survives_restarts(tmp_path: Path, clock: V
     async def offline_since() -> datetime:
         clock.suspend(1000)
         async with living(tmp_path, clock, late=60.0) as app:
-            assert "no message came since the hub started" in (await app.get(f"/why?id={LIGHT}")).json["summary"]
+            summary = (await app.get(f"/why?id={LIGHT}")).json["summary"]
+            assert "no message has arrived since the hub started" in summary
             return Reasons(app.hub).state_since(app.hub.registry.get_device(LIGHT))
 
     async with living(tmp_path, clock) as app:
@@ -375,6 +376,6 @@ async def test_the_begin_of_an_outage_survives_restarts(tmp_path: Path, clock: V
         lost_at = app.hub.registry.get_device(LIGHT).updated_at
         since, last_message, *_ = (await app.get(f"/why?id={LIGHT}")).json["summary"]
         assert since == f"it has been offline since {timestamp(lost_at)}: it does not answer"
-        assert last_message.startswith("its last message came at 20")
+        assert last_message.startswith("its last message arrived at 20")
     assert await offline_since() == lost_at
     assert await offline_since() == lost_at

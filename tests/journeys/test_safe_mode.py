@@ -39,5 +39,5 @@ async def test_safe_mode_ends_by_itself(
         await clock.advance(2, sleepers=IDLE)
         assert (await app.get("/diagnostics")).json["hub"]["safe"] is None
         assert len((await app.get("/automations/tick/next")).json["next"]) == 10
-    lines = [each.message for each in caplog.records if "safe mode is over" in each.message]
-    assert lines == ["safe mode is over: the hub ran for 10 minutes without a crash; automations run again"]
+    lines = [each.message for each in caplog.records if "safe mode ended" in each.message]
+    assert lines == ["safe mode ended: the hub ran for 10 minutes without a crash; automations run again"]

@@ -180,7 +180,7 @@ async def test_a_save_over_http_applies_the_sections(home: Home) -> None:
     text += '[locale]\ntimezone = "Europe/Berlin"\n'
     saved = await home.app.ask("PUT", "/files/config/default.toml", json={"text": text})
     [warning] = saved.json["warnings"]
-    assert warning["message"] == "locale.timezone takes effect when the hub starts again"
+    assert warning["message"] == "locale.timezone takes effect after a restart of the hub"
     assert text.splitlines()[warning["line"] - 1].startswith("timezone")
 
 

@@ -36,10 +36,11 @@ async def test_why_names_the_wait_and_an_unreachable_device(tmp_path: Path) -> N
         opened = {"device_id": "virtual:door", "attributes": {"contact": "open"}}
         assert (await app.post("/adapters/virtual/operations/observe", opened)).status == 200
         reported = await summary("wait")
-        assert "'virtual:door' matches; it fires at 20" in reported and "must change first" not in reported, reported
+        assert "'virtual:door' matches; the automation runs at 20" in reported, reported
+        assert "must change first" not in reported, reported
         assert "must change first" in await summary("other")
         assert (await app.post("/devices/virtual:door/alias", {"alias": "front"})).status == 200
-        assert "'front' matches; it fires at 20" in await summary("wait")
+        assert "'front' matches; the automation runs at 20" in await summary("wait")
         app.hub.registry.set_state("virtual", "offline")
         assert "it is offline now (`lares why virtual:door`)" in await summary("other")
 

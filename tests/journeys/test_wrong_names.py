@@ -27,7 +27,7 @@ devices = [
 ]
 """
 STATE, EVENT = 'type = "device_state_change"', 'type = "device_event"'
-DOOR_SHOWS = "it has sent nothing yet, but it has shown battery, contact: device_state_change waits for those"
+DOOR_SHOWS = "it has sent nothing yet, but it has shown battery, contact: use device_state_change for those"
 TRIGGERS = {
     f'{STATE}, device_id = "virtual:lam"': "no such device; did you mean virtual:lamp",
     f'{STATE}, device_id = "virtuel:lamp"': "no section [adapters.virtuel]; did you mean virtual:lamp",

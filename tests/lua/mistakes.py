@@ -120,7 +120,7 @@ AT_CHECK = (
     Mistake(
         'return {\n  name = "X",\n  id = "x",\n  TRIGGER\n  execute = function(ctx) end,\n}\n',
         3,
-        "the id 'x' is already that of config/KIND/a.lua, which takes precedence; give this file another id",
+        "config/KIND/a.lua already has the id 'x' and takes precedence; give this file another id",
         {"KIND/a.lua": 'return { id = "x", name = "A", TRIGGER execute = function(ctx) end }'},
     ),
     Mistake(

@@ -152,7 +152,7 @@ async def test_a_limit_of_memory_names_the_line() -> None:
 
 async def test_the_backstop_names_the_line_of_the_call() -> None:
     async with open_pool(ExecutionLimits(backstop_secs=0.1)) as pool:
-        with pytest.raises(ScriptFailed, match=r"took more than 0\.1 s in all") as failure:
+        with pytest.raises(ScriptFailed, match=r"took more than 0\.1 s in total") as failure:
             await run(pool, "\nwhile true do\nctx:get_device('x') end", Notes(lambda *_: None))
     assert failure.value.line in (4, 3)
     assert failure.value.status == "timeout"

@@ -76,7 +76,7 @@ def test_all_files_together_are_bounded(tmp_path: Path) -> None:
     found = contents(tmp_path)
     assert len(found.sources) == most
     assert [fault.file for fault in found.faults] == [f"config/scripts/{most}.lua", f"config/scripts/{most + 1}.lua"]
-    assert found.faults[0].message == "is left out: the files of config/scripts are too large in total"
+    assert found.faults[0].message == "is ignored: the files of config/scripts are too large in total"
 
 
 def test_a_link_out_of_the_folder_is_reported_and_not_read(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_link_out_of_the_folder_is_reported_and_not_read(tmp_path: Path) -> No
     found = contents(folder, is_deep=True)
     assert [source.name for source in found.sources] == ["config/scripts/b.lua", "config/scripts/c.lua"]
     [fault] = found.faults
-    assert str(fault) == "config/scripts/a.lua: leads out of the folder, so it cannot be required"
+    assert str(fault) == "config/scripts/a.lua: links outside the folder, so it cannot be required"
     assert len(contents(folder).sources) == 3, "scenes and automations may be links"
 
 

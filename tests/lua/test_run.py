@@ -185,7 +185,7 @@ async def test_each_call_that_waits_begins_the_running_time_again() -> None:
 async def test_the_total_processor_time_is_limited_over_waits(caplog: pytest.LogCaptureFixture) -> None:
     async with open_pool(ExecutionLimits(max_cpu_total_secs=0.3)) as pool:
         with pytest.raises(
-            ScriptFailed, match=r"computed for 0\.3 s in all and was stopped \(scripts\.max_cpu_total"
+            ScriptFailed, match=r"computed for 0\.3 s in total and was stopped \(scripts\.max_cpu_total"
         ):
             await run(pool, f"while true do pcall(function() {SPIN} ctx:sleep(0) end) end")
         notes = await run(pool, f"for _ = 1, 3 do {SPIN} ctx:sleep(0) end")
@@ -200,7 +200,7 @@ async def test_an_execution_that_has_computed_for_long_is_one_warning(
     async with open_pool() as pool:
         await run(pool, f"for _ = 1, 5 do {SPIN} ctx:get_device('x') end")
     assert [each.getMessage() for each in caplog.records] == [
-        "scene:test has computed for 0.1 s; it is at config/scenes/test.lua:2"
+        "scene:test has computed for 0.1 s; its current line is config/scenes/test.lua:2"
     ]
 
 

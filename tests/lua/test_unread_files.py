@@ -24,7 +24,7 @@ def test_unread_files_that_look_like_lua_are_reported(tmp_path: Path, is_deep: b
     contents = Folder(path=tmp_path, name="config/x", is_deep=is_deep).read()
     named = {fault.file.removeprefix("config/x/") for fault in contents.unread}
     assert named == {name for name in UNREAD if not is_deep or not name.endswith(".lua")}
-    assert all(fault.message.startswith("nothing reads this file; ") for fault in contents.unread)
+    assert all(fault.message.startswith("this file is ignored") for fault in contents.unread)
 
 
 def test_a_file_next_to_the_configuration_is_reported(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_check_names_each_once(tmp_path: Path) -> None:
     write(tmp_path, {"adapters/kitchen/k.lua": ""})
     result = ended(tmp_path, "check")
     assert result.code == 0
-    assert [line.split(": ")[1] for line in result.out.splitlines() if "nothing reads" in line] == [
+    assert [line.split(": ")[1] for line in result.out.splitlines() if "file is ignored" in line] == [
         "config/automations/y.lua.txt",
         "config/scripts/Z.LUA",
         "config/adapters/kitchen/k.lua",
@@ -70,8 +70,8 @@ async def test_a_copied_automation_does_not_stop_the_start(tmp_path: Path, caplo
     async with open_app(root=tmp_path, adapters={}) as app:
         assert [each["id"] for each in (await app.get("/automations")).json] == ["lamp"]
         assert app.hub.automations.catalog.get("lamp").source.name == "config/automations/lamp.lua"
-        sentence = "the id 'lamp' is already that of config/automations/lamp.lua, which takes precedence"
-        assert f"left out: {COPY}" in caplog.text and sentence in caplog.text
+        sentence = "config/automations/lamp.lua already has the id 'lamp' and takes precedence"
+        assert f"not loaded: {COPY}" in caplog.text and sentence in caplog.text
         assert sentence in str((await app.get("/why?id=lamp")).json)
         assert sentence in str((await app.get("/diagnostics")).json)
         reloaded = (await app.post("/automations/reload")).json

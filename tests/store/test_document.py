@@ -134,7 +134,7 @@ async def test_a_failed_write_fails_all_changes_in_it(
     assert await reread(disk) == {"a": 1, "b": 2}
     messages = [record.message for record in caplog.records if record.name == "store" and "stored" in record.message]
     assert messages == [
-        "changes cannot be stored: input/output error; the hub keeps running and tries again",
+        "changes cannot be stored: input/output error; the hub continues and retries",
         "changes can be stored again",
     ]
 
@@ -249,7 +249,7 @@ async def test_a_failure_of_the_code_blocks_no_caller(caplog: pytest.LogCaptureF
         assert dict(document.items("")) == await reread(disk) == {"before": 1, "after": 1}
     messages = [record.getMessage() for record in caplog.records]
     assert messages.count("changes can be stored again") == 1
-    assert any("RuntimeError" in each and "tries again" in each for each in messages)
+    assert any("RuntimeError" in each and "retries" in each for each in messages)
 
 
 async def test_a_value_without_json_fails_only_its_caller(disk: GatedDisk, document: Document) -> None:

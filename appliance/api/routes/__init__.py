@@ -1,6 +1,6 @@
-"""The routes and the handlers of their requests, in one file per subject.
+"""The routes and their handlers, in one file per subject.
 
-A file has the name of the first segment of its paths. These files have other paths, or further ones:
+A file is named after the first segment of its paths. These files have other or additional paths:
 
 - `adapters`: `/discovery`
 - `automations`: `/executions`, `/scripts`

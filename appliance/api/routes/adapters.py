@@ -24,12 +24,12 @@ class AdaptersApi(ApiResource):
 
     @route("GET", "/adapters", Role.READ, array_of(schemas.ADAPTER))
     async def list_all(self, call: Call) -> object:
-        """Return every enabled adapter by name, with its status: starting, running or degraded."""
+        """Return every enabled adapter by name, with its status: starting, running, or degraded."""
         return self.hub.health.list_adapters()
 
     @route("POST", "/adapters/reload", Role.ADMIN, schemas.RELOADED, is_rate_limited=False)
     async def reload(self, call: Call) -> object:
-        """Read the Lua files of kinds again. Each valid file is loaded; a file with an error changes nothing."""
+        """Read the Lua files of kinds again. Load each valid file; keep the loaded kind of each faulty file."""
         return await self.hub.reloaders["adapters"].reload()
 
     @route("GET", "/adapters/<name>", Role.READ, schemas.ADAPTER_IN_FULL)
@@ -47,7 +47,7 @@ class AdaptersApi(ApiResource):
         body_optional=True,
     )
     async def run_operation(self, call: Call, name: str, operation: str) -> object:
-        """Run one of the adapter's own operations with the body as its payload, as `ctx:invoke` does."""
+        """Run an operation of the adapter with the body as its payload, like `ctx:invoke`."""
         self.hub.health.get_adapter(name)
         payload = self.hub.registry.with_id(await call.body())
         return {"result": await self.hub.dispatcher.invoke(f"{name}:{operation}", payload)}

@@ -1,4 +1,4 @@
-"""Automations, the scripts that they share with scenes, and the executions of both."""
+"""Automations, their shared scripts, and executions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations", Role.READ, array_of(schemas.AUTOMATION), query=_INCLUDE)
     async def list_all(self, call: Call) -> object:
-        """Return every automation by id; with `include=times`, also its next due time and newest execution."""
+        """Return every automation by id. With `include=times`, also return its next due time and newest execution."""
         automations = self.hub.automations
         return automations.list_timed_views() if call.query()["include"] else automations.list_views()
 
@@ -41,7 +41,7 @@ class AutomationsApi(ApiResource):
 
     @route("POST", "/automations/reload", Role.ADMIN, schemas.RELOADED, is_rate_limited=False)
     async def reload(self, call: Call) -> object:
-        """Read the files of all automations again. If any has an error, list all errors and change nothing."""
+        """Read the files of all automations again. If any file has an error, list all errors and change nothing."""
         return await self.hub.reloaders["automations"].reload()
 
     @route(
@@ -53,7 +53,7 @@ class AutomationsApi(ApiResource):
         body=SWITCH_BODY,
     )
     async def switch(self, call: Call, automation_id: str) -> object:
-        """Switch the automation on or off; this outlives restarts and reloads."""
+        """Switch the automation on or off. The switch survives restarts and reloads."""
         self.hub.automations.view(automation_id)
         stated = await call.body()
         return await self.hub.automations.switch(automation_id, is_enabled=stated["enabled"])
@@ -67,7 +67,7 @@ class AutomationsApi(ApiResource):
         body_optional=True,
     )
     async def execute(self, call: Call, automation_id: str) -> object:
-        """Run the automation now, even if it is off, regardless of mode and cooldown; its conditions apply."""
+        """Run the automation now if its conditions hold, even if it is off. Ignore its mode and cooldown."""
         self.hub.automations.view(automation_id)
         stated = (await call.body())["trigger_payload"]
         ending = await self.hub.automations.run_by_hand(automation_id, MANUAL if stated is None else stated)
@@ -77,7 +77,7 @@ class AutomationsApi(ApiResource):
 
     @route("POST", "/automations/<automation_id>/validate", Role.WRITE, schemas.VALIDATED, statuses=(200, 400))
     async def validate(self, call: Call, automation_id: str) -> object:
-        """Read the automation's file as it is now, without changing anything; 400 lists its errors."""
+        """Check the automation's current file without changing anything; 400 lists its errors."""
         try:
             return {"automation": await self.hub.automations.validate(automation_id)}
         except ConfigFailed as failed:
@@ -85,17 +85,17 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations/<automation_id>/next", Role.READ, schemas.AUTOMATION_NEXT)
     async def list_next(self, call: Call, automation_id: str) -> object:
-        """Return the next due times of the automation's schedules and intervals, at most ten."""
+        """Return at most ten next due times of the automation's schedules and intervals."""
         return {"automation_id": automation_id, "next": self.hub.automations.list_next(automation_id)}
 
     @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, automation_id: str) -> object:
-        """Cancel the automation's running and waiting executions now, even in a sleep; `cancelled` counts them."""
+        """Cancel the automation's running and waiting executions now, even in a sleep. Return their number."""
         return {"cancelled": self.hub.automations.cancel(automation_id)}
 
     @route("GET", "/automations/<automation_id>/history", Role.READ, schemas.AUTOMATION_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, automation_id: str) -> object:
-        """Return the results of the automation's triggers, newest first; also the reasons why it did not run."""
+        """Return the results of the automation's triggers, newest first, with the reasons why it did not run."""
         self.hub.automations.view(automation_id)
         entries = await self.hub.history.list_executions("automation", automation_id, Period(**call.query()))
         return {"automation_id": automation_id, "entries": entries}

@@ -1,4 +1,4 @@
-"""The names that editors of Lua files complete."""
+"""The names for completion in editors of Lua files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CompletionsApi(ApiResource):
 
     @route("GET", "/completions", Role.ADMIN, COMPLETIONS)
     async def list_all(self, call: Call) -> object:
-        """Return the names that Lua files can use now, for editors."""
+        """Return the names that Lua files can currently use, for editors."""
         hub = self.hub
         names = await hub.names.find_known()
         attributes, events = names.devices or {}, names.events

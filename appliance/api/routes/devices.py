@@ -1,4 +1,4 @@
-"""Devices: list, read, rename, place, and command them; and find the automations and scenes that use them."""
+"""Devices: list, read, rename, place, and command them, and find the automations and scenes that use them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ ASSIGNMENT_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifie
 
 
 class Include(StrEnum):
-    """Further fields of a device that a client can ask for."""
+    """Additional device fields that a client can request."""
 
     COMMANDS = "commands"
 
 
 INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
-"""The query parameter that requests further fields of each device."""
+"""The query parameter that requests additional fields of each device."""
 
 _IDS = {"ids": Field(list_of(anything), required=False)}
 
@@ -45,7 +45,7 @@ PICTURE_HEADERS = {
     "content-security-policy": "default-src 'none'; sandbox",
     "x-content-type-options": "nosniff",
 }
-"""Headers for pictures of unknown senders: browsers show the bytes only as a picture, and do not store them."""
+"""Headers for pictures from unknown senders. Browsers show the bytes only as a picture, and do not store them."""
 
 _PICTURE_QUERY = {"attribute": Field(identifier, required=False)}
 _USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_of(TEXT))
@@ -56,7 +56,7 @@ class DevicesApi(ApiResource):
 
     @route("GET", "/devices", Role.READ, array_of(json_shapes.DEVICE), query={**_IDS, **INCLUDE})
     async def list_all(self, call: Call) -> object:
-        """Return every device by id, or only the ids of the repeated query parameter, in its order."""
+        """Return every device by id, or only the devices in the repeated query parameter `ids`, in its order."""
         query, registry = call.query(), self.hub.registry
         ids = query["ids"]
         find = registry.list_devices if ids is None else partial(registry.find_devices, ids)
@@ -72,7 +72,7 @@ class DevicesApi(ApiResource):
         "GET", "/devices/<device_id>/picture", Role.READ, schemas.BINARY, query=_PICTURE_QUERY, media_type="image/*"
     )
     async def picture(self, call: Call, device_id: str) -> object:
-        """Return the newest still picture of the device; of the attribute in the query, if it has several."""
+        """Return the device's newest still picture, or that of the attribute in the query."""
         device = self.hub.registry.get_device(device_id)
         found = await self.hub.dispatcher.picture(device, call.query()["attribute"])
         taken = {"content-type": found.media_type, "last-modified": format_datetime(found.at, usegmt=True)}
@@ -80,7 +80,7 @@ class DevicesApi(ApiResource):
 
     @route("POST", "/devices/<device_id>/name", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=NAME_BODY)
     async def rename(self, call: Call, device_id: str) -> object:
-        """Give the device a name for people; null removes it."""
+        """Give the device a name for people. null restores the vendor's name."""
         device = self.hub.registry.get_device(device_id)
         name = (await call.body())["name"]
         layout, current = await self._change(
@@ -97,7 +97,7 @@ class DevicesApi(ApiResource):
         body=ALIAS_BODY,
     )
     async def set_alias(self, call: Call, device_id: str) -> object:
-        """Give the device a short id that is accepted everywhere in place of its id; null removes it."""
+        """Give the device a short id that can replace its id everywhere. null removes the short id."""
         device = self.hub.registry.get_kept(device_id)
         alias = (await call.body())["alias"]
         layout, current = await self._change(
@@ -109,7 +109,7 @@ class DevicesApi(ApiResource):
         "POST", "/devices/<device_id>/room", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=ASSIGNMENT_BODY
     )
     async def assign_room(self, call: Call, device_id: str) -> object:
-        """Put the device into a room; null removes it from its room."""
+        """Move the device to a room. null removes it from its room."""
         device = self.hub.registry.get_device(device_id)
         room_id = (await call.body())["room_id"]
         layout, current = await self._change(
@@ -118,7 +118,7 @@ class DevicesApi(ApiResource):
         return self.parts.encoder.encode(replace(current, room_id=layout.room_assignments.get(device_id)))
 
     async def _change(self, device: Device, change: Change) -> tuple[Layout, Device]:
-        """Make the change. Return the new layout and the present device, or the given device if it was removed
+        """Make the change. Return the new layout and the current device, or the given device if it was removed
         meanwhile."""
         layout = await self.hub.changes.make(change)
         [current] = self.hub.registry.find_devices([device.id]) or [device]

@@ -1,4 +1,4 @@
-"""Diagnostics: figures, log, clock, reloads, and backup."""
+"""Diagnostics: state of the hub, log, clock, reloads, and backup."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ class DiagnosticsApi(ApiResource):
 
     @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS)
     async def show_diagnostics(self, call: Call) -> object:
-        """Return the internal state of the hub: counts, and the figures of each part."""
+        """Return the internal state of the hub: counts, and data about each part."""
         return self.parts.figures.tree()
 
     @route("POST", "/diagnostics/clock/trust", Role.ADMIN, schemas.DONE, statuses=(200, 503))
     async def trust_clock(self, call: Call) -> object:
-        """Trust the clock as it is now, also after restarts, if nothing synchronises it."""
+        """Trust the unsynchronised clock from now on, even after restarts."""
         await self.hub.trust_clock()
         return {}
 
     @route("POST", "/diagnostics/reload", Role.ADMIN, _RELOADS, is_rate_limited=False)
     async def reload(self, call: Call) -> object:
-        """Reload adapter sections, kinds, scenes, automations and scripts, as SIGHUP and `lares reload` do."""
+        """Reload adapter sections, kinds, scenes, automations, and scripts, like SIGHUP and `lares reload`."""
         reloads = await self.hub.reload()
         return {"reloads": reloads, "config": (await self.hub.adapter_sections.find_config_changes()).at_next_start()}
 
     @route("GET", "/diagnostics/reload_watch", Role.ADMIN, schemas.WATCHES)
     async def show_reload_watch(self, call: Call) -> object:
-        """Return which folders of Lua files are watched, so that saved files are loaded."""
+        """Return the folders of Lua files that are watched. Saved files in these folders are loaded at once."""
         folders = self.hub.folders.items()
         return {"watches": [{"target": k, "enabled": each.watch, "directory": each.directory} for k, each in folders]}
 
@@ -68,7 +68,7 @@ class LogApi(ApiResource):
 
     @route("GET", "/diagnostics/log", Role.ADMIN, _LOG, query=_LOG_QUERY)
     async def list_entries(self, call: Call) -> object:
-        """Return the matching entries among the last 2,000 of the log, newest first."""
+        """Return the matching entries among the last 2,000 log entries, newest first."""
         stated = {name: value for name, value in call.query().items() if value is not None}
         found, newest = self.hub.log.list_entries(LogQuery(**stated)), self.hub.log.list_entries(LogQuery(limit=1))
         return {"entries": found, "last": newest[0].number if newest else 0}
@@ -79,7 +79,7 @@ class MetricsPage(ApiResource):
 
     @route("GET", "/metrics", Role.READ, TEXT, media_type=CONTENT_TYPE)
     async def show(self, call: Call) -> object:
-        """Return the hub's counts and measurements in Prometheus's text format."""
+        """Return the hub's metrics in Prometheus's text format."""
         return Response(
             write_metrics(self.parts.figures.tree(), self.parts.requests), 200, {"content-type": CONTENT_TYPE}
         )
@@ -94,7 +94,7 @@ class BackupApi(ApiResource):
 
     @route("GET", "/diagnostics/backup", Role.ADMIN, schemas.BINARY, statuses=(200, 400), media_type=TAR)
     async def download(self, call: Call) -> HTTPResponse:
-        """Return the archive that `lares backup` writes and `lares restore` reads."""
+        """Return an archive like that of `lares backup`, for `lares restore`."""
         async with self._one_at_a_time:
             body = await asyncio.to_thread(self.parts.make_backup)
         name = f"lares-backup-{self.hub.clock.now():%Y-%m-%d}.tar"  # browsers unpack files that are called .tar.gz

@@ -13,7 +13,7 @@ from appliance.api.route import ApiResource, Call, route
 
 
 class DocumentApi(ApiResource):
-    """Handlers of `/openapi.json` and `/asyncapi.json`; each document is made at its first request."""
+    """Handlers of `/openapi.json` and `/asyncapi.json`. Each document is created at its first request."""
 
     @route("GET", "/openapi.json", Role.READ, {"type": "object", "required": ["openapi", "info", "paths"]})
     async def show(self, call: Call) -> object:

@@ -1,4 +1,4 @@
-"""The files of the home: list, read, check, save, delete, and their previous versions."""
+"""The files of the home: list, read, check, save, and delete them, and list their previous versions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FilesApi(ApiResource):
 
     @route("POST", "/files/check", Role.ADMIN, CHECKED_FILE, body=CHECK_BODY, max_body_bytes=MAX_FILE_BODY_BYTES)
     async def check(self, call: Call) -> object:
-        """Check a text in location of a file's text, in the home as it is now; write nothing."""
+        """Check a new text for a file in the current home, without writing it."""
         stated = await call.body()
         return await self.hub.files.check(stated["path"], stated["text"])
 
@@ -70,7 +70,7 @@ class FilesApi(ApiResource):
         max_body_bytes=MAX_FILE_BODY_BYTES,
     )
     async def put(self, call: Call, file_path: str) -> object:
-        """Check and save the text; the previous text becomes a version. An empty `version` requires a new file."""
+        """Check and save the text. The previous text becomes a version. An empty `version` requires a new file."""
         stated = await call.body()
         try:
             return await self.hub.files.save(file_path, stated["text"], stated["version"])
@@ -79,7 +79,7 @@ class FilesApi(ApiResource):
 
     @route("DELETE", "/files/<file_path>", Role.ADMIN, statuses=(204, 405, 503))
     async def remove(self, call: Call, file_path: str) -> object:
-        """Delete the file; its versions stay, and its last text becomes a version. 405 for the configuration."""
+        """Delete the file. Its versions are kept, and its last text becomes a version. 405 for the configuration."""
         if file_path == self.hub.files.locations.config_path:
             return json_response(error_body(NOT_DELETED, "method_not_allowed"), 405, {"Allow": "GET, HEAD, PUT"})
         try:
@@ -90,7 +90,7 @@ class FilesApi(ApiResource):
 
     @route("GET", "/files/<file_path>/versions", Role.ADMIN, FILE_VERSIONS)
     async def list_versions(self, call: Call, file_path: str) -> object:
-        """Return the previous texts of a file, newest first, also of a deleted one."""
+        """Return the previous texts of a file, newest first, even if the file was deleted."""
         return {"versions": await self.hub.files.list_versions(file_path)}
 
     @route("GET", "/files/<file_path>/versions/<n>", Role.ADMIN, FILE_VERSION_TEXT)

@@ -1,4 +1,4 @@
-"""History: past values of devices, and past commands, newest first, within a period."""
+"""History: past values of devices and past commands in a period, newest first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\
 
 
 def _instant(value: Any) -> datetime:
-    """Return the instant. A space is read as `+`, because a `+` that is not percent-encoded arrives as a space."""
+    """Return the instant. A space is treated as `+`, because a `+` that is not percent-encoded arrives as a space."""
     try:
         if _INSTANT.fullmatch(value) is None:
             raise ValueError

@@ -1,4 +1,4 @@
-"""Hooks: requests of phones, buttons, scripts, and devices."""
+"""Hooks: requests from phones, buttons, scripts, and devices."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _HOOK_BODY = Check(schema=ANY, run=lambda value: value)
 
 
 class HooksApi(ApiResource):
-    """Handlers of `/hooks/<hook_id>`, which phones, buttons, scripts and devices call."""
+    """Handlers of `/hooks/<hook_id>`. Phones, buttons, scripts, and devices call hooks."""
 
     @route("GET", "/hooks/<hook_id>", Role.HOOK, schemas.DONE, statuses=(200, 400))
     async def call_by_get(self, call: Call, hook_id: str) -> object:
-        """Call the hook with the data of the query. HEAD only reports whether anything listens to it."""
+        """Call the hook with the data in the query. HEAD only reports whether the hook has a listener."""
         if call.request.method == "HEAD":
             await self.parts.hooks.require(hook_id)
         else:
@@ -32,7 +32,7 @@ class HooksApi(ApiResource):
 
     @route("POST", "/hooks/<hook_id>", Role.HOOK, schemas.DONE, body=_HOOK_BODY, body_optional=True)
     async def call_by_post(self, call: Call, hook_id: str) -> object:
-        """Call the hook with JSON, a form, or no body, of at most 16 KiB."""
+        """Call the hook with JSON, a form, or no body. The body can have at most 16 KiB."""
         await self.parts.hooks.require(hook_id)
         body = await call.bodies.read(call.request, MAX_HOOK_BYTES)
         call.recheck()
@@ -52,6 +52,6 @@ def _hook_request(request: Request, hook: str, body: bytes = b"") -> HookRequest
 
 
 def _query_of(request: Request) -> Mapping[str, str]:
-    """Return the query without the token; of a repeated parameter, return the last value."""
+    """Return the query without the token. For a repeated parameter, return the last value."""
     given = request.get_args(keep_blank_values=True) if request.query_string else {}
     return {name: values[-1] for name, values in given.items() if name != "token"}

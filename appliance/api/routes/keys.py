@@ -29,7 +29,7 @@ class ApiKeys(ApiResource):
         "POST", "/auth/keys", Role.ADMIN, schemas.NEW_KEY, statuses=(200, 503), body=KEY_BODY, is_rate_limited=False
     )
     async def create(self, call: Call) -> object:
-        """Make an API key with a label, a role, and optionally a hook; only this response contains its secret."""
+        """Create an API key with a label, a role, and optionally a hook. Only this response contains its secret."""
         key, token = await self.parts.keyring.create(**await call.body())
         made = {**schemas.KEY(key), "key": token}
         if key.hook is not None and not await self.parts.hooks.has_listener(key.hook):
@@ -38,9 +38,9 @@ class ApiKeys(ApiResource):
 
     @route("POST", "/auth/master", Role.ADMIN, _SECRET, statuses=(200, 400, 503), is_rate_limited=False)
     async def reset_master(self, call: Call) -> object:
-        """Make a new master key, only on the box itself; its secret is only in this response."""
+        """Create a new master key, only on the hub's machine itself. Only this response contains its secret."""
         if call.principal is None or not call.principal.is_on_box:
-            raise Invalid("the master key is replaced on the box: `lares key reset-master`")
+            raise Invalid("the master key can only be replaced on the hub's machine: run `lares key reset-master`")
         return {"key": await self.parts.keyring.reset_master()}
 
     @route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, statuses=(204, 503), is_rate_limited=False)

@@ -34,7 +34,7 @@ _OVERVIEW = record(
     adapters=array_of(schemas.ADAPTER),
     safe={
         **maybe(TEXT),
-        "description": "Why no automation runs although automations are enabled, and what to do; else null.",
+        "description": "The reason why enabled automations do not run, with a remedy, or null.",
     },
     config=CONFIG_CHANGES,
     faults=array_of(schemas.FAULT),
@@ -47,7 +47,7 @@ class OverviewApi(ApiResource):
 
     @route("GET", "/overview", Role.READ, _OVERVIEW)
     async def show(self, call: Call) -> object:
-        """Return the present state of the home, and the role and preferences of the key."""
+        """Return the current state of the home, and the role and preferences of the key."""
         assert call.principal is not None
         hub, encode = self.hub, self.parts.encoder.encode_with_commands
         catalogs = (hub.scenes.catalog, hub.automations.catalog, hub.kinds)

@@ -1,4 +1,4 @@
-"""Preferences: data that clients store under their own key."""
+"""Preferences: data that clients store under their API key."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MAX_PREFERENCES_BYTES = 16 << 10
 
 
 def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
-    """Return the preferences of a key; empty if there are none."""
+    """Return the preferences of a key, or an empty object."""
     stored = document.get(PREFERENCES_PREFIX + key_id)
     found = {} if stored is None else orjson.loads(stored)
     return found if isinstance(found, dict) else {}
 
 
 def check_preferences(raw: Any) -> dict[str, Any]:
-    """Return the preferences; raise `MalformedRequest`, `Invalid`, or `TooLarge` for wrong ones."""
+    """Return the preferences. Raise `MalformedRequest`, `Invalid`, or `TooLarge` if they are invalid."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {format_value(raw)}")
     checked: dict[str, Any] = table(raw)
@@ -39,17 +39,17 @@ _PREFERENCES_BODY = Check(schema=OBJECT, run=check_preferences)
 
 
 class PreferencesApi(ApiResource):
-    """Handlers of `/preferences`: data that clients keep under their own key until it is revoked."""
+    """Handlers of `/preferences`: data that clients store under their API key until it is revoked."""
 
     @route("GET", "/preferences", Role.READ, OBJECT)
     async def get(self, call: Call) -> object:
-        """Return the object stored under the key of this request; empty if there is none."""
+        """Return the object stored under the key of this request, or an empty object."""
         assert call.principal is not None
         return read_preferences(self.hub.document, call.principal.key_id)
 
     @route("PUT", "/preferences", Role.WRITE, OBJECT, statuses=(200, 503), body=_PREFERENCES_BODY)
     async def put(self, call: Call) -> object:
-        """Store an object of at most 16 KiB; it is on the card before the response."""
+        """Store an object of at most 16 KiB. The response is sent after the object is stored."""
         assert call.principal is not None
         stated = await call.body()
         await self.hub.document.put_many({PREFERENCES_PREFIX + call.principal.key_id: stated or None})

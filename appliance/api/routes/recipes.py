@@ -31,12 +31,12 @@ class RecipesApi(ApiResource):
 
     @route("GET", "/recipes", Role.ADMIN, RECIPES)
     async def list_all(self, call: Call) -> object:
-        """Return every recipe by id, with the fields that a form fills in."""
+        """Return every recipe by id, with the fields for a form."""
         return {"recipes": await self.hub.recipes.list_recipes()}
 
     @route("POST", "/recipes/<recipe_id>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=RECIPE_BODY)
     async def use(self, call: Call, recipe_id: str) -> object:
-        """Write an automation or scene from the recipe, after the same checks as a save; 409 if the file exists."""
+        """Write an automation or scene from the recipe, after the same checks as a save. 409 if the file exists."""
         recipe = await self.hub.recipes.get(recipe_id)
         stated = await call.body()
         try:

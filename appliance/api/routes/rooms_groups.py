@@ -34,7 +34,7 @@ class RoomsApi(ApiResource):
 
     @route("POST", "/rooms", Role.WRITE, json_shapes.ROOM, statuses=(200, 503), body=ROOM_BODY)
     async def put(self, call: Call) -> object:
-        """Create a room, or rename the existing one."""
+        """Create a room, or rename the existing room."""
         room = Room(**await call.body())
         await self.hub.changes.make(lambda layout, _: layout.put_room(room))
         return room
@@ -46,18 +46,18 @@ class RoomsApi(ApiResource):
 
     @route("DELETE", "/rooms/<room_id>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, room_id: str) -> None:
-        """Remove the room; its devices are then in no room."""
+        """Remove the room. Its devices are then in no room."""
         await self.hub.changes.make(lambda layout, _: layout.remove_room(room_id))
 
     @route("GET", "/rooms/<room_id>/devices", Role.READ, _DEVICES)
     async def list_devices(self, call: Call, room_id: str) -> object:
-        """Return the devices in the room by id."""
+        """Return the devices in the room, sorted by id."""
         find = partial(self.hub.registry.list_room_devices, room_id)
         return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=False)
 
     @route("POST", "/rooms/<room_id>/command", Role.WRITE, _OUTCOMES, body=json_shapes.ANY_COMMAND)
     async def command(self, call: Call, room_id: str) -> object:
-        """Send a command to every device in the room; each has its own result."""
+        """Send a command to every device in the room. Return a result for each device."""
         self.hub.registry.get_room(room_id)
         command = await call.body()
         return await self.hub.dispatcher.send(self.hub.registry.list_room_devices(room_id), command, "room")
@@ -73,7 +73,7 @@ class GroupsApi(ApiResource):
 
     @route("POST", "/groups", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=GROUP_BODY)
     async def put(self, call: Call) -> object:
-        """Create a group, or change the existing one; if the members are missing, they stay as they are."""
+        """Create a group, or change the existing group. Without `members`, its members remain unchanged."""
         group_id, label, members = (await call.body()).values()
         make = self.hub.changes.make
         layout = await make(lambda layout, devices: layout.put_group(group_id, label, members, devices))
@@ -86,7 +86,7 @@ class GroupsApi(ApiResource):
 
     @route("DELETE", "/groups/<group_id>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, group_id: str) -> None:
-        """Remove the group; its devices stay."""
+        """Remove the group. Its devices remain."""
         await self.hub.changes.make(lambda layout, _: layout.remove_group(group_id))
 
     @route(
@@ -107,7 +107,7 @@ class GroupsApi(ApiResource):
 
     @route("POST", "/groups/<group_id>/command", Role.WRITE, _OUTCOMES, body=json_shapes.ANY_COMMAND)
     async def command(self, call: Call, group_id: str) -> object:
-        """Send a command to every device of the group; each has its own result."""
+        """Send a command to every device in the group. Return a result for each device."""
         self.hub.registry.get_group(group_id)
         command = await call.body()
         return await self.hub.dispatcher.send(self.hub.registry.list_group_devices(group_id), command, "group")

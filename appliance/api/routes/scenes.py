@@ -27,12 +27,12 @@ class ScenesApi(ApiResource):
 
     @route("POST", "/scenes/reload", Role.ADMIN, schemas.RELOADED, is_rate_limited=False)
     async def reload(self, call: Call) -> object:
-        """Read the files of all scenes again. If any has an error, list all errors and change nothing."""
+        """Read the files of all scenes again. If any file has an error, list all errors and change nothing."""
         return await self.hub.reloaders["scenes"].reload()
 
     @route("POST", "/scenes/<scene_id>/execute", Role.WRITE, schemas.EXECUTED, statuses=(200, 202, 400, 423))
     async def execute(self, call: Call, scene_id: str) -> object:
-        """Run the scene and return the result of each of its commands, in the order of the calls."""
+        """Run the scene and return the result of each of its commands, in call order."""
         execution = self.hub.scenes.execute(scene_id)
         if execution.decision is Decision.QUEUE:
             return json_response({"status": "queued", "results": []}, 202)
@@ -45,7 +45,7 @@ class ScenesApi(ApiResource):
 
     @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, scene_id: str) -> object:
-        """Cancel the scene's running and waiting executions now, even in a sleep; `cancelled` counts them."""
+        """Cancel the scene's running and waiting executions now, even in a sleep. Return their number."""
         return {"cancelled": self.hub.scenes.cancel(scene_id)}
 
     @route("GET", "/scenes/<scene_id>/history", Role.READ, schemas.SCENE_HISTORY, query=PERIOD)

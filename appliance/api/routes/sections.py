@@ -77,13 +77,13 @@ class SectionsApi(ApiResource):
 
     @route("GET", "/files/sections", Role.ADMIN, SECTIONS, statuses=(200, 400))
     async def list_all(self, call: Call) -> object:
-        """Return the adapter sections of the configuration by name, also disabled ones. Secrets are `***`."""
+        """Return all adapter sections of the configuration by name, even disabled ones. Secrets are `***`."""
         version, sections = await self.hub.sections.list_sections()
         return {"version": version, "sections": sections}
 
     @route("PUT", "/files/sections/<name>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=SECTION_BODY)
     async def put(self, call: Call, name: str) -> object:
-        """Set keys of a section, after the checks of a save; null removes a key, and `***` keeps a secret."""
+        """Set keys of a section, after the checks of a save. null removes a key, and `***` keeps a secret."""
         stated = await call.body()
         kind, values, version = stated["kind"], stated["values"], stated["version"]
         try:
@@ -110,7 +110,7 @@ class SectionsApi(ApiResource):
         statuses=(200, 400),
     )
     async def try_out(self, call: Call, name: str) -> object:
-        """Start a section before it is saved, for at most 10 seconds; return its devices, or its error."""
+        """Start a section for at most 10 seconds without saving it. Return its devices, or its error."""
         stated = await call.body()
         kind, values = stated["kind"], stated["values"]
         try:

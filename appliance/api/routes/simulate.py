@@ -67,11 +67,11 @@ class SimulationApi(ApiResource):
         max_body_bytes=MAX_FILE_BODY_BYTES,
     )
     async def simulate(self, call: Call) -> object:
-        """Return the lines of `lares simulate --json` for the automations, for at most 5 seconds of computing."""
+        """Simulate automations for at most 5 seconds, and return the lines of `lares simulate --json`."""
         stated = await call.body()
         path, given = stated["path"], stated["text"]
         if (path is None) != (given is None):
-            raise Invalid("path and text belong together: state both or neither")
+            raise Invalid("path and text can only be used together; send both or neither")
         if path is not None:
             checked = await self.hub.files.check(path, given)
             if checked.errors:

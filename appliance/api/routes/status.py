@@ -36,7 +36,7 @@ from appliance.tables.json_schema import (
 
 FAULTS = LogQuery(level="warning", limit=200)
 MAX_FAULTS = 5
-"""The maximum number of faults in the status. Each fault is listed once; log lines about keys are excluded."""
+"""Maximum number of faults in the status. Each fault is listed once; log lines about keys are excluded."""
 
 
 _ADAPTER = record(
@@ -95,12 +95,12 @@ class StatusApi(ApiResource):
 
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> object:
-        """Return the state of the home by store key, without secrets; values not yet on the card are included."""
+        """Return the state of the home by store key, without secrets, including values not yet on the card."""
         return {"values": self.hub.recorder.list_present(SIMULATED_PREFIXES)}
 
     @route("GET", "/diagnostics/status", Role.ADMIN, _STATUS)
     async def show_status(self, call: Call) -> object:
-        """Return the state of the hub: adapters, devices offline, automations, card, Lua, and newest faults."""
+        """Return the state of the hub: adapters, offline devices, automations, card, Lua, and newest faults."""
         hub, figures = self.hub, self.parts.figures.tree()
         return {
             **{name: figures["hub"][name] for name in ("version", "started_at", "uptime_secs", "safe")},
@@ -143,8 +143,8 @@ class StatusApi(ApiResource):
         ]
 
     def _last_of(self, view: View) -> object:
-        """Return the newest decision not to run the automation, if no run followed it. Otherwise return the last
-        run, which may be from before the start."""
+        """Return the newest decision not to run the automation, if no run followed it. Otherwise, return the last
+        run, possibly from before the start."""
         entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
         if entry is not None and entry.status in NEVER_BEGAN:
             return entry

@@ -1,4 +1,4 @@
-"""The reasons of the state of automations, scenes, and devices."""
+"""Explains the state of automations, scenes, and devices."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class WhyApi(ApiResource):
 
     @route("GET", "/why", Role.READ, _WHY, statuses=(200, 404), query={"id": Field(identifier)})
     async def explain(self, call: Call) -> object:
-        """Return, in sentences, the state of an automation, scene or device, and its last ten decisions."""
+        """Explain in sentences the state of an automation, scene, or device, and its last ten decisions."""
         return {**await Reasons(self.hub).explain(call.query()["id"]), "timezone": self.hub.timezone.key}

@@ -27,13 +27,13 @@ from appliance.api.sanic_http.http1 import StrictHttp1, exchange_of
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 
 _UNLIMITED_SECS = 7 * 86_400.0
-"""A time longer than any request, because each part of a request has its own time limit."""
+"""Longer than any request, because each part of a request has a separate time limit."""
 
 _UNLIMITED_BYTES = 1 << 60
 """Disables Sanic's limit, because the hub limits bodies when it reads or discards them."""
 
 READ_BYTES = 16 * 1024
-"""The maximum number of received bytes that a connection holds before the request uses them."""
+"""Maximum number of received bytes that a connection holds before the request uses them."""
 
 _numbers = itertools.count(1)
 
@@ -60,12 +60,12 @@ class ServedParts(Struct, frozen=True, kw_only=True):
 class Application(Sanic[Config, ServedParts]):
     """A Sanic application without signals and middleware, which would halve the speed.
 
-    Sanic's own optimization, TOUCHUP, rewrites its classes at start, which works for only one application per
+    Sanic's own optimization, TOUCHUP, rewrites its classes at the start, which works for only one application per
     process.
     """
 
     async def handle_request(self, request: Request) -> None:
-        """Send the response of the request's route. If the route raised an error, send the response to the error."""
+        """Send the response of the request's route, or the response to the error that the route raised."""
         try:
             response = await self.ctx.gate.respond(request)
             if response is not None and request.stream is not None:
@@ -113,15 +113,15 @@ def build_application(gate: Gate, limits: ApiLimits) -> Application:
 
 
 class TooManyRequests(SanicException):
-    """The error for a client with too many connections through a trusted proxy. The error ends the connection."""
+    """The error for a client with too many connections through a trusted proxy. It ends the connection."""
 
     status_code = 429
     headers = {"Retry-After": "1"}  # noqa: RUF012 - Sanic's own, read only
 
 
 LINGER_SECS = 1.0
-"""Maximum time for which the hub reads after the last response, because closing while the client sends would reset
-the connection."""
+"""Maximum time for which the hub reads after the last response. Closing while the client sends would reset the
+connection."""
 
 
 MAX_ANSWER_SECS_AFTER_EOF = 10.0
@@ -129,10 +129,12 @@ MAX_ANSWER_SECS_AFTER_EOF = 10.0
 
 
 class StrictConnection(HttpProtocol):
-    """Sanic's connection, which can be upgraded to a `WebSocket`, and ends if the client reads nothing.
+    """Sanic's connection, which can be upgraded to a `WebSocket`, and ends if the client stops reading.
 
-    `peer` is the client's address in `counted`. `websocket` is None until `upgrade` is called. A connection that
-    `is_on_box` came over the control socket.
+    - `counted`: the connection limits, in which this connection is counted for `peer`.
+    - `peer`: the client's address.
+    - `websocket`: None until `upgrade` is called.
+    - `is_on_box`: whether the connection came over the control socket.
     """
 
     HTTP_CLASS = StrictHttp1
@@ -155,17 +157,17 @@ class StrictConnection(HttpProtocol):
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request is in progress."""
+        """Return whether a request is in progress."""
         return self.websocket is None and bool(self.http)
 
     @property
     def is_idle(self) -> bool:
-        """Whether the connection is open and has no unanswered request."""
+        """Return whether the connection is open and has no unanswered request."""
         is_open = self.transport is not None and not self.transport.is_closing()
         return is_open and self.websocket is None and not self.is_answering and b"\r\n\r\n" not in self.recv_buffer
 
     def note_request(self, headers: Header) -> None:
-        """Count the connection for the client of a new request. Raises `TooManyRequests` if the client has too many
+        """Count the connection for the client of a new request. Raise `TooManyRequests` if the client has too many
         connections."""
         if self._proxy is not None:
             client = self.app.ctx.proxies.client_of(self._proxy, headers)
@@ -189,7 +191,7 @@ class StrictConnection(HttpProtocol):
     async def send(self, data: bytes) -> None:
         """Write when the buffer has room. If the client reads nothing for `stall_secs`, close the connection.
 
-        Raises `RequestCancelled` if the connection is closed.
+        Raise `RequestCancelled` if the connection is closed.
         """
         while not self._can_write.is_set():
             await self._wait_for_room()
@@ -212,7 +214,8 @@ class StrictConnection(HttpProtocol):
         return 0 if self.transport is None else unsent_bytes(self.transport)
 
     def close(self, timeout: float | None = None) -> None:
-        """Close the connection. After the last response, wait for the client to close, for at most `LINGER_SECS`."""
+        """Close the connection. After the last response, wait for the client to close it, for at most
+        `LINGER_SECS`."""
         has_ended = self._task is None and self.websocket is None and self._linger_timer is None
         if has_ended and self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
@@ -256,7 +259,7 @@ class StrictConnection(HttpProtocol):
         self._task.cancel()
 
     async def receive_more(self) -> None:
-        """Wait for bytes. Close the connection if no more bytes can arrive. Raises `BadRequest` if a body is
+        """Wait for bytes. Close the connection if no more bytes can arrive. Raise `BadRequest` if a body is
         incomplete."""
         before = len(self.recv_buffer)
         if self._linger_timer is None:
@@ -291,5 +294,4 @@ class StrictConnection(HttpProtocol):
 
 
 def connection_of(request: Request) -> StrictConnection:
-    """Return the connection of a request."""
     return cast("StrictConnection", exchange_of(request).connection)

@@ -32,17 +32,18 @@ BLANKS = " \t"
 
 
 class UnknownCoding(SanicException):
-    """The error for an unsupported transfer coding of a body. The error ends the connection."""
+    """The error for an unsupported transfer coding of a body. It ends the connection."""
 
     status_code = 501
 
 
 class HeadFields(Struct, frozen=True, kw_only=True):
-    """The fields of a request's head. `raw` contains the CRLF before each field. The names of `headers` are in lower
-    case.
+    """The fields of a request's head.
 
-    `length` is the body's length in bytes, or None if the body is chunked. `is_persistent` states whether the client
-    keeps the connection after the response.
+    - `raw`: the fields' text, with the CRLF before each field.
+    - `headers`: the fields by lower-case name.
+    - `is_persistent`: whether the client keeps the connection after the response.
+    - `length`: the body's length in bytes; None if the body is chunked.
     """
 
     raw: bytes
@@ -66,7 +67,7 @@ def check_beginning(head: bytes | bytearray, checked: int) -> None:
     """Raise `BadRequest` if no valid head begins with these bytes, so that the client gets an error before the
     timeout. The first `checked` bytes have already been checked."""
     if head.startswith(_TLS_RECORD):
-        raise BadRequest("the hub speaks plain HTTP, and this is TLS: begin the address with http://")
+        raise BadRequest("the hub supports only plain HTTP, but this is TLS: begin the address with http://")
     if _NEVER.search(head, checked) is not None:
         parse_head(bytes(head))
 
@@ -75,8 +76,7 @@ def parse_head(head: bytes, earlier: HeadFields | None = None) -> Head:
     """Parse these bytes as a request's head, without the empty line after it.
 
     The fields of the `earlier` head are reused if they are equal, because most clients repeat them in each request.
-
-    Raises `BadRequest`, or `UnknownCoding` for an unknown transfer coding of the body.
+    Raise `BadRequest`, or `UnknownCoding` for an unknown transfer coding of the body.
     """
     match = _LINE.match(head)
     if match is None:
@@ -111,7 +111,8 @@ def _parse_fields(raw: bytes, version: str) -> HeadFields:
 
 
 def parse_chunk(line: bytes) -> int:
-    """Return the size in the first line of a chunk, and ignore the extensions. Raises `BadRequest`."""
+    """Return the size in the first line of a chunk, and ignore the extensions. Raise `BadRequest` if the line is
+    malformed."""
     match = _CHUNK.fullmatch(line)
     if match is None:
         raise BadRequest("the size of a chunk is malformed")
@@ -145,14 +146,17 @@ def _check_host(headers: Header, version: str) -> None:
 
 
 def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
-    """Return whether there is a body, and its length, which is None for a chunked body. Raises `BadRequest` for a
-    length together with chunks, for two lengths or codings (request smuggling), and for chunks in HTTP/1.0."""
+    """Return whether there is a body, and its length, which is None for a chunked body.
+
+    Raise `BadRequest` for a length together with chunks, for two lengths or codings (request smuggling), and for
+    chunks in HTTP/1.0.
+    """
     codings, lengths = headers.getall("transfer-encoding", ()), headers.getall("content-length", ())
     if len(codings) + len(lengths) > 1:
         raise BadRequest("the request states the length of its body more than once")
     if codings:
         if version == "1.0":
-            raise BadRequest("HTTP/1.0 has no Transfer-Encoding")
+            raise BadRequest("HTTP/1.0 does not support Transfer-Encoding")
         _check_coding(codings[0])
         return True, None
     if not lengths:
@@ -163,9 +167,11 @@ def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
 
 
 def _check_coding(stated: str) -> None:
-    """Accept only the coding `chunked`. Raises `UnknownCoding` for another coding, and `BadRequest` without a
-    coding. Also raises `BadRequest` if `chunked` is repeated or not last, because the end of the body is then
-    unknown."""
+    """Accept only the coding `chunked`.
+
+    Raise `UnknownCoding` for another coding. Raise `BadRequest` if there is no coding, or if `chunked` is repeated or
+    not last, because the end of the body is then unknown.
+    """
     names = [each.strip(BLANKS) for each in stated.lower().split(",")]
     if _CODINGS.fullmatch(stated) is None or "chunked" in names[:-1]:
         raise BadRequest("the Transfer-Encoding is malformed")

@@ -1,4 +1,4 @@
-"""HTTP/1 on one connection: requests are parsed strictly, and within time limits."""
+"""HTTP/1 on one connection. Requests are parsed strictly, and within time limits."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from appliance.api.limits import ApiLimits
 from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
-"""After an early response, the rest of a body is read and discarded, up to this multiple of the size limit, so that
+"""After an early response, the remaining body is read and discarded, up to this multiple of the size limit, so that
 the client can receive the response."""
 
 MAX_CHUNK_LINE_BYTES = 64
 
 CHUNKS_PER_TURN = 32
-"""The number of chunks that are read before other tasks continue, because a body can have thousands of one-byte
-chunks."""
+"""Number of chunks that are read before other tasks continue. A body can have thousands of one-byte chunks."""
 
 EXPECTATION_FAILED = 417
 
@@ -36,8 +35,8 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class ClientConnection(Protocol):
-    """The part of a connection that its exchanges and the gate use. `peer` is the client's address. A connection that
-    `is_on_box` came over the control socket."""
+    """The part of a connection that its exchanges and the gate use. `peer` is the client's address. `is_on_box` is
+    true if the connection came over the control socket."""
 
     app: Any
     is_on_box: bool
@@ -47,15 +46,15 @@ class ClientConnection(Protocol):
     transport: Any
 
     def note_request(self, headers: Header) -> None:
-        """Note the headers of a new request."""
+        """Handle the headers of a new request."""
 
 
 class StrictHttp1(Http):
     """Sanic's HTTP/1 with strict parsing.
 
     Requests that are malformed by RFC 9112 are rejected, because a proxy could parse them differently. The head of a
-    request must arrive within `head_secs`. After a response, the unread rest of the body is discarded for at most
-    `body_secs`. `identified` caches the principal for the gate, while the client repeats the same headers.
+    request must arrive within `head_secs`. After a response, the remaining body is discarded for at most `body_secs`.
+    `identified` caches the principal for the gate, while the client repeats the same headers.
     """
 
     __slots__ = (
@@ -84,7 +83,7 @@ class StrictHttp1(Http):
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 
     def init_for_request(self) -> None:
-        """Forget the previous request."""
+        """Discard the previous request."""
         super().init_for_request()  # type: ignore[no-untyped-call]
         self._chunks = 0
         self._discarded = 0
@@ -134,8 +133,8 @@ class StrictHttp1(Http):
         self.connection.note_request(head.fields.headers)
 
     async def send_response(self, response: HTTPResponse) -> None:
-        """Send the response. Discard an unread rest of the body, because Sanic would log the rest as an error after a
-        2xx response."""
+        """Send the response. Discard the remaining body, because Sanic would log it as an error after a 2xx
+        response."""
         self.respond(response)
         await self.http1_response_header(b"", end_stream=True)
         if self.request_body:
@@ -155,7 +154,7 @@ class StrictHttp1(Http):
             await _next_turn()
 
     def create_empty_request(self) -> None:
-        """Make a placeholder for a request with an unreadable head."""
+        """Create a placeholder for a request with an unreadable head."""
         self.url = None
         super().create_empty_request()
 
@@ -232,8 +231,8 @@ class StrictHttp1(Http):
         return RequestTimeout(f"the head did not arrive within {self._limits.head_secs:g} s")
 
     async def _read(self) -> bytes | None:
-        """Return the next piece of the body, or None at its end. Raises `BadRequest` for malformed chunks, which
-        ends the connection."""
+        """Return the next piece of the body, or None at its end. Raise `BadRequest` for malformed chunks, which ends
+        the connection."""
         if self.expecting_continue:
             self.expecting_continue = False
             await self._send(_CONTINUE)
@@ -268,7 +267,7 @@ class StrictHttp1(Http):
         return size
 
     async def _take_line(self, max_bytes: int) -> bytes:
-        """Return the next line without its CRLF. Raises `BadRequest` if the line is too long."""
+        """Return the next line without its CRLF. Raise `BadRequest` if the line is too long."""
         while (end := self.recv_buffer.find(_CRLF, 0, max_bytes + 2)) < 0:
             if len(self.recv_buffer) >= max_bytes + 2:
                 raise BadRequest("the chunks of the body are malformed")
@@ -278,8 +277,8 @@ class StrictHttp1(Http):
         return line
 
     async def _discard_rest(self) -> bytes | None:
-        """Return the next piece of the body after the response. Raises `BadRequest`, which ends the connection, if
-        the rest is too long or too late."""
+        """Return the next piece of the body after the response. If the remaining body is too long or too late, raise
+        `BadRequest`, which ends the connection."""
         if self._discard_until is None:
             self._discard_until = asyncio.get_running_loop().time() + self._limits.body_secs
         try:
@@ -294,7 +293,6 @@ class StrictHttp1(Http):
 
 
 def exchange_of(request: Request) -> StrictHttp1:
-    """Return the HTTP exchange of a request."""
     return cast("StrictHttp1", request.stream)
 
 
@@ -306,7 +304,7 @@ async def _next_turn() -> None:
 
 
 def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
-    """Return the status line, the headers and the empty line."""
+    """Return the status line, the headers, and the empty line."""
     begin = _encode_headers(response.status, tuple(response.headers.items()), is_persistent)
     if not has_message_body(response.status):
         return begin + b"\r\n"

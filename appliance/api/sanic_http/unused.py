@@ -1,4 +1,4 @@
-"""Modules of libraries that the hub does not use, but whose imports take memory and time."""
+"""Modules of libraries that the hub does not use. Importing them would take memory and time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import `importlib.metadata`."""
 
 
 def stub_unused() -> None:
-    """Replace the modules by empty ones. Call this before the first import of Sanic."""
+    """Replace the modules by empty modules. Call this function before the first import of Sanic."""
     for name, imported in UNUSED.items():
         module = sys.modules.setdefault(name, ModuleType(name))
         for each in imported:

@@ -1,4 +1,4 @@
-"""The common parts of all conditions: the comparison, and the sentences that describe it."""
+"""The base of all conditions: the comparison, and the sentences that describe it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ def refused(reason: str, branch: str = "") -> ConditionResult:
 class Fact(Struct, frozen=True, kw_only=True):
     """A comparison, and the sentences that describe it.
 
-    `name` is the compared attribute or time, `value` is its value, and `needs` is the required value. `sentence`
-    replaces name and value, for example if the device is missing. Without `needs`, the sentence is complete.
+    - `name`: the compared attribute or time.
+    - `value`: its value.
+    - `needs`: the required value; empty if `sentence` is complete.
+    - `sentence`: replaces name and value, for example if the device is missing.
     """
 
     holds: bool
@@ -45,7 +47,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def past(self) -> str:
-        """The sentence in the past tense: `brightness was 20`, `variable 'mode' was 'home'`."""
+        """Return the sentence in the past tense: `brightness was 20`, `variable 'mode' was 'home'`."""
         return self.sentence or f"{self.name if not self.kind else f'{self.kind} {self.name!r}'} was {self.value}"
 
     @property
@@ -55,7 +57,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def present(self) -> str:
-        """The sentence in the present tense: `brightness of 'desk:light:0' = 20`."""
+        """Return the sentence in the present tense: `brightness of 'desk:light:0' = 20`."""
         return self.sentence or f"{self.name}{f' of {self.device_id!r}' if self.device_id else ''} = {self.value}"
 
 
@@ -67,19 +69,19 @@ class Condition(Struct, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
         """Read a condition of this type from a table. Return None if the table has faults. `depth` is the nesting
-        level, from 1."""
+        level, starting at 1."""
         raise NotImplementedError
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare the condition with the present state of the home. `instant` is None while the clock is not
+        """Compare the condition with the current state of the home. `instant` is None while the clock is not
         trusted."""
         raise NotImplementedError
 
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        """Return whether the condition holds. If not, the result contains the reason."""
+        """Return whether the condition holds, with the reason if it does not."""
         fact = self.look(home, instant)
         return HOLDS if fact.holds else refused(fact.refusal)
 
     def names(self) -> list[NamedThing]:
-        """Return the devices, rooms, and variables that the condition names, without those in nested conditions."""
+        """Return the devices, rooms, and variables that the condition names. Nested conditions are not included."""
         return []

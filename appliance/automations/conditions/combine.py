@@ -19,7 +19,7 @@ MAX_CONDITION_DEPTH = 8
 
 
 class Combination(Condition, frozen=True, kw_only=True):
-    """A combination: all, any, or none of the conditions must hold, as `type` states."""
+    """A combination: all, any, or none of the conditions must hold, according to `type`."""
 
     conditions: tuple[Condition, ...]
 
@@ -27,7 +27,7 @@ class Combination(Condition, frozen=True, kw_only=True):
     def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
         if depth > MAX_CONDITION_DEPTH:
             table.raw("conditions")
-            table.fault("type", f"nests conditions more than {MAX_CONDITION_DEPTH} deep")
+            table.fault("type", f"is nested more than {MAX_CONDITION_DEPTH} levels deep")
             return None
         if not table.has("conditions") or table.raw("conditions") in ({}, []):
             table.raw("conditions")
@@ -51,7 +51,7 @@ _OTHER_NAMES = {"time": "time_window", "state": "device_state", "sun": "sun_posi
 
 
 def parse_conditions(table: Table, locale: Locale, depth: int = 1) -> tuple[Condition, ...]:
-    """Read the field `conditions`, a list of tables. A faulty condition is added to the findings and omitted."""
+    """Read the field `conditions`, a list of tables. Record the faults of a condition and omit it."""
     tables = table.tables("conditions", "{ { type = … }, … }")
     found = [_parse(each, locale, depth) for each in tables]
     return tuple(condition for condition in found if condition is not None)
@@ -89,8 +89,7 @@ def explain(
     prefix: str = "",
     demand: Demand = Demand.MUST,
 ) -> Iterator[str]:
-    """For each condition, including nested conditions, yield a sentence that states whether the condition holds or
-    blocks.
+    """Yield a sentence for each condition, including nested conditions: whether it holds or prevents a run.
 
     `instant` is None while the clock is not trusted.
     """
@@ -125,8 +124,8 @@ def _needs(fact: Fact, demand: Demand) -> str:
 
 
 def check_all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether all conditions hold. Otherwise, `branch` is the number of the first failed condition: `condition
-    2.1: brightness was …`.
+    """Return whether all conditions hold. If not, the reason begins with the number of the first failed condition:
+    `condition 2.1: brightness was …`.
 
     `instant` is None while the clock is not trusted.
     """
@@ -143,7 +142,7 @@ def _all(conditions: Sequence[Condition], home: Environment, instant: datetime |
 
 
 def _any(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether any condition holds. Otherwise, the reason joins the reasons of all conditions."""
+    """Return whether any condition holds. If not, the reason joins the reasons of all conditions."""
     reasons = []
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(home, instant)

@@ -24,8 +24,10 @@ MAX_DEVICE_COUNT = 1_000_000
 
 
 class DeviceState(Condition, frozen=True, kw_only=True):
-    """A device's attribute matches, and has matched for `for_secs` seconds. Without `above` and `below`, these
-    seconds begin at the attribute's last change. The type `presence` uses the same class.
+    """A device's attribute matches, and has matched for at least `for_secs` seconds.
+
+    Without `above` and `below`, the time begins at the attribute's last change. The type `presence` uses the same
+    class.
     """
 
     type: str = "device_state"
@@ -69,7 +71,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
     def _look_at_time(self, home: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
-        """Compare the duration of the attribute's match. The duration is unknown while the clock is not trusted."""
+        """Compare how long the attribute has matched. This duration is unknown while the clock is not trusted."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return Fact(holds=False, sentence=UNTRUSTED, needs=needs)
@@ -82,12 +84,12 @@ class DeviceState(Condition, frozen=True, kw_only=True):
 
     @property
     def comparison(self) -> Comparison:
-        """The comparison that must hold for `for_secs` seconds."""
+        """Return the comparison that must hold for `for_secs` seconds."""
         return Comparison(self.attribute, self.matcher)
 
 
 class PlaceState(Condition, frozen=True, kw_only=True):
-    """A room or group contains from `min_devices` to `max_devices` devices. None means no limit."""
+    """The number of devices in a room or group is from `min_devices` to `max_devices`. None means no limit."""
 
     type: str = "room_state"
     place_id: str
@@ -102,19 +104,19 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         if least is not None and most is not None and least > most:
             table.fault("max_devices", f"must not be less than min_devices ({least})")
         if not table.has("min_devices") and not table.has("max_devices"):
-            table.fault("min_devices", "and max_devices are both missing; give one or both")
+            table.fault("min_devices", "and max_devices are both missing; set one or both")
         return None if place_id is None else cls(type=kind, place_id=place_id, min_devices=least, max_devices=most)
 
     @property
     def place(self) -> str:
-        """The kind of place: `room` or `group`."""
+        """Return the kind of place: `room` or `group`."""
         return self.type.removesuffix("_state")
 
     def names(self) -> list[NamedThing]:
         return [NamedThing(f"{self.place}_id", self.place, self.place_id)]
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare the number of devices. The number is unknown if the room or group is missing."""
+        """Compare the number of devices. If the room or group is missing, the number is unknown."""
         registry = home.registry
         list_devices = registry.list_room_devices if self.place == "room" else registry.list_group_devices
         try:
@@ -131,7 +133,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
 
 
 class VariableState(Condition, frozen=True, kw_only=True):
-    """A variable's value matches."""
+    """The value of a variable matches."""
 
     type: str = "variable"
     name: str
@@ -155,9 +157,9 @@ class VariableState(Condition, frozen=True, kw_only=True):
 
 
 def _demand_comparison(table: Table) -> None:
-    """Add a fault if the condition has no comparison."""
+    """Record a fault if the condition has no comparison."""
     if not any(map(table.has, ("equals", "above", "below"))):
-        table.fault("equals", "is missing; give equals, above, or below")
+        table.fault("equals", "is missing; set equals, above, or below")
 
 
 def _compare(name: str, value: Value, matcher: Matcher, kind: str = "") -> Fact:

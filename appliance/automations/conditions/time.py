@@ -1,4 +1,4 @@
-"""Conditions of time: the local time of day, the calendar, and the sun at home."""
+"""Conditions on the time: the local time of day, the calendar, and the sun at home."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 
 _DAYS_BEFORE, _DAYS_AFTER = 3, 2
-"""The range of days around today that contains the last sunrise or sunset. An offset moves the event by at most a
-day, and a clock change can delay the event."""
+"""The number of days around today in which the last sunrise or sunset occurs. An offset moves the event by at most a
+day, and a clock change can delay it."""
 
 
 class Edge(Struct, frozen=True, kw_only=True):
@@ -34,11 +34,11 @@ class Edge(Struct, frozen=True, kw_only=True):
         word = table.take(end, one_of(*SunEvent))
         offset = table.take(f"{end}_offset_mins", check.offset)
         if table.has(f"{end}_offset_mins") and not table.has(end):
-            table.fault(f"{end}_offset_mins", f"does nothing without {end}")
+            table.fault(f"{end}_offset_mins", f"has no effect without {end}")
         return None if word is None else cls(event=SunEvent(word), offset_mins=offset or 0)
 
     def instant_on(self, day: SunDay) -> datetime | None:
-        """Return the edge's time on this day. Return None if the day has no such event."""
+        """Return the edge's time on this day, or None if the day has no such event."""
         found = day.instant_of(self.event)
         return None if found is None else found + timedelta(minutes=self.offset_mins)
 
@@ -50,7 +50,7 @@ _SUNSET = Edge(event=SunEvent.SUNSET)
 
 
 class TimeCondition(Condition, frozen=True, kw_only=True):
-    """A condition that depends only on the time. The condition does not hold while the clock is not trusted."""
+    """A condition that depends only on the time. It does not hold while the clock is not trusted."""
 
     locale: Locale
 
@@ -64,20 +64,18 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
         return Fact(holds=is_met, name=self.name, value=self.value(instant), needs=needs)
 
     def is_met(self, instant: datetime) -> bool:
-        """Return whether the condition holds at the instant."""
         raise NotImplementedError
 
     def value(self, instant: datetime) -> str:
-        """Return the time or day that the condition compares at the instant."""
+        """Return the time or day that is compared at this instant."""
         return self.locale.clock(instant)
 
     def needs(self, instant: datetime) -> str:
-        """Return the required value."""
         return str(self)
 
 
 class TimeWindow(TimeCondition, frozen=True, kw_only=True):
-    """The local time is from `start` (included) to `end` (excluded). The window may contain midnight."""
+    """The local time is from `start` (inclusive) to `end` (exclusive). The window may contain midnight."""
 
     type: str = "time_window"
     start: time
@@ -125,8 +123,8 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
 
 
 class DateRange(TimeCondition, frozen=True, kw_only=True):
-    """The local date is between two days of the year, both included. The range may contain new year: `(month,
-    day)`."""
+    """The local date is from `first` to `last`, both inclusive, as `(month, day)`. The range may contain the turn of
+    the year."""
 
     type: str = "date_range"
     name: ClassVar[str] = "date"
@@ -153,9 +151,11 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
 
 
 class SunCondition(TimeCondition, frozen=True, kw_only=True):
-    """The time is between `after` and `before`. Each of these edges is a sunrise or sunset. A missing edge is the
-    opposite event of the given edge. A polar night is treated as after sunset and before sunrise, and a polar day as
-    after sunrise and before sunset. The home must have coordinates."""
+    """The time is between `after` and `before`, each a sunrise or sunset. The home must have coordinates.
+
+    A missing edge is the opposite event of the given edge. A polar night is treated as after sunset and before
+    sunrise, and a polar day as after sunrise and before sunset.
+    """
 
     type: str = "sun_position"
     after: Edge | None = None
@@ -165,7 +165,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
     def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
         after, before = Edge.parse(table, "after"), Edge.parse(table, "before")
         if not table.has("after") and not table.has("before"):
-            table.fault("after", "and before are both missing; give one or both")
+            table.fault("after", "and before are both missing; set one or both")
         if after is not None and after == before:
             table.fault("before", "must differ from after")
         if not locale.has_coordinates:
@@ -183,8 +183,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return any((start or instant) <= instant and (end is None or instant < end) for start, end in starts_and_ends)
 
     def find_empty(self) -> str | None:
-        """Return a warning if the offset of the only edge prevents the condition for a whole day of the year.
-        Otherwise return None. The checked days include the longest and the shortest day."""
+        """Return a warning if the offset of the only edge prevents the condition during a whole day of the year. The
+        checked days include the longest and the shortest day."""
         edge = self.before or self.after
         if edge is None or not edge.offset_mins or (self.after is not None and self.before is not None):
             return None
@@ -211,8 +211,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return " and ".join(f"{word} {edge}" for word, edge in ends if edge is not None)
 
     def _windows(self, days: Iterable[date]) -> Iterator[tuple[datetime | None, datetime | None]]:
-        """For a condition with one edge, yield the periods near these days in which the condition holds. An unlimited
-        start or end is None."""
+        """Yield the periods near these days in which a condition with one edge holds. None means that the start or
+        end is unlimited."""
         first = self.after.event if self.after is not None else (self.before or _SUNSET).event.opposite
         sun_days = [sun_day(self.locale, day) for day in days]
         found = [(due, event) for day in sun_days for event in SunEvent if (due := day.instant_of(event)) is not None]
@@ -242,8 +242,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return sun_day(self.locale, self.locale.local(instant).date())
 
     def _clock(self, edge: Edge, instant: datetime) -> str:
-        """Return the edge's time for a sentence. For a condition with two edges, return today's time. For a condition
-        with one edge, return the next start or the last end."""
+        """Return the edge's time for a sentence: today's time if the condition has two edges; otherwise, the next
+        start or the last end."""
         due = edge.instant_on(self._today(instant))
         if self.after is None or self.before is None:
             windows = list(self._windows(self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)))

@@ -1,3 +1,5 @@
-"""Triggers start an automation. Each kind of trigger is one class. The class reads the fields (`parse`), lists the
-`subjects` and `names`, and creates the event table for Lua. Read `base`, then `device`, `event`, and `time`. Each of
-the last three files ends with a table of its kinds."""
+"""Triggers start an automation. Each kind of trigger is a class. It reads its fields (`parse`), lists its `subjects`
+and `names`, and creates the event table for Lua.
+
+Read `base`, then `device`, `event`, and `time`. Each of the last three files ends with a table of its kinds.
+"""

@@ -1,4 +1,4 @@
-"""The common parts of all triggers: type, subjects, and the event table for Lua."""
+"""The base of all triggers: type, subjects, and the event table for Lua."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from appliance.tables.fields import Table
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """A trigger's match, with the event table for Lua. `began_in_stop` is true if the hub found the change at its
-    start, because the change then happened at an unknown time before the start."""
+    """The event table for Lua of a trigger that matched. If `began_in_stop` is true, the hub found the change when it
+    started; the change happened at an unknown time before the start."""
 
     event: Mapping[str, Value]
     began_in_stop: bool = False
 
     def dated(self, home: Environment) -> Match:
-        """If the change happened during the last stop, return the match with its maximum delay in seconds."""
+        """If the change happened before the start, return the match with its maximum delay in seconds."""
         if not self.began_in_stop:
             return self
         return Match(event={**self.event, "late_secs": home.secs_since_stop()})
@@ -48,25 +48,26 @@ class Trigger(Struct, frozen=True, kw_only=True):
         return []
 
     def subjects(self) -> list[Subject]:
-        """Return the subjects of the events that the trigger may match. The default is the subjects in `names`."""
+        """Return the subjects of the events that the trigger may match. By default, these are the subjects in
+        `names`."""
         return [each.subject for each in self.names() if each.owner is None]
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
-        """Describe the trigger with present values. `instant` is None while the clock is not trusted."""
+        """Describe the trigger with current values. `instant` is None while the clock is not trusted."""
         raise NotImplementedError
 
 
 class EventTrigger(Trigger, frozen=True, kw_only=True):
-    """A trigger that events match."""
+    """A trigger that is fired by events."""
 
     def match(self, event: Event) -> Match | None:
-        """Return the match if the event matches."""
+        """Return the match, or None if the event does not match."""
         raise NotImplementedError
 
 
 class TimedTrigger(Trigger, frozen=True, kw_only=True):
-    """A trigger that is due at certain times. All kinds except intervals follow the calendar. With `is_daily`, the
-    trigger is due at most once per day."""
+    """A trigger that is due at certain times. All kinds except intervals follow the calendar. If `is_daily` is true,
+    the trigger is due at most once per day."""
 
     is_daily: ClassVar[bool] = False
 

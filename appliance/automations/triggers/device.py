@@ -1,4 +1,4 @@
-"""Triggers of devices: an attribute changes, or a device sends an event."""
+"""Triggers on devices: an attribute changes, or a device sends an event."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _DEVICE_FIELDS = ("device_id", "room_id", "group_id")
 
 
 class Devices(Struct, frozen=True, kw_only=True):
-    """A trigger's devices: given by id, or all present devices of a room or group. Without ids, room, and group, the
-    trigger is for all devices."""
+    """A trigger's devices: given by id, or all present devices of a room or group. If nothing is set, the trigger is
+    for all devices."""
 
     ids: tuple[str, ...] = ()
     room_id: str | None = None
@@ -41,8 +41,8 @@ class Devices(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, table: Table, *, may_be_any: bool = False) -> Devices | None:
-        """Read `device_id` (a text or a list), `room_id`, or `group_id`. Return None if the fields have faults. With
-        `may_be_any`, all three fields may be missing."""
+        """Read `device_id` (a text or a list), `room_id`, or `group_id`. Return None if the fields have faults. If
+        `may_be_any` is true, all three fields may be missing."""
         ids = table.take("device_id", check.texts)
         room_id, group_id = table.take("room_id", check.text), table.take("group_id", check.text)
         stated = [name for name in _DEVICE_FIELDS if table.has(name)]
@@ -106,12 +106,13 @@ class Devices(Struct, frozen=True, kw_only=True):
 class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     """An attribute of a device begins to match. Without `attribute`, any attribute changes.
 
-    With a wait, `match` only begins the wait. During the wait, `follow` returns the pending match after every further
-    event of the device. At the end, `resolve` returns the match to fire. `debounce_secs` is the time for which the
-    value must not change, and `duration_secs` the time for which the value must match. `match` only checks the ids in
-    `devices`; the index checks rooms and groups. The previous value is the last value that can be compared, even
-    before a gap, an outage, or a restart. With `at_start`, the trigger also matches the attribute's very first value,
-    and a change between the stored value and the first observation after a start.
+    If the trigger has a wait, `match` only begins the wait. During the wait, `follow` returns the pending match after
+    every further event of the device. At the end, `resolve` returns the match to fire. With `debounce_secs`, the
+    value must not change during the wait; with `duration_secs`, it must match during the wait.
+
+    `match` checks only the ids in `devices`; the index checks rooms and groups. The previous value is the last
+    comparable value, even from before a gap, an outage, or a restart. With `at_start`, the trigger also matches the
+    attribute's very first value, and a change between the stored value and the first observation after a start.
     """
 
     type: str = "device_state_change"
@@ -187,7 +188,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
     @property
     def wait_secs(self) -> float | None:
-        """The seconds to wait before the trigger fires, or None."""
+        """Return the seconds to wait before the trigger fires, or None."""
         return self.duration_secs if self.debounce_secs is None else self.debounce_secs
 
     def match(self, event: Event) -> Match | None:
@@ -231,7 +232,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return Match(event=self._table(event.device, previous)) if is_new else pending
 
     def resume(self, pending: Match, device: Device) -> Match | None:
-        """Return the pending match for a wait from before a stop, given the first observation after the stop.
+        """Return the pending match of a wait from before a stop, given the first observation after it.
 
         As in `follow`, the same object continues the wait, a different object restarts the wait, and None ends the
         wait.
@@ -256,7 +257,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return self.debounce_secs is not None or self.matcher.is_any
 
     def _last_value(self, device: Device) -> Value:
-        """Return the newest value that can be compared, even from before a gap."""
+        """Return the newest comparable value, even from before a gap."""
         return self.matcher.last_usable(device.known(self.attribute or ""))
 
     def _table(self, device: Device, previous: Value = None) -> dict[str, Value]:
@@ -271,7 +272,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
     """A device sends an event, such as the press of a button. Without `event`, every event matches.
 
-    `match` only checks the ids in `devices`; the index checks rooms and groups.
+    `match` checks only the ids in `devices`; the index checks rooms and groups.
     """
 
     type: str = "device_event"

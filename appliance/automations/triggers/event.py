@@ -1,4 +1,4 @@
-"""Triggers for events of variables, timers, hooks, and adapters, and for errors."""
+"""Triggers on variables, timers, hooks, adapters, and errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
 
 
 class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
-    """An error at run time. With `contains`, the message must contain this text."""
+    """An error at run time. If `contains` is set, the message must contain this text."""
 
     type: str = "system_error"
     contains: str | None = None
@@ -73,8 +73,8 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
 
 class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
     """A variable changes to a matching value. Without `equals`, `above`, and `below`, every change and the removal
-    match. With one of these fields, the trigger compares with the last comparable value, even after a removal, and a
-    variable's first value does not match."""
+    match. With one of these fields, the trigger compares with the last comparable value, even from before a removal,
+    and a variable's first value does not match."""
 
     type: str = "variable_change"
     name: str

@@ -30,8 +30,8 @@ _SECOND, _HALF_YEAR = timedelta(seconds=1), timedelta(days=183)
 
 
 class WallClock(TimedTrigger, frozen=True, kw_only=True):
-    """The trigger is due once per local day at this time. `weekdays` limits the days: 0 is Monday, and an empty set
-    means every day."""
+    """Due once per local day at this time. `weekdays` limits the days: 0 is Monday, and an empty set means every
+    day."""
 
     type: str = "wall_clock"
     is_daily: ClassVar[bool] = True
@@ -70,9 +70,11 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
 
 
 class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """The trigger is due whenever the expression matches: in the home's local time with a `locale`, otherwise in UTC.
+    """Due whenever the expression matches: in the home's local time with a `locale`, otherwise in UTC.
+
     If the local time skips the matching time, the trigger is due at the first instant after the gap. A repeated time
-    fires once, or twice if the hour field contains `*` or a step."""
+    fires once, or twice if the hour field contains `*` or a step.
+    """
 
     type: str = "cron"
     cron: Cron
@@ -132,9 +134,9 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """The trigger is due at sunrise or sunset (`type`), moved by `offset_mins`. A negative offset is earlier. A day
-    without the event is skipped. `weekdays` applies to the local date of the sunrise or sunset without the offset. An
-    empty set means every day."""
+    """Due at sunrise or sunset (`type`), moved by `offset_mins`. A negative offset is earlier. A day without the
+    event is skipped. `weekdays` applies to the local date of the sunrise or sunset without the offset; an empty set
+    means every day."""
 
     is_daily: ClassVar[bool] = True
     offset_mins: int = 0
@@ -151,8 +153,7 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
         return cls(type=kind, offset_mins=offset_mins, weekdays=weekdays, locale=locale)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first due time after the instant, in UTC. Return None if the trigger is not due within a
-        year."""
+        """Return the first due time after the instant, in UTC, or None if the trigger is not due within a year."""
         sun_event = SunEvent(self.type)
         offset = timedelta(minutes=self.offset_mins)
         due = next_event(sun_event, self.locale, instant, offset=offset)
@@ -170,7 +171,7 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """The trigger is due on a date at this local time: every year, or once if `year` is given."""
+    """Due on a date at this local time: every year, or once if `year` is given."""
 
     type: str = "date"
     is_daily: ClassVar[bool] = True
@@ -196,7 +197,7 @@ class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
         for year in years:
             try:
                 day = date(year, self.month, self.day)
-            except ValueError:  # 29 February does not exist in a common year
+            except ValueError:  # 29 February exists only in leap years
                 continue
             due = instant_of(day, self.at, self.locale.timezone)
             if due is not None and due > instant:
@@ -212,13 +213,13 @@ class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
 
     @property
     def on(self) -> str:
-        """The date as text, `12-24` or `2026-12-24`."""
+        """Return the date as text, `12-24` or `2026-12-24`."""
         year = "" if self.year is None else f"{self.year:04}-"
         return f"{year}{self.month:02}-{self.day:02}"
 
 
 class Interval(TimedTrigger, frozen=True, kw_only=True):
-    """Fires every `every_secs` seconds of real time."""
+    """Due every `every_secs` seconds of real time."""
 
     type: str = "interval"
     every_secs: float
@@ -232,7 +233,7 @@ class Interval(TimedTrigger, frozen=True, kw_only=True):
         return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:
-        """Return the first due time after the instant, in intervals from `since`. The default of `since` is the
+        """Return the first due time after the instant, in intervals from `since`. By default, `since` is the
         instant."""
         every = timedelta(seconds=self.every_secs)
         if since is None or since > instant:

@@ -1,7 +1,7 @@
 """Translates actions of Home Assistant, such as conditions, loops, and waits, to Lua statements.
 
-Action types and fields follow Home Assistant's documentation of scripts. An untranslated
-part becomes a comment with the reason and the YAML.
+Action types and fields follow Home Assistant's documentation of scripts. An untranslated part becomes a comment with
+the reason and the YAML.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from appliance.lua.execution import MAX_WAIT_SECS
 MAX_UNROLLED = 20
 
 ONE_NAME = re.compile(r"\s*\{\{\s*([A-Za-z_]\w*(?:\.\w+|\['\w+'\])*)\s*\}\}\s*")
-"""A template with only a name, such as `{{ repeat.item.lamp }}`."""
+"""A template that contains only a name, such as `{{ repeat.item.lamp }}`."""
 
 TARGET_ITEM = re.compile(r"(?:entity|device|area|floor|label)_id:\s*(?:-\s*)?'?\{\{\s*repeat\.item")
 
@@ -46,8 +46,7 @@ class Actions:
         fields: Mapping[str, str] | None = None,
         depth: int = 2,
     ) -> None:
-        """With `fields`, a mapping of field names to Lua code, write a scene or function. Otherwise, write an
-        automation."""
+        """Write a scene or function if `fields` maps field names to Lua code; otherwise, write an automation."""
         self.statements = Statements(entities, trigger_entities, fields or {}, has_event=fields is None, depth=depth)
         self._entities = entities
         self.services = Services(self.statements)
@@ -94,7 +93,7 @@ class Actions:
 
     def stop(self, what: str) -> None:
         """End the run at an untranslated condition, because the condition may prevent the next actions."""
-        self.lines.add(f'ctx:log("warn", {quote(f"{what} is not translated: write it in this file")})')
+        self.lines.add(f'ctx:log("warn", {quote(f"{what} is not translated: write it in Lua in this file")})')
         self.lines.add("do return end")
 
     def _one(self, action: Any) -> None:
@@ -196,7 +195,7 @@ class Actions:
         self.lines.close()
 
     def _block(self, value: Any) -> None:
-        """Write actions in a block with its own local variables."""
+        """Write actions in a block with separate local variables."""
         names = dict(self.statements.names)
         self.sequence(value)
         self.statements.names = names

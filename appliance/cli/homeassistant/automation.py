@@ -100,7 +100,7 @@ def translate_times(entities: Entities, taken: set[str]) -> LuaFile:
 
 
 def free_id(title: str, taken: set[str]) -> str:
-    """Create an unused id from the title, and add the id to `taken`."""
+    """Create an unused id from the title, and add it to `taken`."""
     base = object_id(title)[:MAX_ID_CHARS].strip("_") or "automation"
     numbers = iter(range(2, len(taken) + 3))
     id_ = base
@@ -137,7 +137,9 @@ def _guard(found: list[Trigger], actions: Actions) -> list[Trigger]:
         is_unique = all(other.guard == each.guard for other in found if other.id == each.id)
         id_ = each.id if each.id is not None and is_unique else ids.get(each.guard, f"trigger_{number}")
         if each.id is not None and id_ != each.id:
-            actions.problems.append(f"several triggers have the id {each.id}: the one with a condition is now {id_}")
+            actions.problems.append(
+                f"several triggers have the id {each.id}: the trigger with a condition is now {id_}"
+            )
         made.append(structs.replace(each, id=id_))
         own |= {id_: each.variables} if each.variables else {}
         if each.guard and each.guard not in ids:
@@ -150,7 +152,7 @@ def _guard(found: list[Trigger], actions: Actions) -> list[Trigger]:
 
 
 def _unique(found: list[Trigger], actions: Actions) -> list[Trigger]:
-    """Give unique ids to triggers with the same id. Write code that restores the original id in the event."""
+    """Give different ids to triggers that share an id. Write code that restores the original id in the event."""
     made: list[Trigger] = []
     taken: set[str] = set()
     shared: dict[str, str] = {}
@@ -247,8 +249,8 @@ def _trigger_lines(id_: str, found: list[Trigger]) -> list[str]:
 
 
 def mode_of(definition: Mapping[str, Any]) -> list[str]:
-    """Return the line of the mode. Home Assistant's defaults are `single`, and a maximum of 10 for queued and
-    parallel runs."""
+    """Return the line of the mode. Home Assistant's default mode is `single`, and its default maximum of queued and
+    parallel runs is 10."""
     mode = str(definition.get("mode", "single"))
     if mode not in MODES:
         mode = "single"

@@ -25,7 +25,7 @@ COLORS: Mapping[str, tuple[int, int, int]] = {
 }  # fmt: skip
 
 Command = tuple[str, str, Any]
-"""A command's capability, action, and value. If the value is None, the command has no value."""
+"""A command's capability, action, and value. The value None means that the command has no value."""
 
 SIMPLE: Mapping[str, Mapping[str, Command]] = {
     "lock": {"lock": ("lock", "lock", None), "unlock": ("lock", "unlock", None), "open": ("lock", "unlock", None)},
@@ -58,7 +58,7 @@ SETTERS: Mapping[str, Mapping[str, str]] = {
     "media_player": {"source": "media_source", "is_volume_muted": "muted"},
     "cover": {"position": "cover_position", "tilt_position": "cover_tilt"},
 }
-"""Capabilities that a service's field sets, by domain and field."""
+"""The capability that each service field sets, by domain and field."""
 
 FIELDS = frozenset(
     {
@@ -90,7 +90,7 @@ CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
 def commands_of(
     entity_id: str, domain: str, verb: str, data: Mapping[str, Any], scope: Scope
 ) -> list[tuple[Target, Command]]:
-    """Return the commands of a service for one entity. Raises `NotTranslated`."""
+    """Return the commands of a service for one entity. Raise `NotTranslated` if it has no counterpart."""
     if domain == "homeassistant":
         domain = entity_id.split(".", maxsplit=1)[0]
     if verb in CUSTOM.get(domain, {}):
@@ -100,7 +100,7 @@ def commands_of(
         return [(custom, (custom.attribute, action, value))]
     target = scope.entities.target(entity_id)
     if isinstance(target, Variable):
-        raise NotTranslated("a helper has no commands")
+        raise NotTranslated("helpers have no commands")
     found = _by_verb(target, domain, verb, data, scope)
     for field, capability in SETTERS.get(domain, {}).items():
         if data.get(field) is not None:
@@ -111,7 +111,7 @@ def commands_of(
 
 
 def _by_verb(target: Target, domain: str, verb: str, data: Mapping[str, Any], scope: Scope) -> list[Command]:
-    """Return the commands of the service itself, without the commands of its optional fields."""
+    """Return the commands of the service itself, without those of its optional fields."""
     if command := SIMPLE.get(domain, {}).get(verb):
         return [command]
     if verb in POWER and domain in SWITCHED:
@@ -140,7 +140,6 @@ def _cover(target: Target, verb: str) -> list[Command]:
 
 
 def _light(target: Target, data: Mapping[str, Any], scope: Scope) -> list[Command]:
-    """Return the commands for brightness, colour, and effect."""
     found: list[Command] = []
     if data.get("brightness_pct") is not None:
         found.append(("brightness", "set", _scaled(data["brightness_pct"], 1, scope)))
@@ -191,7 +190,7 @@ def _scaled(value: Any, factor: float, scope: Scope) -> Any:
 
 
 def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:
-    """Return a service with data that sets an entity to a scene's state. Raises `NotTranslated`."""
+    """Return a service with data that sets an entity to a scene's state. Raise `NotTranslated` if there is none."""
     row = dict(state) if isinstance(state, Mapping) else {"state": state}
     domain, shown = entity_id.partition(".")[0], row.pop("state", None)
     word = ("on" if shown else "off") if isinstance(shown, bool) else str(shown)

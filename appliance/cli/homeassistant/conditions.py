@@ -1,5 +1,6 @@
-"""Translates conditions of Home Assistant to conditions of Lares if possible, otherwise to Lua expressions. Condition
-types and fields follow Home Assistant's documentation of conditions.
+"""Translates conditions of Home Assistant to conditions of Lares if possible, otherwise to Lua expressions.
+
+Condition types and fields follow Home Assistant's documentation of conditions.
 """
 
 from __future__ import annotations
@@ -33,13 +34,12 @@ class Computed(Struct, frozen=True):
 
 
 def translate_list(value: Any, scope: Scope) -> list[Declared | Computed]:
-    """Translate a list of conditions that must all be true. Raise `NotTranslated` if one condition cannot be
-    translated."""
+    """Translate a list of conditions that must all be true. Raise `NotTranslated` if one cannot be translated."""
     return [translate(each, scope) for each in as_list(value)]
 
 
 def translate(value: Any, scope: Scope) -> Declared | Computed:
-    """Translate one condition. Raise `NotTranslated` with the reason."""
+    """Translate one condition. Raise `NotTranslated` with the reason if it cannot be translated."""
     if isinstance(value, bool):
         return Computed(literal(value))
     if is_template(value):
@@ -80,11 +80,12 @@ def check_part(value: Mapping[str, Any]) -> None:
 
 
 def in_lua(value: Any, scope: Scope) -> str:
-    """Return a Lua expression for conditions that must all be true. Raises `NotTranslated`."""
+    """Return a Lua expression for conditions that must all be true. Raise `NotTranslated` if one cannot be
+    translated."""
     made = []
     for each in translate_list(value, scope):
         if each.lua is None:
-            raise NotTranslated("this condition is possible only in the list of conditions of an automation")
+            raise NotTranslated("this condition is possible only in an automation's list of conditions")
         made.append(each.lua)
     return made[0] if len(made) == 1 else " and ".join(f"({each})" for each in made) or "true"
 
@@ -111,7 +112,7 @@ def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Co
 
 
 def _all(parts: Sequence[Declared], *, is_any: bool = False) -> Declared:
-    """Join conditions with `and` or `or` to one expression."""
+    """Join conditions with `and`, or with `or` if `is_any` is true."""
     if not parts:
         raise NotTranslated("the condition has no value to compare")
     if len(parts) == 1:
@@ -284,8 +285,11 @@ def _edge(value: Any, scope: Scope) -> _Edge:
 
 
 def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
-    """Translate a condition on sunrise and sunset. In Home Assistant, a condition with a single edge begins or ends
-    at midnight. In Lares, the opposite event of the sun is the other edge."""
+    """Translate a condition on sunrise and sunset.
+
+    In Home Assistant, a condition with a single edge begins or ends at midnight. In Lares, the other edge is the
+    opposite event of the sun.
+    """
     edges = {word: value[word] for word in ("after", "before") if value.get(word) is not None}
     offsets = {f"{word}_offset_mins": _minutes(value.get(f"{word}_offset")) for word in edges}
     offsets = {word: each for word, each in offsets.items() if each}
@@ -320,7 +324,7 @@ def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
 
 
 def _sun_in_lua(edges: Mapping[str, Any], offsets: Mapping[str, int], scope: Scope) -> str | None:
-    """Return a Lua condition on the sun's elevation. Return None without coordinates."""
+    """Return a Lua condition on the sun's elevation, or None without coordinates."""
     if not scope.entities.installation.locale.keys() >= {"latitude", "longitude"}:
         return None
     tests = []

@@ -1,6 +1,6 @@
 """Maps Home Assistant's entities to devices, attributes, and variables of Lares.
 
-The id of a device over MQTT follows from its identifiers (see `adapters/mqtt`). The import finds other devices in the
+The id of an MQTT device follows from its identifiers (see `adapters/mqtt`). The import finds other devices in the
 home by serial number, MAC address, or name. The classes of entities follow Home Assistant's documentation.
 """
 
@@ -51,7 +51,7 @@ NAMED_CLASSES: Mapping[str, frozenset[str]] = {
     "garage_door": frozenset({"garage_door", "garage"}),
     "occupancy": frozenset({"occupancy", "presence"}),
 }
-"""Device classes for the first word of triggers and conditions such as `door.opened`."""
+"""Device classes by the first word of triggers and conditions such as `door.opened`."""
 
 COMMANDED = frozenset({"light", "switch", "fan", "media_player", "climate", "lock", "cover"})
 """Domains of controllable entities. If a device has several entities of such a domain, each further entity is a
@@ -85,11 +85,11 @@ ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
     ("fan", "percentage"): ("custom.mqtt.percentage", 1),
     ("fan", "preset_mode"): ("preset_mode", 1),
 }
-"""Attributes in Lares, with a factor for numbers, by the entity's domain and attribute."""
+"""Attributes in Lares by the entity's domain and attribute, with a factor for numbers."""
 
 
 class KnownDevice(Struct, frozen=True, kw_only=True):
-    """A device that Lares already knows. An unknown serial number is empty."""
+    """A device that Lares already knows. `serial` is empty if it is unknown."""
 
     id: str
     name: str
@@ -97,7 +97,7 @@ class KnownDevice(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True):
-    """A device's attribute that corresponds to an entity's value. `factor` converts Home Assistant's numbers."""
+    """The device attribute that corresponds to an entity's value. `factor` converts Home Assistant's numbers."""
 
     device_id: str
     attribute: str
@@ -106,7 +106,7 @@ class Target(Struct, frozen=True):
 
 
 class Variable(Struct, frozen=True):
-    """A variable that corresponds to a helper of Home Assistant."""
+    """The variable that corresponds to a helper of Home Assistant."""
 
     name: str
     domain: str
@@ -121,7 +121,7 @@ class Comparison(Struct, frozen=True):
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """The counterpart of a script: a scene, or for a script with fields or a response, a function in the module with
+    """The counterpart of a script: a scene or, for a script with fields or a response, a function in the module with
     this id."""
 
     id: str
@@ -136,8 +136,9 @@ class NotTranslated(Exception):
 class Entities:
     """Finds the target of each entity. `missing` contains unknown entities.
 
-    `scripts` and `scenes` contain the counterparts by object id. `snapshots` contains the ids of scenes that actions
-    create. `timers` contains the variable and the offset in seconds of each time that an automation waits for.
+    - `scripts`, `scenes`: the counterparts by object id.
+    - `snapshots`: the ids of scenes that actions create.
+    - `timers`: the variable and the offset in seconds of each time that an automation waits for.
     """
 
     def __init__(self, installation: Installation, section: str, known: Mapping[str, KnownDevice]) -> None:
@@ -158,7 +159,7 @@ class Entities:
                 self._siblings[each.device_id, attribute].append(each)
 
     def device_id(self, ha_device: HaDevice) -> str | None:
-        """Return the Lares id of a device in the registry. Return None for an unknown device."""
+        """Return the Lares id of a device in the registry, or None if it is unknown."""
         for domain, identifier in ha_device.identifiers:
             if domain == "mqtt":
                 return f"{self.section}:{self._names.name(identifier)}"
@@ -176,7 +177,7 @@ class Entities:
         return self._by_registry_id.get(name) or self.installation.entities.get(name) or HaEntity(entity_id=name)
 
     def target(self, entity_id: str) -> Target | Variable:
-        """Return the counterpart of the entity's state. Raise `NotTranslated` without a counterpart."""
+        """Return the counterpart of the entity's state. Raise `NotTranslated` if there is none."""
         domain, _, name = entity_id.partition(".")
         if domain in HELPERS:
             return Variable(self.variable(entity_id), domain)
@@ -200,7 +201,7 @@ class Entities:
         return Target(main, attribute, domain)
 
     def attribute(self, entity_id: str, name: str) -> Target:
-        """Return the counterpart of the entity's attribute."""
+        """Return the counterpart of the entity's attribute. Raise `NotTranslated` if there is none."""
         target = self.target(entity_id)
         found = ATTRIBUTES.get((target.domain, name))
         if name in ("battery", "battery_level"):
@@ -236,7 +237,7 @@ class Entities:
         """Return the entities of a target: named entities, members of groups, and entities by device, area, floor, or
         label.
 
-        Raises `NotTranslated`.
+        Raise `NotTranslated` if the target is a template.
         """
         part = target if isinstance(target, Mapping) else {}
         kinds = {key: words(part.get(key)) for key in ("entity_id", "device_id", "area_id", "floor_id", "label_id")}
@@ -249,7 +250,7 @@ class Entities:
         return list(dict.fromkeys(found))
 
     def members(self, names: Iterable[str], depth: int = 0) -> Iterator[str]:
-        """Yield the entities, with each group replaced by its members."""
+        """Yield the entities. Each group is replaced by its members."""
         for name in names:
             entity_id = self.entity(name).entity_id
             if (inside := self.installation.groups.get(entity_id)) and depth < MAX_GROUPS:
@@ -310,8 +311,8 @@ class Entities:
         return min(found, key=len) if found else None
 
     def _rank(self, entity: HaEntity, attribute: str) -> int:
-        """Return the index of the entity among the entities of its device with this capability. The main entity has
-        index 0."""
+        """Return the index of the entity among its device's entities with this capability. The main entity has index
+        0."""
         same = self._siblings.get((entity.device_id or "", attribute), [])
         device = self.installation.devices.get(entity.device_id or "")
         order = sorted(same, key=lambda each: (each.original_name is not None, self._object_id(each, device)))

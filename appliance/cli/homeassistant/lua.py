@@ -104,7 +104,6 @@ def name(text: str) -> str:
 
 
 def negated(expression: str) -> str:
-    """Return the negation of an expression."""
     return f"not {expression}" if is_one_call(expression) else f"not ({expression})"
 
 

@@ -1,4 +1,4 @@
-"""Translates triggers and conditions with the name of an event or state, such as `door.opened` and `light.is_on`.
+"""Translates triggers and conditions that are named after an event or state, such as `door.opened` and `light.is_on`.
 
 Names, options, and thresholds follow Home Assistant's documentation of triggers and conditions.
 """
@@ -17,7 +17,7 @@ from appliance.cli.homeassistant.states import STATES, word_for
 WITHOUT_COUNTERPART: Mapping[str, str] = {
     **dict.fromkeys(["assist_satellite", "conversation", "tts"], "Lares has no voice assistant"),
     **dict.fromkeys(
-        ["shell_command", "python_script", "rest_command"], "Lares runs no other programs: send a request to them"
+        ["shell_command", "python_script", "rest_command"], "Lares runs no other programs: send them a request"
     ),
     **dict.fromkeys(["todo", "shopping_list"], "Lares has no to-do lists"),
     **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
@@ -47,8 +47,8 @@ MEASURED: Mapping[str, tuple[str, str]] = {
         ("climate", "temperature"),
     ),
 }
-"""The domain and attribute of the compared number, by the second part of the name. Domain and attribute are empty if
-the number is a sensor's state."""
+"""The domain and attribute of the compared number, by the second part of the name. Both are empty if the number is a
+sensor's state."""
 
 CLIMATE = {"temperature": "current_temperature", "humidity": "current_humidity"}
 """Attributes of climate devices by the equivalent sensor class."""
@@ -57,7 +57,7 @@ SHADES = re.compile(r"(?:awning|blind|curtain|shade|shutter)_(opened|closed|is_o
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """The meaning of a name: a state, an attribute's value, or with `is_measured` a measured number."""
+    """The meaning of a name: a state, an attribute's value or, if `is_measured` is true, a measured number."""
 
     domain: str
     state: str | None = None
@@ -66,7 +66,7 @@ class Named(Struct, frozen=True, kw_only=True):
 
 
 def parse(kind: str) -> Named | None:
-    """Return the meaning of a name. Return None for an unknown name."""
+    """Return the meaning of a name, or None if it is unknown."""
     domain, _, verb = kind.partition(".")
     if domain == "cover" and (shade := SHADES.fullmatch(verb)):
         return Named(domain=domain, state=STATES[shade[1]])
@@ -82,13 +82,13 @@ def parse(kind: str) -> Named | None:
 
 
 def options_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options. In older releases of Home Assistant, the options are not in a separate mapping."""
+    """Return the options. In older releases of Home Assistant, they are not in a separate mapping."""
     options = value.get("options")
     return {**value, **options} if isinstance(options, Mapping) else value
 
 
 def entities_of(named: Named, value: Mapping[str, Any], entities: Entities) -> list[str]:
-    """Return the entities in the target. Raises `NotTranslated`."""
+    """Return the entities in the target. Raise `NotTranslated` if it contains no known entity."""
     found = entities.targeted(named.domain, value.get("target"))
     if named.is_measured and named.domain == "battery":
         found = [each for each in found if each.startswith("sensor.")]
@@ -111,7 +111,7 @@ def measured(named: Named, entity_id: str, entities: Entities) -> tuple[str, str
 
 
 def ranges(options: Mapping[str, Any], target: Target, entities: Entities) -> list[dict[str, Any]]:
-    """Return the ranges of a threshold. The number must be in one of the ranges. A limit can be an entity id."""
+    """Return the ranges of a threshold. The number must be in one of them. A limit can be an entity id."""
     threshold = options.get("threshold")
     row: Mapping[str, Any] = threshold if isinstance(threshold, Mapping) else {}
     kind = row.get("type")

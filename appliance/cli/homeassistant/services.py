@@ -22,11 +22,11 @@ TRIGGER_ENTITY = re.compile(r"\s*\{\{\s*trigger\.(?:entity_id|to_state\.entity_i
 BRIGHTNESS_STEP = 10
 
 MESSAGE_FIELDS = frozenset({"message", "title", "data", "actions", "notification_id"})
-"""Fields of messages that the import translates or may ignore."""
+"""Message fields that the import translates or may ignore."""
 
 
 class Services:
-    """Writes the statements of services."""
+    """Writes the Lua statements for services."""
 
     def __init__(self, statements: Statements) -> None:
         self._statements = statements
@@ -41,7 +41,7 @@ class Services:
             raise NotTranslated("the response of a service is not translated")
         raw = action.get("data") or action.get("data_template") or {}
         if not isinstance(raw, Mapping):
-            raise NotTranslated("the data are a template")
+            raise NotTranslated("the data is a template")
         data = dict(raw)
         method = {
             "notify": self._notify, "persistent_notification": self._notify, "mqtt": self._mqtt, "timer": self._timer,
@@ -75,13 +75,13 @@ class Services:
     def _command_trigger(self, domain: str, verb: str, service: str, data: dict[str, Any]) -> None:
         data.pop("entity_id", None)
         if any(not each.startswith(f"{domain}.") for each in self._statements.trigger_entities):
-            raise NotTranslated(f"some entities of the triggers are not of the domain {domain}")
+            raise NotTranslated(f"some entities of the triggers do not belong to the domain {domain}")
         scope = self._statements.scope
         made = [commands_of(each, domain, verb, data, scope) for each in scope.trigger_entities]
         commands = [[command for _, command in each] for each in made]
         owners = {target.device_id.count(":") for each in made for target, _ in each}
         if any(each != commands[0] for each in commands) or owners != {1}:
-            raise NotTranslated("the trigger's entities take different commands")
+            raise NotTranslated("the trigger's entities need different commands")
         self._statements.omit(service, data, FIELDS)
         for capability, action, value in commands[0]:
             command = {"capability": capability, "action": action, "value": value}
@@ -110,7 +110,7 @@ class Services:
             rows = self._entities.installation.entities
             found = sorted(each for each in rows if each.startswith(f"{domain}."))
         if any(each.startswith("group.") for each in found):
-            raise NotTranslated("this group has no known members: make a group and use ctx:command_group")
+            raise NotTranslated("this group has no known members: create a group and use ctx:command_group")
         if domain == "homeassistant":
             found = [each for each in found if _can_be_switched(each)]
         if not found:

@@ -1,7 +1,7 @@
 """Reads the configuration folder of Home Assistant: YAML files and the registries in `.storage`.
 
 The formats follow Home Assistant's documentation of YAML and of its registries (`core.area_registry`,
-`core.device_registry`, `core.entity_registry`), for releases from 2021 on.
+`core.device_registry`, `core.entity_registry`), for releases since 2021.
 """
 
 from __future__ import annotations
@@ -94,11 +94,17 @@ class HaEntity(Struct, frozen=True, kw_only=True):
 
 
 class Installation(Struct, frozen=True, kw_only=True):
-    """The content of the folder. `zones` maps ids to names. `timers` maps object ids to default durations. The next
-    mappings have entity ids as keys: `persons` contains trackers, `groups` contains members, `schedules` contains
-    days with start and end, and `helpers` contains values. `locale` contains the keys `timezone`, `latitude`, and
-    `longitude` if they are known. `automations` and `scenes` are pairs of origin and definition. Items of `scripts`
-    also contain the object id, before the definition.
+    """The content of the folder.
+
+    - `automations`, `scenes`: pairs of origin and definition.
+    - `scripts`: triples of origin, object id, and definition.
+    - `timers`: default durations by object id.
+    - `zones`: names by id.
+    - `persons`: trackers by entity id.
+    - `groups`: members by entity id.
+    - `schedules`: days with start and end, by entity id.
+    - `helpers`: values by entity id.
+    - `locale`: `timezone`, `latitude`, and `longitude`, if known.
     """
 
     areas: Mapping[str, HaArea]
@@ -118,7 +124,7 @@ class Installation(Struct, frozen=True, kw_only=True):
 
 
 def read_installation(folder: Path) -> Installation:
-    """Read the folder. Raise `StartFailed` if this is not a Home Assistant folder, or if a file cannot be read."""
+    """Read the folder. Raise `StartFailed` if it is not a Home Assistant folder, or if a file cannot be read."""
     if not folder.is_dir():
         raise StartFailed(f"{folder} is not a folder; name Home Assistant's configuration folder", os.EX_NOINPUT)
     known = (
@@ -295,8 +301,8 @@ def _scripts(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> It
 
 
 def _filled(folder: Path, definition: Any, section: str) -> Any:
-    """Add the blueprint's parts to an automation or script. Return the definition unchanged if the blueprint's file
-    is missing."""
+    """Add the blueprint's parts to an automation or script. If the blueprint's file is missing, return the definition
+    unchanged."""
     use = _mapping(_mapping(definition).get("use_blueprint"))
     file = folder / "blueprints" / section / str(use.get("path"))
     if not use or not file.resolve().is_relative_to(folder.resolve()):
@@ -497,8 +503,8 @@ class _Constructor(SafeConstructor):
         return Tagged(str(node.tag), value)
 
     def construct_yaml_int(self, node: Any) -> Any:
-        """Return a number, or the text of a time such as 22:30:00. YAML 1.1 reads such a time as a number in base
-        60."""
+        """Return a number, or the text of a time such as 22:30:00. YAML 1.1 would read such a time as a number in
+        base 60."""
         return node.value if ":" in node.value else super().construct_yaml_int(node)
 
 
@@ -516,7 +522,7 @@ def _yaml() -> YAML:
 
 
 def _read_yaml(file: Path) -> Any:
-    """Return the content of a YAML file. Return None if the file is missing."""
+    """Return the content of a YAML file, or None if it is missing."""
     if not file.is_file():
         return None
     try:
@@ -531,7 +537,7 @@ def _read_yaml(file: Path) -> Any:
 
 
 def _read_json(file: Path) -> Any:
-    """Return the content of a JSON file. Return None if the file is missing."""
+    """Return the content of a JSON file, or None if it is missing."""
     if not file.is_file():
         return None
     try:

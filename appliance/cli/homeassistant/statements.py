@@ -15,12 +15,12 @@ from appliance.cli.homeassistant.source import Tagged, is_template, number
 from appliance.cli.homeassistant.templates import Scope
 
 ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
-"""Exceptions that mark an unexpected part. Such a part becomes a comment."""
+"""Exceptions that an unexpected part raises. Such a part becomes a comment."""
 
 
 class Statements:
     """Writes Lua statements. `names` maps Home Assistant's variables to Lua expressions. If `has_event` is false, no
-    trigger started the code."""
+    trigger starts the code."""
 
     def __init__(
         self,

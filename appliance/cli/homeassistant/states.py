@@ -1,4 +1,4 @@
-"""States and comparisons of entities, which triggers and conditions share."""
+"""States and comparisons of entities, for triggers and conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVENTS: Mapping[str, str] = {
     "entered_home": "home",
     "left_home": "not_home",
 }
-"""New states by name of a trigger, such as `light.turned_on`, or by type of a device trigger."""
+"""New states by trigger name, such as `light.turned_on`, or by type of a device trigger."""
 
 _STATES: Mapping[str, str] = {
     **dict.fromkeys(("on", "open", "detected", "smoke_detected", "low"), "on"),
@@ -31,14 +31,13 @@ _STATES: Mapping[str, str] = {
     **{word: word for word in ("armed_home", "armed_away", "armed_night", "armed_vacation")},
     **{word: word for word in ("playing", "paused", "home", "not_home")},
 }
-"""States by name of a condition without `is_`, or by type of a device trigger or condition."""
+"""States by condition name without `is_`, or by type of a device trigger or condition."""
 
 STATES: Mapping[str, str] = {**_EVENTS, **_STATES, **{f"is_{word}": state for word, state in _STATES.items()}}
 
 
 class Form(Struct, frozen=True):
-    """The type of a trigger or condition for a device, the type for a variable, and the name of the field for the
-    duration."""
+    """The types of a trigger or condition for devices and for variables, and the name of its duration field."""
 
     of_device: str
     of_variable: str
@@ -50,7 +49,7 @@ TRIGGER = Form("device_state_change", "variable_change", "duration_secs")
 
 
 def state_of(word: str, domain: str) -> str | None:
-    """Return the state that a word means for an entity of this domain. Return None for an unknown word."""
+    """Return the state that a word means for an entity of this domain, or None if the word is unknown."""
     state = STATES.get(word)
     return None if state is None else word_for(state, domain)
 

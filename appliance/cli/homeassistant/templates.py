@@ -83,7 +83,7 @@ def comparison_in_lua(test: Comparison) -> str:
 
 
 def value_in_lua(target: Target | Variable) -> str:
-    """Return the Lua expression for a value. The expression is nil while the value is unknown."""
+    """Return the Lua expression for a value. It is nil while the value is unknown."""
     if isinstance(target, Variable):
         return f"ctx:get({quote(target.name)})"
     return f"ha.value(ctx, {quote(target.device_id)}, {quote(target.attribute)})"
@@ -113,9 +113,9 @@ def _sun_height(entities: Entities, attribute: str) -> str:
 
 
 def named(name: str, scope: Scope) -> str:
-    """Return the Lua expression for a variable. Raise `NotTranslated` for an unknown variable."""
+    """Return the Lua expression for a variable. Raise `NotTranslated` if it is unknown."""
     if name not in scope.names:
-        raise NotTranslated(f"the name {name} is not known")
+        raise NotTranslated(f"the name {name} is unknown")
     return scope.names[name]
 
 
@@ -133,7 +133,7 @@ def condition(text: str, scope: Scope) -> str:
     """Return the Lua expression for a template as a condition."""
     parts = _parts(text)
     if len(parts) != 1:
-        raise NotTranslated("a template of several parts is not translated")
+        raise NotTranslated("a template with several parts is not translated")
     return _Translator(scope).truth(parts[0])
 
 
@@ -151,8 +151,7 @@ def message(text: Any, scope: Scope) -> str:
 
 
 def comparison(text: str, entities: Entities) -> Comparison:
-    """Return the comparison if the template is a single test of a state. Raise `NotTranslated` for other
-    templates."""
+    """Return the comparison if the template is a single test of a state. Otherwise, raise `NotTranslated`."""
     parts = _parts(text)
     if len(parts) == 1 and (found := _Translator(Scope(entities=entities)).single(parts[0])) is not None:
         return found
@@ -206,8 +205,6 @@ def _single_output(body: list[nodes.Node]) -> nodes.Expr:
 
 
 class _Translator:
-    """Translates the nodes of one template."""
-
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._entities = scope.entities
@@ -517,7 +514,7 @@ class _Translator:
     # --- states ---
 
     def _state(self, node: nodes.Node | None) -> tuple[str, str | None] | None:
-        """Return the entity and attribute of a node. Return None for a node without a state."""
+        """Return the entity and attribute of a node, or None if the node has no state."""
         if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name):
             if node.node.name == "states" and len(node.args) == 1:
                 [entity_id] = self._constants(node.args, 1)
@@ -580,7 +577,7 @@ def _without_filters(node: nodes.Node) -> nodes.Node:
 
 
 def _path(node: nodes.Node | None) -> list[str]:
-    """Return the names of a path such as `trigger.to_state.state`. Return an empty result for other nodes."""
+    """Return the names in a path such as `trigger.to_state.state`. For other nodes, return an empty list."""
     if isinstance(node, nodes.Name):
         return [node.name]
     if isinstance(node, nodes.Getattr) and (before := _path(node.node)):

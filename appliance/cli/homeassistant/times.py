@@ -35,7 +35,7 @@ def seconds(value: Any) -> float:
 
 
 def duration(value: Mapping[str, Any]) -> float:
-    """Return the seconds of `for`, or 0 without it. Raise `NotTranslated` for a template."""
+    """Return the seconds of `for`, or 0 if it is missing. Raise `NotTranslated` for a template."""
     return seconds(value["for"]) if value.get("for") is not None else 0.0
 
 
@@ -53,7 +53,6 @@ def time_of_day(value: Any) -> str:
 
 
 def full_time(time: Any) -> str:
-    """Return a time of day as HH:MM:SS."""
     parts = [each.zfill(2) for each in str(time).split(":")]
     return ":".join([*parts, "00", "00"][:3])
 

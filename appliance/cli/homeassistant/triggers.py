@@ -1,5 +1,6 @@
-"""Translates triggers of Home Assistant to triggers of Lares. Trigger types and fields follow Home Assistant's
-documentation of triggers.
+"""Translates triggers of Home Assistant to triggers of Lares.
+
+Trigger types and fields follow Home Assistant's documentation of triggers.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
 """Domains of entities with exactly the states on and off."""
 
 GONE = frozenset({"unavailable", "unknown"})
-"""States that mean that an entity has no value. In Lares, the attribute keeps its last value, and `state` changes."""
+"""States of an entity without a value. In Lares, the attribute keeps its last value, and `state` changes."""
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
-    """A trigger in Lares. `guard` is a further Lua condition on the event, or empty.
+    """A trigger in Lares. `guard` is an additional Lua condition on the event, or empty.
 
     `variables` contains templates by name; the automation sets these variables when the trigger fires.
     """
@@ -40,7 +41,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
 
 
 def translate(value: Any, entities: Entities) -> list[Trigger]:
-    """Translate one trigger. Raise `NotTranslated` with the reason."""
+    """Translate one trigger. Raise `NotTranslated` with the reason if it cannot be translated."""
     if not isinstance(value, Mapping):
         raise NotTranslated("it is not a mapping")
     check_part(value)
@@ -171,7 +172,7 @@ def _time(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 
 def _at_variable(entities: Entities, entity_id: str, at: Any, days: Mapping[str, Any]) -> Trigger:
-    """Return the trigger for the end of a timer, which `translate_times` starts."""
+    """Return the trigger for the end of a timer. The automation of `translate_times` starts the timer."""
     helper = entities.target(entity_id)
     if not isinstance(helper, Variable):
         raise NotTranslated("the time of a sensor is not translated")
@@ -184,8 +185,8 @@ def _at_variable(entities: Entities, entity_id: str, at: Any, days: Mapping[str,
 
 
 def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a time pattern. A missing unit is 0 if a larger unit is given. Otherwise, every value of the missing
-    unit matches."""
+    """Translate a time pattern. A missing unit is 0 if a larger unit is given; otherwise, every value of it
+    matches."""
     fields, default = [], "*"
     for name in ("hours", "minutes", "seconds"):
         part = value.get(name)
@@ -251,7 +252,7 @@ def _measured(
     id_, attribute = named.measured(meaning, entity_id, entities)
     target = entities.attribute(id_, attribute) if attribute else entities.target(id_)
     if isinstance(target, Variable):
-        raise NotTranslated("a helper measures nothing")
+        raise NotTranslated("helpers measure nothing")
     if str(options.get("trigger")).endswith("changed"):
         yield Trigger(table=change_of(TRIGGER, target), entities=(entity_id,))
         return
@@ -274,7 +275,7 @@ def _helper(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
         return
     states += {"turned_on": ["on"], "turned_off": ["off"]}.get(name, [])
     if domain != "schedule" or not {*states} <= {"on", "off"} or not states:
-        raise NotTranslated(f"this change of a {domain} is not translated: a timer fires at its end only")
+        raise NotTranslated(f"this change of a {domain} is not translated: a timer fires only at its end")
     for each in ids:
         for day, start, end in entities.installation.schedules.get(each, ()):
             for state in states:

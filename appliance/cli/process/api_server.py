@@ -28,7 +28,7 @@ def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, con
     simulations: list[Any] = []
 
     async def simulate(asked: SimulationRequest, stored: Mapping[str, Any]) -> SimulationResult:
-        if not simulations:  # import at the first use, because few hubs run simulations
+        if not simulations:  # imported at the first use, because few hubs run simulations
             from appliance.cli.process.simulations import HubSimulations
 
             simulations.append(HubSimulations(file))

@@ -41,7 +41,7 @@ def control_socket(folder: Path) -> Iterator[socket.socket | None]:
 @contextlib.contextmanager
 def socket_path(folder: Path) -> Iterator[str]:
     """Yield a path to the socket. If the path is too long for a socket, yield a path through the open folder in
-    `/proc`. Raises `OSError`."""
+    `/proc`. Raise `OSError` on failure."""
     path = str(folder / SOCKET)
     if len(os.fsencode(path)) <= MAX_PATH_BYTES:
         yield path

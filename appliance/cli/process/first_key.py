@@ -23,18 +23,18 @@ log = logging.getLogger("keys")
 
 
 async def open_keyring(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """Open the keyring with the configured master key, or else with the stored key. At the first start without a key,
-    generate a key."""
+    """Open the keyring with the configured master key, otherwise with the stored key. At the first start without a
+    key, generate a key."""
     if auth.master_key is None and keys.master is None:
         await _make(keys, first_key(data_dir), clock)
     return keyring_of(auth, keys, data_dir, clock)
 
 
 def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """Return a keyring that removes the first key's file at the key's first use or replacement."""
+    """Return a keyring that removes the first key's file when the key is first used or replaced."""
 
     def forget_first_key() -> None:
-        with contextlib.suppress(OSError):  # ignore the failure, because the key in the file is no longer valid
+        with contextlib.suppress(OSError):  # the file is no longer important, because its key is no longer valid
             first_key(data_dir).unlink()
 
     return Keyring(
@@ -48,7 +48,7 @@ def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
 
 
 def first_key(data_dir: Path) -> Path:
-    """Return the path of the first key's file. The file exists until the first use of that key."""
+    """Return the path of the first key's file. The file exists until the key's first use."""
     return data_dir / "first-key"
 
 
@@ -64,7 +64,7 @@ async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
     except StoreFailed as error:
         raise StartFailed(f"the master key cannot be stored: {error}", os.EX_IOERR) from None
     if on_terminal:
-        say("", "The master key of this hub, which is not shown again:", "", f"    {token.text}", "")
+        say("", "The master key of this hub (it is not shown again):", "", f"    {token.text}", "")
     else:
         log.warning("the master key was created; it is in %s until its first use", key_file)
 

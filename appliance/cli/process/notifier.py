@@ -1,4 +1,4 @@
-"""The notifications of systemd, see sd_notify(3)."""
+"""Notifies systemd of the hub's state; see sd_notify(3)."""
 
 from __future__ import annotations
 

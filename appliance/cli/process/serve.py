@@ -1,4 +1,4 @@
-"""Runs the hub and its API from the start to a signal."""
+"""Runs the hub and its API from the start until a signal stops them."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ async def serve(
 ) -> None:
     """Run the hub until SIGTERM or SIGINT. A second signal, or the time limit of a stop, ends the process at once.
 
-    Call `on_listening` with the hub and the port as soon as the hub answers requests. With `is_safe`, the hub runs no
-    automations. `log_buffer` contains earlier log lines.
+    Call `on_listening` with the hub and the port as soon as the hub answers requests. If `is_safe` is true, the hub
+    runs no automations. `log_buffer` contains earlier log lines.
     """
     clock = Clock()
     hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of, load=load)
@@ -141,8 +141,8 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
 def limit_stop() -> None:
     """End the process after `STOP_LIMIT_SECS` if it still runs.
 
-    A thread that waits for a name server cannot be interrupted, and Python would wait for the thread. No acknowledged
-    change is lost, because every acknowledged change is already stored.
+    A thread that waits for a name server cannot be interrupted, and Python would wait for it. No acknowledged change
+    is lost, because every acknowledged change is already stored.
     """
     timer = threading.Timer(STOP_LIMIT_SECS, _end_late)
     timer.daemon = True
@@ -157,5 +157,5 @@ def end_process(code: int) -> NoReturn:
 
 
 def _end_late() -> None:
-    log.error("the stop took longer than %g s; the process is ended", STOP_LIMIT_SECS)
+    log.error("the stop took longer than %g s; the process ends now", STOP_LIMIT_SECS)
     end_process(os.EX_SOFTWARE)

@@ -1,4 +1,4 @@
-"""Runs simulations for `POST /simulate`, as `lares simulate --json` does, but in the hub's process and with a time
+"""Runs simulations for `POST /simulate`, like `lares simulate --json`, but in the hub's process and with a time
 limit."""
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]
 
 
 def _load(file: Path) -> Config:
-    """Return the configuration, or the defaults without a file. Raise `InvalidFile`."""
+    """Return the configuration, or the defaults if the file is missing. Raise `InvalidFile` if it is invalid."""
     try:
         return config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)
     except ConfigFailed as failed:

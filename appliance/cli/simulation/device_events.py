@@ -1,11 +1,13 @@
 """The file of device events for `lares simulate --events`, with one event per line: `at device attribute value`.
 
-`at` is a time of day (`18:00`, `18:00:30`: the next such local time of the home), an instant
-(`2026-12-24T18:00`, local, or with an offset), or a number of seconds after the previous line (`+90`). `value` is
-JSON or a word; a measurement may be `21.5 celsius`, or a number in the unit of the attribute's previous value. The
-attribute `event` sends an event (`double`). The attribute `state` sets whether the device is reachable (`online`,
-`unavailable`). A line `at hook ID data` calls a hook. If a device has the alias `hook` and ID is an attribute, the
-line means that device. `data` is JSON, a word, or missing. Empty lines and lines that begin with # are ignored.
+- `at` is a time of day (`18:00`, `18:00:30`: the next such local time of the home), an instant (`2026-12-24T18:00`,
+  local, or with an offset), or a number of seconds after the previous line (`+90`).
+- `value` is JSON or a word. A measurement may be `21.5 celsius`, or a number in the unit of the previous value.
+- The attribute `event` sends an event (`double`).
+- The attribute `state` sets whether the device is reachable (`online`, `unavailable`).
+
+A line `at hook ID data` calls a hook. `data` is JSON, a word, or missing. If a device has the alias `hook` and ID is
+an attribute, the line means that device. Empty lines and lines that begin with # are ignored.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class FileHook(Struct, frozen=True, kw_only=True):
 
 
 def read_instant(text: str, locale: Locale) -> datetime:
-    """Parse an instant, by default in the home's time zone. Raise `Invalid` if the text is not an instant."""
+    """Parse an instant, by default in the home's time zone. Raise `Invalid` if the text is invalid."""
     try:
         instant = datetime.fromisoformat(text)
         if not FIRST_EVENT_YEAR <= instant.year <= LAST_EVENT_YEAR:
@@ -74,7 +76,7 @@ def read_instant(text: str, locale: Locale) -> datetime:
 
 
 def first_instant(text: str, locale: Locale) -> datetime | None:
-    """Return the time of the first event with a date. Return None if the first event has only a time of day."""
+    """Return the time of the first event with a date, or None if the first event has only a time of day."""
     for _, words in _lines(text):
         try:
             is_relative = _TIME_OF_DAY.match(words[0]) or _SECONDS_LATER.match(words[0])
@@ -87,10 +89,11 @@ def first_instant(text: str, locale: Locale) -> datetime | None:
 def read_events(
     text: str, locale: Locale, start: datetime, end: datetime, *, has_hook_alias: bool = False
 ) -> tuple[list[FileEvent | FileHook], list[tuple[int, str]]]:
-    """Return the events from `start` (inclusive) to `end` (exclusive) in order, and each error's line and message.
+    """Return the events from `start` (inclusive) to `end` (exclusive) in order. Also return each error's line and
+    message.
 
-    With `has_hook_alias`, a device has the alias `hook`. In this case, `hook` with an attribute and a value refers to
-    the device.
+    `has_hook_alias` means that a device has the alias `hook`. Then `hook` with an attribute and a value refers to the
+    device.
     """
     events: list[FileEvent | FileHook] = []
     faults: list[tuple[int, str]] = []
@@ -100,9 +103,9 @@ def read_events(
             event = _event(number, words, locale, latest, has_hook_alias=has_hook_alias)
             if event.at < latest:
                 what = "the simulation begins" if latest == start else "the line above it"
-                raise Invalid(f"{words[0]} is before {what}; the lines must be in order, from --from on")
+                raise Invalid(f"{words[0]} is before {what}; sort the lines by time, beginning at --from")
             if event.at >= end:
-                raise Invalid(f"{words[0]} is after the end of the simulation; see --hours")
+                raise Invalid(f"{words[0]} is after the end of the simulation; increase --hours")
         except Invalid as fault:
             faults.append((number, str(fault)))
             continue

@@ -38,16 +38,19 @@ JSON."""
 
 class Turn:
     """A fair lock for executions: only one execution runs at a time, in the order of the requests, so that the
-    simulation is deterministic. Without this lock, the worker would run other Lua while the hub answers a call. While
-    an execution holds the lock, `is_taken` is true and simulated time does not pass."""
+    simulation is deterministic.
+
+    Without this lock, the worker would run other Lua while the hub answers a call. While an execution holds the lock,
+    `is_taken` is true and simulated time does not pass.
+    """
 
     def __init__(self) -> None:
         self.is_taken = False
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def ask(self, *, is_next: bool = False) -> asyncio.Future[None]:
-        """Add the caller to the front or the end of the queue. Return a future that completes once the caller holds
-        the lock. The caller must then release the lock by `pass_on`."""
+        """Add the caller to the front or the end of the queue. Return a future that completes when the caller holds
+        the lock. The caller must then release the lock with `pass_on`."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.insert(0 if is_next else len(self._waiting), turn)
         if not self.is_taken:
@@ -102,7 +105,7 @@ class SimulatedDispatcher(Dispatcher):
         self._operations = operations
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
-        """Apply the command to each device. Return the outcomes in the order of the devices."""
+        """Apply the command to each device. Return the outcomes in device order."""
         return [self._send_to(device, command, source) for device in devices]
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
@@ -139,7 +142,7 @@ class SimulatedContext(Context):
         self._turn = turn
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Log as `Context` does, and report messages to users."""
+        """Handle the call like `Context`, and report messages to users."""
         if operation == "notify":
             self._on_action(
                 self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]}
@@ -148,19 +151,17 @@ class SimulatedContext(Context):
         return await (self._turn.pause(call) if operation in UNCOUNTED else call)
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
-        """Invoke as `Context` does, and report the call."""
+        """Invoke the operation like `Context`, and report the call."""
         words = f"invokes {target} {json.dumps(payload)}"
         self._on_action(self.source, words, {"invoke": target, "payload": payload})
         return await super().invoke(target, payload)
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Report the line."""
         self._on_action(self.source, f"logs {level}: {message}", {"log": message, "level": level, "fields": fields})
 
 
 def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:
-    """Create devices that appear only in the events. Return each device's id with the number of the device's first
-    line."""
+    """Create devices that appear only in the events. Return each created device's id with its first line number."""
     made: dict[str, int] = {}
     for event in events:
         device_id = registry.id_of(event.device_id)

@@ -1,4 +1,4 @@
-"""The period, the events, and the stored state of a simulation."""
+"""Prepares a simulation: its period, its events, and the stored state."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from appliance.store.storage import DocumentSnapshot
 
 
 class Preparation(Struct, frozen=True, kw_only=True):
-    """The period, the events, and the stored state of a simulation. `faults` are the lines and messages of invalid
-    events."""
+    """The period, the events, and the stored state of a simulation. `faults` contains the lines and messages of
+    invalid events."""
 
     start: datetime
     end: datetime
@@ -28,9 +28,9 @@ class Preparation(Struct, frozen=True, kw_only=True):
 
 def prepare(stored: Mapping[str, bytes], locale: Locale, start: str | None, hours: float, events: str) -> Preparation:
     """Prepare a simulation that begins at `start`, otherwise at the first event with a date, otherwise now. Raise
-    `Invalid` for an invalid `start`.
+    `Invalid` if `start` is invalid.
 
-    The state of automations and timers is valid only for a simulation from now.
+    The state of automations and timers is only used for a simulation that begins now.
     """
     begins = first_instant(events, locale) if start is None else read_instant(start, locale)
     at = Clock().now() if begins is None else begins

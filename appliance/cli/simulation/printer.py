@@ -15,7 +15,7 @@ from appliance.home.events import CommandEnded, Event
 from appliance.tables.checks import rounded
 
 MAX_EQUAL_LINES = 5
-"""Maximum number of printed equal lines per automation. A final line states the number of omitted lines."""
+"""Maximum number of printed equal lines per automation. A final line reports the number of omitted lines."""
 
 CHECK_READER_EVERY = 1000
 """After this number of omitted lines, the printer checks whether its reader still exists."""
@@ -27,9 +27,10 @@ NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 class SimulationPrinter(ExecutionHistory):
     """Prints and counts all results, without a history.
 
-    `zone` is the time zone of printed times. If `zone` is None, each line is a JSON object. With `runs_lua`, an
-    automation fires when its Lua begins. If standard output is closed, the printer sets `gone` and calls `stop`.
-    `latest` is the source of the latest line.
+    - `zone`: the time zone of printed times. If it is None, each line is a JSON object.
+    - `runs_lua`: whether an automation fires when its Lua begins.
+    - `gone`: set when standard output is closed; the printer then calls `stop`.
+    - `latest`: the source of the latest line.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class SimulationPrinter(ExecutionHistory):
         )
 
     def print_action(self, source: str, what: str, fields: Mapping[str, Any]) -> None:
-        """Print another action of Lua."""
+        """Print an action of Lua other than a command."""
         self._print(self._clock.now(), source, what, fields)
 
     def print_repetitions(self) -> None:
@@ -101,7 +102,7 @@ class SimulationPrinter(ExecutionHistory):
 
     @property
     def counts_equal_lines(self) -> bool:
-        """Whether equal lines after the first are only counted and have no other effect."""
+        """Return whether repeated lines are only counted, and have no other effect."""
         return self._zone is not None and not self._runs_lua
 
     def repeat(self, source: str, times: int) -> None:

@@ -76,8 +76,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
     operations: Mapping[str, Collection[str] | None]
 
     async def run(self, until: datetime, events: Sequence[FileEvent | FileHook]) -> dict[str, int]:
-        """Advance simulated time and apply the events. `created` contains the devices that appear only in the events,
-        with their first lines."""
+        """Advance simulated time and apply the events. Return the devices that exist only in the events, with their
+        first lines."""
         mark_all_observed(self.registry)
         pretended = add_missing_devices(self.registry, (each for each in events if isinstance(each, FileEvent)))
         async with Tasks() as tasks:
@@ -163,8 +163,8 @@ async def open_simulation(
 async def _list_operations(
     settings: Config, file: Path, describe: DescribeKind
 ) -> Mapping[str, Collection[str] | None]:
-    """Return the operations of all sections, including disabled sections. The value is None for unknown
-    operations."""
+    """Return the operations of all sections, including disabled sections. None means that the operations are
+    unknown."""
     sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
     kinds = build_kind_catalog(file, sections, describe, Bus())
     if sections:

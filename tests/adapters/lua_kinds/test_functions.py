@@ -513,7 +513,7 @@ TOGGLED: tuple[tuple[str, str | None, list[str], str | None], ...] = (
     ('{ "power" }', "off", ["on"], None),
     ('{ "power" }', "on", ["off"], None),
     ('{ { capability = "power", actions = { "on", "off", "toggle" } } }', "off", ["toggle"], None),
-    ('{ "power" }', None, [], "it:a does not show whether it is on; send on or off instead of toggle"),
+    ('{ "power" }', None, [], "it:a does not report whether it is on; send on or off instead of toggle"),
 )
 
 

@@ -19,6 +19,8 @@ step."""
 REQUEST_TURNS = 3
 """Loop turns per request. `in_steps` pauses for this many turns, so that it does not delay a request in each turn."""
 
+SHORT_TURN_SECS = 0.005
+
 MAX_EVENTS_PER_TURN = 32
 """Maximum number of sockets per loop turn. Hundreds of sockets in one turn would block all tasks for 30 ms."""
 
@@ -70,6 +72,10 @@ class _Selector(selectors.EpollSelector):
         self._waiting: _Events = []
         self._returned_at = time.perf_counter()
 
+    @property
+    def turn_secs(self) -> float:
+        return time.perf_counter() - self._returned_at
+
     def select(self, timeout: float | None = None) -> _Events:
         asked_at, lag = time.perf_counter(), self._lag
         lag.turns += 1
@@ -91,6 +97,11 @@ class _Loop(asyncio.SelectorEventLoop):
         super().__init__(_Selector(self.lag))
 
     @property
+    def turn_secs(self) -> float:
+        """The duration of the present turn so far."""
+        return self._selector.turn_secs  # type: ignore[attr-defined,no-any-return]
+
+    @property
     def has_waiting(self) -> bool:
         """Return whether other callbacks or ready sockets wait for the current callback."""
         return bool(self._ready)  # type: ignore[attr-defined]
@@ -106,6 +117,21 @@ def loop_lag() -> LoopLag:
     """Return the lag of the running loop. The lag is always zero unless `run` started the loop."""
     loop = asyncio.get_running_loop()
     return loop.lag if isinstance(loop, _Loop) else LoopLag()
+
+
+async def next_turn() -> None:
+    """Return in the next turn of the loop, after the callbacks that wait now."""
+    turn = asyncio.Event()
+    asyncio.get_running_loop().call_soon(turn.set)
+    await turn.wait()
+
+
+async def wait_for_short_turn() -> None:
+    """Return in a turn of the loop that has taken at most `SHORT_TURN_SECS`, because hundreds of clients may request
+    long work in one turn."""
+    loop = asyncio.get_running_loop()
+    while isinstance(loop, _Loop) and loop.turn_secs > SHORT_TURN_SECS:
+        await next_turn()
 
 
 async def in_steps(clock: Clock, work: Iterable[object]) -> None:

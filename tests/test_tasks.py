@@ -13,7 +13,15 @@ import pytest
 
 from appliance.clock import Clock
 from appliance.errors import Invalid
-from appliance.event_loop import MAX_EVENTS_PER_TURN, REQUEST_TURNS, in_steps, loop_lag, run
+from appliance.event_loop import (
+    MAX_EVENTS_PER_TURN,
+    REQUEST_TURNS,
+    SHORT_TURN_SECS,
+    in_steps,
+    loop_lag,
+    run,
+    wait_for_short_turn,
+)
 from appliance.tasks import STALL_SECS, Tasks, end_within, run_together, time_limit
 
 
@@ -234,6 +242,22 @@ def test_one_turn_of_the_loop_serves_few_sockets_and_each_is_served() -> None:
     run(serve())
     assert max(map(len, turns)) <= MAX_EVENTS_PER_TURN
     assert {number for turn in turns for number in turn} == {*range(3 * MAX_EVENTS_PER_TURN)}
+
+
+def test_long_requests_that_arrive_together_are_served_in_separate_turns() -> None:
+    turns: list[int] = []
+
+    async def serve() -> None:
+        await wait_for_short_turn()
+        turns.append(loop_lag().turns)
+        time.sleep(2 * SHORT_TURN_SECS)  # noqa: ASYNC251 - that is the long work
+
+    async def serve_all() -> None:
+        async with Tasks() as tasks:
+            await asyncio.wait([tasks.start(serve(), f"request {number}") for number in range(4)])
+
+    run(serve_all())
+    assert len({*turns}) == 4
 
 
 def test_the_loop_records_each_long_turn() -> None:

@@ -27,6 +27,7 @@ from appliance.api.router import Router
 from appliance.api.sanic_http.http1 import exchange_of
 from appliance.api.tokens import bearer_of
 from appliance.errors import LaresError, MalformedRequest, Unauthenticated
+from appliance.event_loop import wait_for_short_turn
 
 _SUBPROTOCOL_PREFIX = "bearer."
 """The beginning of the sub-protocol that contains a browser's token."""
@@ -79,6 +80,8 @@ class Gate:
         loop, status = asyncio.get_running_loop(), 500
         began = loop.time()
         try:
+            if route.role is not None:
+                await wait_for_short_turn()
             principal = await self._authorize(request, route, ids.get("hook_id"))
             recheck = partial(self._authenticator.recheck, principal)
             call = Call(request=request, route=route, bodies=self._bodies, principal=principal, recheck=recheck)

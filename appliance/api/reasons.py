@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -71,7 +72,7 @@ class Reasons:
         holds now, and further notes. For other ids, it is None. Raise `NotFound` for an unknown id.
         """
         try:
-            id_ = self._id_of(id_)
+            id_ = await self._id_of(id_)
         except NotFound:
             if (found := await self._explain_missing(id_)) is None:
                 raise
@@ -90,8 +91,9 @@ class Reasons:
             return {"kind": kind, "id": id_, "summary": summary, "decisions": sentences, "automation": stated}
         raise NotFound("automation", id_)
 
-    def _id_of(self, word: str) -> str:
-        """Return the id for an id, an alias, or a name. The error `NotFound` suggests the nearest id."""
+    async def _id_of(self, word: str) -> str:
+        """Return the id for a word, which is an id, an alias, or a name. The error `NotFound` suggests the nearest
+        id."""
         hub = self._hub
         pairs = [
             *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
@@ -105,7 +107,8 @@ class Reasons:
         named = [id_ for id_, name in pairs if name.casefold() == word.casefold()]
         if named:
             return named[0]
-        near = nearest(word, [*(each for pair in pairs for each in pair), *hub.registry.layout.ids_by_alias])
+        known = [*(each for pair in pairs for each in pair), *hub.registry.layout.ids_by_alias]
+        near = await asyncio.to_thread(nearest, word, known)
         missing = NotFound("automation", word)
         hint = "; GET /automations, /scenes and /devices list them" if near is None else f"; did you mean '{near}'"
         off = "".join(f"; {reason}" for reason in self._list_off())

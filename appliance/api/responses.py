@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 from msgspec.structs import asdict
 from sanic import HTTPResponse
 
+from appliance.clock import Clock
+from appliance.event_loop import in_steps
 from appliance.tables.json_schema import Schema, Shape
 
 JSON_TYPE = "application/json"
@@ -47,3 +49,10 @@ def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
     if answer is None:
         return no_content()
     return json_response(shape(answer) if isinstance(shape, Shape) and not isinstance(answer, bytes) else answer)
+
+
+async def encode_list(clock: Clock, shape: Shape, things: Iterable[Any]) -> bytes:
+    """Return the things as a JSON array, encoded in steps."""
+    found: list[bytes] = []
+    await in_steps(clock, map(found.append, map(orjson.dumps, map(shape, things))))
+    return b"[%b]" % b",".join(found)

@@ -69,5 +69,5 @@ class SimulationResult(Struct, frozen=True, kw_only=True):
     is_complete: bool
 
 
-Simulate = Callable[[SimulationRequest, Mapping[str, Any]], Awaitable[SimulationResult]]
-"""Simulates the home with this stored state, a mapping of document keys to values."""
+Simulate = Callable[[SimulationRequest, Mapping[str, bytes]], Awaitable[SimulationResult]]
+"""Simulates the home with this stored state, a mapping of document keys to JSON."""

@@ -16,10 +16,10 @@ from appliance.automations.triggers.device import DeviceTrigger
 from appliance.lua.catalog import Asset
 
 
-def wait_key(trigger: DeviceTrigger) -> str:
+def key_of(trigger: Trigger) -> str:
     """Return an identifier that is equal for triggers with the same meaning, even after reloads and restarts."""
     stated = state_fields(trigger)
-    if trigger.devices.ids:
+    if isinstance(trigger, DeviceTrigger) and trigger.devices.ids:
         stated["device_id"] = sorted(trigger.devices.ids)
     return hash_text(json.dumps(plain(stated), sort_keys=True))
 
@@ -37,11 +37,12 @@ class Wait(Struct, kw_only=True):
 
 
 class ActiveTrigger(Struct, eq=False, kw_only=True):
-    """A trigger of a loaded automation. `due` is the timer of its schedule or interval; `waits` contains its running
-    waits by device id."""
+    """A trigger of a loaded automation. `key` identifies the trigger within the automation, also in storage. `due` is
+    the timer of its schedule or interval. `waits` are its running waits by device id."""
 
     asset: Asset[AutomationDefinition]
     trigger: Trigger
+    key: str
     due: Alarm | TimerHandle | None = None
     waits: dict[str, Wait] = field(default_factory=dict)
     is_stopped: bool = False
@@ -53,17 +54,6 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
     @property
     def label(self) -> str:
         return f"automation '{self.id}'"
-
-    @property
-    def key(self) -> str:
-        """Return the storage key of the trigger's waits, or an empty text for triggers without devices."""
-        return wait_key(self.trigger) if isinstance(self.trigger, DeviceTrigger) else ""
-
-    def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:
-        """Return whether this trigger's waits and schedule continue for the reloaded `trigger`."""
-        if self.resumes != resumes:
-            return False
-        return self.trigger == trigger or (isinstance(trigger, DeviceTrigger) and self.key == wait_key(trigger))
 
     @property
     def resumes(self) -> bool:

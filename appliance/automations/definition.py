@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from appliance.automations import field_checks as check
 from appliance.automations.conditions.base import Condition
-from appliance.automations.conditions.combine import explain, parse_conditions
+from appliance.automations.conditions.combine import explain, list_nested, parse_conditions
 from appliance.automations.conditions.device import PlaceState
 from appliance.automations.conditions.time import Edge
 from appliance.automations.cron import Cron
@@ -56,6 +56,9 @@ def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None
 
 RESERVED_IDS = ("reload",)
 """Ids that would conflict with a path of the API: `/automations/reload`."""
+
+MAX_PARTS = 200
+"""Maximum number of triggers, and of conditions including nested conditions, because they are checked in one step."""
 
 EXAMPLE = "{ { type = … }, … }"
 
@@ -147,6 +150,9 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Auto
     description = table.take("description", string)
     triggers = _triggers(table, locale, now)
     conditions = parse_conditions(table, locale)
+    for field, count in (("triggers", len(triggers)), ("conditions", sum(1 for _ in list_nested(conditions)))):
+        if count > MAX_PARTS:
+            table.fault(field, f"are {count}, but an automation can have {MAX_PARTS}; split it into several files")
     policy = _policy(table, triggers)
     mode = table.take("mode", mode_check(default_max))
     enabled = table.take("enabled", boolean)

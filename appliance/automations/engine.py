@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 
-from appliance.automations.active_triggers import ActiveTrigger
+from appliance.automations.active_triggers import ActiveTrigger, key_of
 from appliance.automations.change_times import Comparison
 from appliance.automations.conditions.combine import list_nested
 from appliance.automations.conditions.device import DeviceState
@@ -152,19 +152,28 @@ class Engine:
 
     def _carry_over(self, old: list[ActiveTrigger], asset: Asset[AutomationDefinition]) -> list[ActiveTrigger]:
         """Return the automation's triggers. Unchanged triggers keep their waits and schedules."""
+        resumes = asset.definition.policy.resumable_schedule
+        if old and old[0].resumes == resumes and [each.trigger for each in old] == [*asset.definition.triggers]:
+            for active in old:
+                active.asset = asset
+            return old
+        known: defaultdict[str, list[ActiveTrigger]] = defaultdict(list)
+        for active in reversed(old):
+            if active.resumes == resumes:
+                known[active.key].append(active)
+            else:
+                self._stop(active)
         found = []
         for trigger in asset.definition.triggers:
-            resumes = asset.definition.policy.resumable_schedule
-            same = next((each for each in old if each.is_for(trigger, resumes=resumes)), None)
-            if same is not None:
-                old.remove(same)
-                found.append(same)
+            key = key_of(trigger)
+            if same := known[key]:
+                found.append(same.pop())
                 continue
-            active = ActiveTrigger(asset=asset, trigger=trigger)
+            active = ActiveTrigger(asset=asset, trigger=trigger, key=key)
             found.append(active)
             if isinstance(trigger, TimedTrigger):
                 self._schedules.start(active, trigger)
-        for active in old:
+        for active in (each for left in known.values() for each in left):
             self._stop(active)
         for active in found:
             active.asset = asset

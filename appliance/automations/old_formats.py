@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from appliance.automations.active_triggers import hash_text, wait_key
+from appliance.automations.active_triggers import hash_text, key_of
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.states import States
 from appliance.automations.triggers.device import DeviceTrigger
@@ -14,7 +14,7 @@ def convert_waits(states: States, definitions: Iterable[AutomationDefinition]) -
     """Store each wait under its new key. In version 0.1, the key was the hash of the trigger's `repr`."""
     for definition in definitions:
         triggers = [each for each in definition.triggers if isinstance(each, DeviceTrigger)]
-        keys = {hash_text(_repr_of(each)): wait_key(each) for each in triggers}
+        keys = {hash_text(_repr_of(each)): key_of(each) for each in triggers}
         for key, wait in list(states.of(definition.id).waits.items()):
             old, _, device_id = key.partition(" ")
             if old in keys:

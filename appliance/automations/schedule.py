@@ -6,7 +6,7 @@ import asyncio
 import heapq
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from appliance.clock import Clock, ClockSteps, timestamp
+from appliance.event_loop import in_steps
 from appliance.store.clock_trust import ClockTrust
 from appliance.tasks import Tasks
 
@@ -264,8 +265,8 @@ class Scheduler:
             self._check_clock()
             self._is_starting = False
             self._left_at = None if self._is_trusted else self._left_at
-            self._fire_timers()
-            self._fire_alarms()
+            await in_steps(self._clock, self._fire_timers())
+            await in_steps(self._clock, self._fire_alarms())
             if self._timers or self._alarms or (self._awaits_trust and not self._is_trusted):
                 await self._clock.wait(self._changed, self._secs_to_next())
             else:
@@ -303,7 +304,8 @@ class Scheduler:
             for do in waiting:
                 _safely(do)
 
-    def _fire_timers(self) -> None:
+    def _fire_timers(self) -> Iterator[None]:
+        """Fire the due timers, one per step."""
         now = self._clock.monotonic()
         while self._timers and self._timers[0][0] <= now:
             timer = heapq.heappop(self._timers)[2]
@@ -317,8 +319,10 @@ class Scheduler:
             if late is not None:
                 self._late += late > LATE_SECS
                 _safely(partial(timer.on_due, late))
+            yield
 
-    def _fire_alarms(self) -> None:
+    def _fire_alarms(self) -> Iterator[None]:
+        """Fire the due alarms, one per step."""
         now = self._clock.now()
         ready = [alarm for alarm in self._alarms if alarm.due is not None and alarm.due <= now]
         for alarm in ready:
@@ -327,6 +331,7 @@ class Scheduler:
             if due is not None and alarm in self._alarms:
                 self._late += (now - due).total_seconds() > LATE_SECS
                 _safely(partial(alarm.on_due, due))
+            yield
 
     def _begin(self, alarm: Alarm, now: datetime) -> None:
         """Find the alarm's first occurrence, and count the occurrences missed before this start."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Collection, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from msgspec import Struct, convert, field, to_builtins
 
@@ -32,8 +33,8 @@ class StoredMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
     decided: dict[str, int] = {}
 
 
-class StoredWait(Struct, frozen=True, kw_only=True):
-    """A running wait: its start in milliseconds since 1970, and the event for the automation."""
+class StoredWait(TypedDict):
+    """A running wait, with its start in milliseconds since 1970 and the event for the automation."""
 
     began_at: int
     event: dict[str, Any]
@@ -74,7 +75,8 @@ class State(Struct, kw_only=True):
     last_error: str | None = None
 
     def encode(self) -> dict[str, Any]:
-        """Return the stored form, without the switch."""
+        """Return the stored form, without the switch. `waits` is the dictionary itself, because a copy after each
+        change would take long with thousands of waits."""
         ended = self.memory.ended_at
         memory = StoredMemory(
             ended_at=None if ended is None else to_millis(ended),
@@ -82,12 +84,11 @@ class State(Struct, kw_only=True):
         )
         stored = StoredState(
             policy=None if memory == StoredMemory() else memory,
-            waits=self.waits,
             fired={schedule: to_millis(at) for schedule, at in self.fired.items()},
             run=self.run,
         )
         fields: dict[str, Any] = to_builtins(stored)
-        return fields
+        return {**fields, "waits": self.waits} if self.waits else fields
 
     @staticmethod
     def decode(raw: Any) -> State:
@@ -115,6 +116,8 @@ class States:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._removing: Counter[str] = Counter()
+        self._removals: dict[str, asyncio.Task[None]] = {}
+        self._stored_waits: dict[str, tuple[bytes | None, Collection[str]]] = {}
         self._tasks = Tasks()
         self._states = read_all(storage, AUTOMATION_PREFIX, lambda _, value: State.decode(value), skip)
         self._switched = read_all(storage, TOGGLE_PREFIX, lambda _, value: convert(value, bool), skip)
@@ -179,23 +182,39 @@ class States:
             self._store(id_, state)
 
     def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
-        """Remove an ended wait from memory. If the wait is stored or is being written, return the coroutine that
-        removes it from storage."""
-        stored_as = AUTOMATION_PREFIX + id_
-        on_card = read_all(self._storage, stored_as, lambda _, value: convert(value, StoredState), skip).get("")
-        is_on_its_way = self._storage.is_being_flushed(stored_as) or self._removing[id_] > 0
+        """Remove an ended wait from memory. If the wait is in storage or is being written, return the work that
+        removes it there. Waits that end together share this work."""
+        is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or self._removing[id_] > 0
+        is_stored = key in self._list_stored_waits(id_)
         self.note_wait(id_, key, None)
-        if not is_on_its_way and (on_card is None or key not in on_card.waits):
+        if not is_stored and not is_on_its_way:
             return None
-        self._removing[id_] += 1
-        return self._remove_wait(id_)
+        if id_ not in self._removals:
+            self._removing[id_] += 1
+            self._removals[id_] = self._tasks.start(self._remove_waits(id_), f"end of waits of {id_}")
+        return asyncio.shield(self._removals[id_])
 
-    async def _remove_wait(self, id_: str) -> None:
+    def _list_stored_waits(self, id_: str) -> Collection[str]:
+        """Return the keys of the automation's waits in storage. Decode them only once, because thousands of waits may
+        end together."""
+        stored = self._storage.get(AUTOMATION_PREFIX + id_)
+        before, keys = self._stored_waits.get(id_, (None, ()))
+        if stored is not before:
+            found = read_all(
+                self._storage, AUTOMATION_PREFIX + id_, lambda _, value: convert(value, StoredState), skip
+            )
+            keys = found[""].waits.keys() if "" in found else ()
+            self._stored_waits[id_] = stored, keys
+        return keys
+
+    async def _remove_waits(self, id_: str) -> None:
+        del self._removals[id_]
         try:
-            with contextlib.suppress(StoreFailed):  # the next flush removes the wait from storage
+            with contextlib.suppress(StoreFailed):  # the next flush removes the waits from storage
                 await self._storage.put_many({AUTOMATION_PREFIX + id_: self.of(id_).encode() or None})
         finally:
             self._removing[id_] -= 1
+            self._stored_waits.pop(id_, None)
 
     def forget_others(self, ids: Collection[str]) -> None:
         """Remove all other automations' states and switches, also in storage."""
@@ -226,3 +245,7 @@ class States:
 
     def _store(self, id_: str, state: State, *, is_minor: bool = False) -> None:
         self._storage.remember(AUTOMATION_PREFIX + id_, state.encode() or None, is_minor=is_minor)
+
+
+def _decode_stored(_: str, value: Any) -> StoredState:
+    return convert(value, StoredState)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from heapq import merge
+from itertools import groupby, islice
 from typing import Any
 
 from appliance.automations.active_triggers import ActiveTrigger
@@ -30,8 +32,8 @@ class Upcoming:
 
     def list_next(self, id_: str) -> list[datetime]:
         """Return at most the next ten times of the automation's schedules and intervals, in order."""
-        times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))
-        return sorted(set(times))[:MAX_NEXT]
+        times = merge(*map(self._next_of, self._active.get(id_, ())))
+        return [time for time, _ in islice(groupby(times), MAX_NEXT)]
 
     def find_missed(self, id_: str) -> datetime | None:
         """Return the first occurrence that the automation's schedules missed after the last one that fired, or

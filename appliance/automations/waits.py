@@ -13,6 +13,7 @@ from appliance.automations.states import States, StoredWait
 from appliance.automations.triggers.base import Match
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.clock import from_millis, to_millis
+from appliance.event_loop import wait_for_short_turn
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device
 from appliance.tasks import Tasks
@@ -74,13 +75,13 @@ class Waits:
         stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
         if stored is None or device.id in active.waits:
             return
-        kept = Match(event=stored.event)
+        kept = Match(event=stored["event"])
         is_meant = trigger.devices.include(device, self._registry)
         match = trigger.resume(kept, device) if is_meant else None
         if match is None:
             self.end(active, device.id)
         else:
-            elapsed = self._seconds_since(from_millis(stored.began_at)) if match is kept else 0.0
+            elapsed = self._seconds_since(from_millis(stored["began_at"])) if match is kept else 0.0
             self._begin(active, trigger, device.id, match, elapsed)
 
     def _seconds_since(self, began_at: datetime) -> float:
@@ -131,6 +132,7 @@ class Waits:
         """Remove the wait from storage, then fire the match, so that it never fires twice."""
         try:
             await removing
+            await wait_for_short_turn()  # thousands of waits may end together
         finally:
             if self._is_disarmed:
                 self._store(active, device_id, wait.match, wait.trigger.wait_secs or 0.0)

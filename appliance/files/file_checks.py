@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -13,17 +13,21 @@ from msgspec.structs import replace
 from appliance import config
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.automations import Automations
+from appliance.automations.definition import AutomationDefinition
 from appliance.automations.names import HomeNames
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, ScriptFailed
 from appliance.files.file_locations import FileLocation
-from appliance.lua.catalog import Catalog, fault_of
+from appliance.lua.catalog import Asset, Catalog, fault_of
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import KindCatalog
 from appliance.lua.source import Source
 from appliance.lua.undefined import find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scene
+
+MAX_FAULTS = 200
+"""Maximum number of errors, and of warnings, in the result of a check."""
 
 
 class CheckedText(Struct, frozen=True, kw_only=True):
@@ -72,27 +76,24 @@ class FileChecks:
         except UnicodeDecodeError:
             return CheckedText(errors=(Fault(location.path, 1, "is not UTF-8 text"),))
         except ConfigFailed as failed:
-            return CheckedText(errors=tuple(sorted(set(failed.faults))))
+            return CheckedText(errors=await asyncio.to_thread(_first, failed.faults))
         except ScriptFailed as failed:
             return CheckedText(errors=(fault_of(failed, source),))
-        own = {each for each in found if each.file == location.path}
-        return CheckedText(warnings=tuple(sorted(own)))
+        own = (each for each in found if each.file == location.path)
+        return CheckedText(warnings=await asyncio.to_thread(_first, own))
 
     async def _check_scene(self, source: Source) -> list[Fault]:
         asset = await self._scenes.judge(source)
-        names = await self._names_with(source)
-        return [*asset.warnings, *names.inspect(source), *await self._find_undefined(source)]
+        return [*asset.warnings, *await self._inspect(source), *await self._find_undefined(source)]
 
     async def _check_automation(self, source: Source) -> list[Fault]:
         asset = await self._automations.catalog.judge(source)
-        names = await self._names_with(source)
-        found = await asyncio.to_thread(lambda: [*names.faults_of(asset), *names.inspect(source)])
+        found = await self._inspect(source, asset)
         return [*asset.warnings, *found, *await self._find_undefined(source)]
 
     async def _check_script(self, source: Source) -> list[Fault]:
         await self._pool.compile(source)
-        names = await self._names_with(source)
-        return [*names.inspect(source), *await self._find_undefined(source)]
+        return [*await self._inspect(source), *await self._find_undefined(source)]
 
     async def _check_kind(self, source: Source) -> list[Fault]:
         kind, refused = await self._kinds.judge(source)
@@ -109,14 +110,20 @@ class FileChecks:
             if faults := await self._kinds.judge_sections(sections):
                 raise ConfigFailed(faults)
         except ConfigFailed as failed:
-            own = [replace(each, file=source.name) for each in failed.faults if each.file == self._config.file]
-            others = [Fault(source.name, 0, str(each)) for each in failed.faults if each.file != self._config.file]
-            raise ConfigFailed([*own, *others]) from None
+            raise ConfigFailed(await asyncio.to_thread(self._own_faults, failed.faults, source.name)) from None
         return [_split(warning, self._config.file, source.name) for warning in found.warnings]
 
-    async def _names_with(self, source: Source) -> HomeNames:
-        """Return the names in the home as if this text were saved."""
-        return (await self._names()).with_source(source)
+    def _own_faults(self, faults: Sequence[Fault], name: str) -> list[Fault]:
+        """Return the faults as faults of the file with this name."""
+        own = [replace(each, file=name) for each in faults if each.file == self._config.file]
+        return [*own, *(Fault(name, 0, str(each)) for each in faults if each.file != self._config.file)]
+
+    async def _inspect(self, source: Source, asset: Asset[AutomationDefinition] | None = None) -> list[Fault]:
+        """Return a fault for each unknown name in the text, and in the automation, as if the text were saved."""
+        names = (await self._names()).with_source(source)
+        return await asyncio.to_thread(
+            lambda: [*(() if asset is None else names.faults_of(asset)), *names.inspect(source)]
+        )
 
     async def _find_undefined(self, source: Source) -> list[Fault]:
         def read() -> list[Source]:
@@ -130,3 +137,12 @@ def _split(warning: str, file: str, name: str) -> Fault:
     """Parse a warning in the form `file:line: message`."""
     line, _, message = warning.removeprefix(f"{file}:").partition(": ")
     return Fault(name, int(line), message) if line.isdecimal() else Fault(name, 0, warning.removeprefix(f"{file}: "))
+
+
+def _first(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """Return the different faults by line. Beyond `MAX_FAULTS`, the last one states the number of the others."""
+    found = sorted({*faults})
+    if len(found) <= MAX_FAULTS:
+        return tuple(found)
+    rest = Fault(found[0].file, 0, f"has {len(found) - MAX_FAULTS} further faults; correct the listed ones first")
+    return (*found[:MAX_FAULTS], rest)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import IntEnum
-from heapq import nlargest
+from heapq import merge
+from itertools import groupby, islice
 from typing import Any
 
 from msgspec import Struct
@@ -101,17 +102,15 @@ class DeviceHistory:
         index = series.first_from(FIRST_DATED_MS)
         return None if index is None else from_millis(series.time_at(index))
 
-    def list_states(
+    def iterate_states(
         self, device: Device, period: Period, resolution: Resolution = Resolution.RAW
-    ) -> list[DeviceEntry]:
-        """Return the device's states in the period, newest first. Each change of an attribute is a separate state."""
+    ) -> Iterator[DeviceEntry]:
+        """Yield the device's states in the period, newest first. Each change of an attribute is a separate state."""
         known = self._find(device.id)
-        times: set[int] = set()
-        for name, series in known.items():
-            if name != _ROOM:
-                times.update(_latest(series, period, resolution))
-        by_step = {at // (resolution or 1): at for at in sorted(times)}
-        return [_entry_at(device, known, at) for at in nlargest(period.max_entries, by_step.values())]
+        each_times = [_times(series, period, resolution) for name, series in known.items() if name != _ROOM]
+        steps = groupby(merge(*each_times, reverse=True), lambda at: at // (resolution or 1))
+        for _, times in islice(steps, period.max_entries):
+            yield _entry_at(device, known, next(times))
 
     def pack(self, device_id: str) -> None:
         """Pack the history of a removed device to save memory. It is unpacked when it is needed."""
@@ -206,10 +205,9 @@ def _size_class(size: int) -> int:
     return (size * size).bit_length()
 
 
-def _latest(series: Series, period: Period, resolution: Resolution) -> Iterator[int]:
-    """Yield the newest times of the series in the period, up to the period's limit."""
-    indices = series.list_indices(*period.bounds_ms(), resolution)
-    return (series.time_at(index) for index, _ in zip(indices, range(period.max_entries), strict=False))
+def _times(series: Series, period: Period, resolution: Resolution) -> Iterator[int]:
+    """Yield the times of the series in the period, newest first."""
+    return map(series.time_at, series.list_indices(*period.bounds_ms(), resolution))
 
 
 def _entry_at(device: Device, known: Mapping[str, Series], at: int) -> DeviceEntry:

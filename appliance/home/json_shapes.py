@@ -75,6 +75,8 @@ DEVICE_HEAD = Record("DeviceHead", _HEAD_FIELDS, _ALIAS)
 
 DEVICE_COMMANDS = array_of(COMMAND_SPEC)
 
+DEVICE_WITHOUT_COMMANDS = Record("Device", {**_HEAD_FIELDS, "last_seen": INSTANT}, _ALIAS)
+
 DEVICE = Record(
     "Device",
     {**_HEAD_FIELDS, "last_seen": INSTANT},

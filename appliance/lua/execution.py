@@ -16,6 +16,7 @@ import orjson
 
 from appliance.adapters.lua_kinds.lua_calls import LuaCalls
 from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, NotFound, ScriptFailed
+from appliance.event_loop import wait_for_short_turn
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import answer_require
 from appliance.lua.process import ExecutionSettings
@@ -356,13 +357,16 @@ def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:
 
 async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tuple[bytes, ...]:
     """Return the result or the error message of a `ctx` call. Arguments and result are JSON. Never raise."""
+    await wait_for_short_turn()
     try:
         answer = orjson.dumps(await calls.call(operation, orjson.loads(arguments)))
         if len(answer) > MAX_ANSWER_BYTES:
             raise Invalid(f"ctx:{operation}: the answer is larger than 4 MiB")
         return b"1", answer
     except LaresError as error:
-        near = nearest(error.name, error.known) if isinstance(error, NotFound) else None
+        near = None
+        if isinstance(error, NotFound) and (known := [*error.known]):
+            near = await asyncio.to_thread(nearest, error.name, known)
         hint = "" if near is None else f" (did you mean {near})"
         return b"", f"{error}{hint}".encode(errors="replace")
     except Exception as error:  # a fault of the hub ends only this execution

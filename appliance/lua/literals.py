@@ -43,14 +43,16 @@ def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterat
     if not any(word.encode() in source.text for word in (*methods, field)):
         return
     tokens = [*tokens_of(source.chunk), NO_TOKEN, NO_TOKEN, NO_TOKEN]
-    constants = _constants_in(tokens)
+    ends = _find_ends(tokens)
+    constants = _constants_in(tokens, ends)
     seen = 0
     for index, token in enumerate(tokens[:-3]):
         if token.word == ":" and tokens[index + 1].word in methods and tokens[index + 2].word == "(":
-            reader = _Reader(tokens, index + 3, constants=constants)
+            reader = _Reader(tokens, index + 3, ends, constants)
             arguments = tuple(reader.read_list(")"))
             seen = max(seen, reader.index)
-            *_, last, end = tokens[: reader.index]
+            behind = min(reader.index, len(tokens))
+            last, end = tokens[behind - 2 : behind]
             if end.word == ")":
                 yield LiteralCall(
                     method=tokens[index + 1].word,
@@ -60,15 +62,15 @@ def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterat
                     is_open=arguments[-1:] == (UNKNOWN,) and last.kind != "name",
                 )
         elif token.word == "{" and index >= seen:
-            reader = _Reader(tokens, index)
+            reader = _Reader(tokens, index, ends)
             table = reader.read_value()
             if isinstance(table, dict) and field in table:
                 yield LiteralCall(method="", line=token.line, arguments=(table,))
                 seen = max(seen, reader.index)
 
 
-def _constants_in(tokens: Sequence[LuaToken]) -> dict[str, Any]:
-    """Return the local variables with a single literal value that the file only passes to calls."""
+def _constants_in(tokens: Sequence[LuaToken], ends: Mapping[int, int]) -> dict[str, Any]:
+    """Return the local variables with a single literal value, if the file only passes them to calls."""
     found: dict[str, Any] = {}
     changed = set(KEYWORDS)
     for index, token in enumerate(tokens[:-3]):
@@ -76,7 +78,7 @@ def _constants_in(tokens: Sequence[LuaToken]) -> dict[str, Any]:
         if token.kind != "name":
             continue
         if before == "local" and after == "=" and token.word not in found:
-            reader = _Reader(tokens, index + 2)
+            reader = _Reader(tokens, index + 2, ends)
             found[token.word] = reader.read_statement()
         elif before not in ("(", ",") or after not in (")", ","):
             changed.add(token.word)
@@ -92,15 +94,22 @@ def _parameters_at(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
 
 
 class _Reader:
-    """Reads values, beginning with the token at `index`. `constants` contains the values of local variables."""
+    """Reads values, beginning with the token at `index`. `ends` has the closing token of each opening token.
+    `constants` contains the values of local variables."""
 
     def __init__(
-        self, tokens: Sequence[LuaToken], index: int, depth: int = 0, constants: Mapping[str, Any] = NO_CONSTANTS
+        self,
+        tokens: Sequence[LuaToken],
+        index: int,
+        ends: Mapping[int, int],
+        constants: Mapping[str, Any] = NO_CONSTANTS,
+        depth: int = 0,
     ) -> None:
         self._tokens = tokens
         self.index = index
-        self._depth = depth
+        self._ends = ends
         self._constants = constants
+        self._depth = depth
 
     def read_statement(self) -> Any:
         """Return the value at the end of a statement, or `UNKNOWN` for an expression."""
@@ -165,7 +174,7 @@ class _Reader:
         self.index += 1
         fields: dict[str, Any] = {}
         items = []
-        inner = _Reader(self._tokens, self.index, self._depth + 1, self._constants)
+        inner = _Reader(self._tokens, self.index, self._ends, self._constants, self._depth + 1)
         while inner._word not in ("", "}"):
             name, key = inner._tokens[inner.index], inner._tokens[inner.index + 1]
             if name.kind == "name" and key.word == "=":
@@ -189,12 +198,25 @@ class _Reader:
     def _skip(self) -> None:
         """Skip the rest of the expression."""
         depth = 0
-        while self._word:
-            word = self._word
+        while word := self._word:
             if depth == 0 and word in (",", ";", ")", "}"):
                 return
-            depth += (word in _OPENING) - (word in _CLOSING)
+            if (end := self._ends.get(self.index)) is not None:
+                self.index = end
+            else:
+                depth += (word in _OPENING) - (word in _CLOSING)
             self.index += 1
+
+
+def _find_ends(tokens: Sequence[LuaToken]) -> dict[int, int]:
+    """Return the index of the closing token for each opening token, so that skipping nested tables is fast."""
+    ends, opened = dict[int, int](), list[int]()
+    for index, token in enumerate(tokens):
+        if token.word in _CLOSING and opened:
+            ends[opened.pop()] = index
+        elif token.word in _OPENING:
+            opened.append(index)
+    return ends
 
 
 def _is_number(value: Any) -> bool:

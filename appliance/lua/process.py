@@ -137,12 +137,16 @@ class WorkerProcess:
 
 
 def _arguments(limits: ExecutionLimits, zone: ZoneInfo) -> list[str]:
-    path = [str(Path(appliance.__file__).parents[1]), *(each for each in sys.path if Path(each).is_absolute())]
     room = _ROOM_BYTES + 4 * limits.max_memory
     zone_place = ":".join(map(str, find_zone(str(zone.key))))
     most = limits.max_memory, limits.max_cpu_total_secs, room
     ids = ",".join(map(str, limits.user_ids))
-    return [str(each) for each in (sys.dont_write_bytecode, os.getpid(), zone_place, *most, ids, *path)]
+    return [str(each) for each in (sys.dont_write_bytecode, os.getpid(), zone_place, *most, ids, *list_import_path())]
+
+
+def list_import_path() -> list[str]:
+    """Return `sys.path` for a process that imports the same packages as this process."""
+    return [str(Path(appliance.__file__).parents[1]), *(each for each in sys.path if Path(each).is_absolute())]
 
 
 def probe_confinement() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from functools import lru_cache, wraps
 from hashlib import blake2b
 from itertools import chain
@@ -21,10 +21,10 @@ from appliance.lua_worker.ctx_methods import CTX_METHODS, LOG_ARGUMENTS
 MAX_FILE_BYTES = 1 << 20
 """Maximum size of a Lua file. Files written by people are far smaller."""
 
-MAX_TEXTS_KNOWN = 1024
-"""Maximum number of texts with cached results."""
+MAX_TEXTS_KNOWN, MAX_ITEMS_KNOWN = 1024, 10_000
+"""Maximum numbers of texts with cached results, and of items in these results."""
 
-T = TypeVar("T")
+S = TypeVar("S", bound=Sized)
 
 _MARK = b"\xef\xbb\xbf"
 
@@ -133,18 +133,19 @@ def _fields_of(text: bytes) -> dict[str, list[LuaToken]]:
     return fields
 
 
-def by_text(read: Callable[[Source], T]) -> Callable[[Source], T]:
+def by_text(read: Callable[[Source], S]) -> Callable[[Source], S]:
     """Cache the results of a function that depends only on the text, because most files rarely change."""
-    known: dict[bytes, T] = {}
+    known: dict[bytes, S] = {}
 
     @wraps(read)
-    def find(source: Source) -> T:
+    def find(source: Source) -> S:
         key = blake2b(source.text, digest_size=16).digest()
         if (found := known.get(key)) is None:
             found = read(source)
-            if len(known) >= MAX_TEXTS_KNOWN:
+            if len(known) >= MAX_TEXTS_KNOWN or sum(map(len, known.values())) + len(found) > MAX_ITEMS_KNOWN:
                 known.clear()
-            known[key] = found
+            if len(found) <= MAX_ITEMS_KNOWN:
+                known[key] = found
         return found
 
     return find

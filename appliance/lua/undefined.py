@@ -65,6 +65,9 @@ class _Names(Struct, frozen=True):
     extended: frozenset[str]
     makes_globals: bool
 
+    def __len__(self) -> int:
+        return len(self.given) + len(self.extended)
+
 
 def _padded(source: Source) -> list[LuaToken]:
     return [NO_TOKEN, *tokens_of(source.chunk), NO_TOKEN, NO_TOKEN]

@@ -158,6 +158,10 @@ class Document:
             self._files.values.copy(), prefix
         )  # copy, because the store's thread changes the values concurrently
 
+    def list_encoded(self, prefixes: tuple[str, ...]) -> dict[str, bytes]:
+        """Return the values of the keys with these prefixes as JSON bytes."""
+        return {key: value for key, value in self._files.values.copy().items() if key.startswith(prefixes)}
+
     async def put_many(self, changes: Mapping[str, Any]) -> None:
         """Change all keys, or none after a failure. The value None removes a key.
 

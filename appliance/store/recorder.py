@@ -160,13 +160,13 @@ class Recorder:
         records = (encode_device(device).items() for device in devices)
         await self._document.put_many({key: value for record in records for key, value in record})
 
-    def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
-        """Return the values with these prefixes, including unwritten values."""
-        stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
-        devices = [self._record_device(device_id) for device_id in self._dirty | self._measured]
-        unwritten = {key: value for each in (*devices, self._document.list_later()) for key, value in each.items()}
-        found = {key: value for key, value in unwritten.items() if key.startswith(tuple(prefixes))}
-        return {key: value for key, value in {**stored, **found}.items() if value is not None}
+    async def list_present(self, prefixes: Iterable[str]) -> dict[str, bytes]:
+        """Return the values with these prefixes as JSON, including values that are not written yet."""
+        every, changed = tuple(prefixes), dict[str, bytes | None]()
+        await in_steps(self._clock, self._encoding(self._dirty | self._measured, changed))
+        later = {key: value for key, value in self._document.list_later().items() if self._is_json(key, value)}
+        present = {**self._document.list_encoded(every), **changed, **encode_values(later)}
+        return {key: value for key, value in present.items() if value is not None and key.startswith(every)}
 
     async def trust_clock(self) -> None:
         """Trust the clock from now on, even after restarts. Return after the decision is stored, or raise

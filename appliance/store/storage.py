@@ -18,6 +18,9 @@ class DocumentReader(Protocol):
 class Storage(DocumentReader, Protocol):
     """The document for other parts of the hub. The value None removes a key."""
 
+    def get(self, key: str) -> bytes | None:
+        """Return the key's value as JSON, or None. The same object is returned until the value changes."""
+
     def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Write the value with the next flush. Return at once. A minor value is written about once per hour."""
 
@@ -42,6 +45,9 @@ class DocumentSnapshot:
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         return items_of(self._values, prefix)
+
+    def get(self, key: str) -> bytes | None:
+        return self._values.get(key)
 
     def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Discard the value."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +20,9 @@ from appliance.tables.json_schema import one_of as words_of
 MAX_NEAREST_CHARS = 100
 """Maximum length of a word in the search for similar words. The time of a comparison grows with the square of the
 length."""
+
+MAX_COMPARED = 50
+"""Maximum number of words that a search for similar words compares letter by letter."""
 
 MAX_SHOWN_CHARS = 60
 """Maximum number of characters of a value in a message."""
@@ -88,11 +93,24 @@ def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | Non
     """
     if len(word) > MAX_NEAREST_CHARS:
         return None
-    import difflib  # imported at the first use, because only errors need it
+    from difflib import SequenceMatcher  # import at the first use, because only faults need this module
 
-    given = _digits_in(word)
-    candidates = [each for each in words if _digits_in(each) <= given]
-    return next(iter(difflib.get_close_matches(word, candidates, n=1, cutoff=likeness)), None)
+    letters, given = Counter(word).items(), _digits_in(word)
+    compared, found = SequenceMatcher(b=word), (likeness, "")
+    limited = ((_greatest_likeness(letters, len(word), each), each) for each in words)
+    likely = sorted((each for each in limited if each[0] >= likeness), reverse=True)
+    for greatest, each in islice((each for each in likely if _digits_in(each[1]) <= given), MAX_COMPARED):
+        if greatest < found[0]:
+            break
+        compared.set_seq1(each)
+        found = max(found, (compared.ratio(), each))
+    return found[1] or None
+
+
+def _greatest_likeness(letters: Iterable[tuple[str, int]], length: int, other: str) -> float:
+    """Return an upper limit of the similarity of two words. The first word is given by its letters and length."""
+    both = length + len(other)
+    return 2 * sum(min(count, other.count(letter)) for letter, count in letters) / (both or 1)
 
 
 def _digits_in(word: str) -> set[str]:

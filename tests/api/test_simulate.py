@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -16,6 +17,7 @@ from appliance.cli.process.simulations import HubSimulations
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.app import LIGHT, App, open_app
 from tests.fakes.lua import write
+from tests.fakes.patience import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -99,10 +101,26 @@ async def test_stored_cooldowns_apply_only_from_the_present_time(
     start: str | None, begin: str, *, fires: bool, tmp_path: Path
 ) -> None:
     write(tmp_path, {"automations/moves.lua": COOLING, "test.toml": ""})
-    stored = {"automation/moves": {"policy": {"ended_at": time.time_ns() // 1_000_000}}}
+    stored = {"automation/moves": b'{"policy":{"ended_at":%d}}' % (time.time_ns() // 1_000_000)}
     asked = SimulationRequest(start=start, events=f"{begin}+1 x:hall power off\n+1 x:hall power on")
     result = await HubSimulations(tmp_path / "config" / "test.toml").simulate(asked, stored)
     assert [line["fired"] for line in result.lines] == [fires]
+
+
+def list_children() -> set[str]:
+    found = (each.read_text().split() for each in Path("/proc/self/task").glob("*/children"))
+    return {pid for pids in found for pid in pids}
+
+
+async def test_a_cancelled_simulation_leaves_no_process(tmp_path: Path) -> None:
+    write(tmp_path, {"automations/busy.lua": "while true do end", "test.toml": ""})
+    before = list_children()
+    asked = HubSimulations(tmp_path / "config" / "test.toml").simulate(SimulationRequest(), {})
+    simulating = asyncio.ensure_future(asked)
+    await until(lambda: list_children() > before)
+    simulating.cancel()
+    await asyncio.wait({simulating})
+    assert list_children() <= before and simulating.cancelled()
 
 
 @pytest.mark.parametrize("form", ["text", "list"])

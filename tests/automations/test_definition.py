@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.automations.conditions.combine import CONDITION_KINDS
 from appliance.automations.conditions.device import PlaceState
-from appliance.automations.definition import TRIGGER_KINDS, AutomationDefinition
+from appliance.automations.definition import MAX_PARTS, TRIGGER_KINDS, AutomationDefinition
 from appliance.automations.policy import Policy
 from appliance.automations.triggers.device import Devices
 from appliance.automations.triggers.time import Interval
@@ -420,3 +421,15 @@ def test_no_table_raises_and_every_error_names_its_field(trigger: Any, condition
 @given(expression=st.text(max_size=30) | st.lists(st.text("0123456789*?/,-LW#SUNMO", max_size=5)).map(" ".join))
 def test_no_expression_raises(expression: str) -> None:
     read(table(trigger={"type": "cron", "expression": expression}))
+
+
+@pytest.mark.parametrize("field", ["triggers", "conditions"])
+def test_the_number_of_triggers_and_conditions_is_limited(field: str) -> None:
+    hall = {"type": "room_state", "room_id": "hall", "min_devices": 1}
+    inner = [EVERY if field == "triggers" else hall] * (MAX_PARTS - 1)
+    nested = inner if field == "triggers" else [{"type": "any", "conditions": inner}]
+    fields: dict[str, Any] = {"trigger": None} if field == "triggers" else {}
+    assert definition(**fields, **{field: nested}) is not None
+    found = faults(table(**fields, **{field: [*nested, inner[0], inner[0]]}))
+    count = MAX_PARTS + (1 if field == "triggers" else 2)
+    assert found == [f"{field} are {count}, but an automation can have {MAX_PARTS}; split it into several files"]

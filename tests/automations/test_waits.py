@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -209,3 +210,20 @@ async def test_a_fired_wait_is_deleted_from_the_card_before_its_execution_acts(t
         it.show(power="on")
         await it.pass_by(601)
         assert it.fired == ["a"] and "waits" not in stage.card_then
+
+
+async def test_waits_that_end_together_are_removed_from_the_card_together(tmp_path: Path) -> None:
+    writes: list[str] = []
+
+    class CountingCard(Card):
+        async def put_many(self, values: Mapping[str, Any]) -> None:
+            writes.extend(values)
+            await super().put_many(values)
+
+    lamps = [f"desk:light:{number}" for number in range(50)]
+    async with bench(tmp_path, automation({**HOLDS, "device_id": lamps}), card=CountingCard()) as it:
+        for lamp in lamps:
+            it.show(lamp, power="off")
+            it.show(lamp, power="on")
+        await it.pass_by(600)
+        assert it.fired and writes == ["automation/a"]

@@ -119,6 +119,9 @@ class Card:
         """Like the document's."""
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
+    def get(self, key: str) -> bytes | None:
+        return json.dumps(self.values[key]).encode() if key in self.values else None
+
     def remember(self, key: str, value: Any, *, is_minor: bool = False) -> None:
         """Store at once; a value that is not JSON cannot be stored."""
         self.values.pop(key, None)

@@ -93,7 +93,7 @@ def test_a_period_includes_its_ends_and_a_limit_keeps_the_newest() -> None:
         home.show("a:1", after(second), battery=second)
     period = Period(start=after(10), end=after(12))
     assert home.values("a:1", "battery", period) == [12, 11, 10]
-    assert len(home.history.list_states(home.devices["a:1"], period)) == 3
+    assert len([*home.history.iterate_states(home.devices["a:1"], period)]) == 3
     assert home.values("a:1", "battery", Period(end=after(12), limit=2)) == [12, 11]
     assert len(home.values("a:1", "battery", Period())) == 200
     between = Period(start=after(10) + timedelta(microseconds=1), end=after(11) - timedelta(microseconds=1))
@@ -108,7 +108,7 @@ def test_a_resolution_keeps_the_last_entry_of_each_minute_or_hour() -> None:
         home.show("a:1", after(second), battery=second)
     assert home.values("a:1", "battery", ALL, Resolution.HOUR) == [7190, 3590]
     assert home.values("a:1", "battery", Period(limit=2), Resolution.MINUTE) == [7190, 7130]
-    states = home.history.list_states(home.devices["a:1"], ALL, Resolution.DAY)
+    states = [*home.history.iterate_states(home.devices["a:1"], ALL, Resolution.DAY)]
     assert [entry.device.attributes for entry in states] == [{"battery": 7190}]
 
 
@@ -119,7 +119,7 @@ def test_a_device_is_shown_in_the_room_that_it_was_in() -> None:
     home.bus.publish(DeviceRoomChanged(device_id="a:1", room_id="attic", previous="cellar"))
     home.bus.publish(DeviceRoomChanged(device_id="never:seen", room_id="attic"))
     home.show("a:1", after(9), battery=2)
-    states = home.history.list_states(home.devices["a:1"], ALL)
+    states = [*home.history.iterate_states(home.devices["a:1"], ALL)]
     assert [entry.device.room_id for entry in states] == ["attic", "cellar"]
 
 
@@ -161,14 +161,14 @@ def test_the_packed_history_of_a_removed_device_is_complete_when_it_is_needed() 
     for second in range(50):
         home.show("a", after(second), power="on" if second % 2 else "off", level={"value": second / 2, "unit": "%"})
         home.show("b", after(second), power="on")
-    figures, states = home.history.figures(), home.history.list_states(home.devices["a"], ALL)
+    figures, states = home.history.figures(), [*home.history.iterate_states(home.devices["a"], ALL)]
     for device_id in ("a", "b", "missing", "a"):
         home.history.pack(device_id)
     assert 0 < home.history.figures()["bytes"] < figures["bytes"] and home.history.figures()["entries"] == 0
-    assert home.history.list_states(home.devices["a"], ALL) == states
+    assert [*home.history.iterate_states(home.devices["a"], ALL)] == states
     home.history.pack("a")
     home.show("a", after(60), power="dim", level={"value": 7, "unit": "%"})
-    assert [each.device.attributes for each in home.history.list_states(home.devices["a"], ALL)[1:]] == [
+    assert [each.device.attributes for each in [*home.history.iterate_states(home.devices["a"], ALL)][1:]] == [
         each.device.attributes for each in states
     ]
     assert home.values("b", "power") == ["on"]

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from appliance.api.routes.history import MAX_STATES_BYTES
+from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.line_server import TOKEN, LineServer
@@ -180,3 +182,15 @@ async def test_each_value_goes_to_the_server(tmp_path: Path) -> None:
     await server.close()
     found = [fields["value"] for (name, _, _), fields in lines.points.items() if name == "brightness"]
     assert found == [50, 10] and lines.requests == 1
+
+
+async def test_the_states_of_a_device_with_long_texts_are_cut_at_a_size(quiet: App, clock: VirtualClock) -> None:
+    text = {"custom.elgato_lights.text": "x" * 100_000}
+    for brightness in range(1, 61):
+        clock.suspend(1)
+        seen = Observation(device_id=LIGHT, kind=DeviceKind.LIGHT, attributes={**text, "brightness": brightness})
+        quiet.hub.registry.apply(Report(adapter="elgato_lights", observations=(seen,)))
+    states = await entries(quiet, f"/devices/{LIGHT}/history?limit=1000")
+    shown = [each["device"]["attributes"]["brightness"] for each in states]
+    assert shown == [*range(60, 60 - len(shown), -1)]
+    assert len(shown) == MAX_STATES_BYTES // 100_000 + 1

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
+import orjson
+from msgspec.structs import asdict
+
 from appliance.api.auth import Role
 from appliance.api.route import ApiResource, Call, route
+from appliance.automations.names import HomeNames
 from appliance.files.completions import list_methods
 from appliance.home.json_shapes import DEVICE_COMMANDS
+from appliance.home.layout import Layout
+from appliance.home.model import Device
+from appliance.scenes import Scene
 from appliance.tables.json_schema import TEXT, Schema, array_of, maybe, record
 
 _NAMED = record("NamedPlace", id=TEXT, name=TEXT)
@@ -41,30 +51,35 @@ class CompletionsApi(ApiResource):
     async def list_all(self, call: Call) -> object:
         """Return the names that Lua files can currently use, for editors."""
         hub = self.hub
-        names = await hub.names.find_known()
-        attributes, events = names.devices or {}, names.events
-        devices = [
-            {
-                "id": device.id,
-                "alias": device.alias,
-                "name": device.name,
-                "room": device.room_id,
-                "attributes": sorted(attributes.get(device.id, ())),
-                "commands": device.commands or (),
-                "events": sorted(events.get(device.id, ())),
-            }
-            for device in hub.registry.list_devices()
-        ]
-        layout = hub.registry.layout
-        return {
-            "devices": devices,
-            "rooms": [layout.rooms[id_] for id_ in sorted(layout.rooms)],
-            "groups": [layout.groups[id_] for id_ in sorted(layout.groups)],
-            "scenes": hub.scenes.list_scenes(),
-            "variables": sorted(names.list_variables()),
-            "timers": sorted(names.list_timers()),
-            "operations": sorted(
-                f"{section}:{each}" for section, operations in names.operations.items() for each in operations or ()
-            ),
-            "ctx": list_methods(),
+        names, layout = await hub.names.find_known(), hub.registry.layout
+        devices, scenes = hub.registry.list_devices(), hub.scenes.list_scenes()
+        return await asyncio.to_thread(_encode, names, devices, layout, scenes)
+
+
+def _encode(names: HomeNames, devices: Sequence[Device], layout: Layout, scenes: Sequence[Scene]) -> bytes:
+    attributes, events = names.devices or {}, names.events
+    completed = [
+        {
+            "id": device.id,
+            "alias": device.alias,
+            "name": device.name,
+            "room": device.room_id,
+            "attributes": sorted(attributes.get(device.id, ())),
+            "commands": device.commands or (),
+            "events": sorted(events.get(device.id, ())),
         }
+        for device in devices
+    ]
+    shown = {
+        "devices": completed,
+        "rooms": [layout.rooms[id_] for id_ in sorted(layout.rooms)],
+        "groups": [layout.groups[id_] for id_ in sorted(layout.groups)],
+        "scenes": scenes,
+        "variables": sorted(names.list_variables()),
+        "timers": sorted(names.list_timers()),
+        "operations": sorted(
+            f"{section}:{each}" for section, operations in names.operations.items() for each in operations or ()
+        ),
+        "ctx": list_methods(),
+    }
+    return orjson.dumps(COMPLETIONS(shown), default=asdict)

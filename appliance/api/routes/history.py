@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
+
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.responses import json_response
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.devices import INCLUDE
 from appliance.api.validation import RequestFields, choice, whole_number
 from appliance.errors import Invalid
+from appliance.event_loop import in_steps
 from appliance.history.device_history import AttributeEntry, Resolution
 from appliance.history.period import DEFAULT_LIMIT, Period
-from appliance.home.json_shapes import DEVICE
+from appliance.home.json_shapes import DEVICE, DEVICE_WITHOUT_COMMANDS
 from appliance.home.texts import identifier
 from appliance.tables.checks import format_value
 from appliance.tables.fields import Field
@@ -36,6 +39,9 @@ from appliance.tables.json_schema import (
 
 MAX_LIMIT = 1000
 """Maximum number of entries in one response."""
+
+MAX_STATES_BYTES = 4 << 20
+"""The size of a response with states of a device, beyond which older states are omitted."""
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
 
@@ -68,11 +74,9 @@ _DEVICE_QUERY = {**PERIOD, "resolution": Field(_RESOLUTION, required=False)}
 _AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
 
 
-_STATES = record(
-    "DeviceHistory",
-    device_id=TEXT,
-    entries=array_of(record("DeviceHistoryEntry", observed_at=INSTANT, device=DEVICE)),
-)
+_STATE = record("DeviceHistoryEntry", observed_at=INSTANT, device=DEVICE)
+_STATE_WITHOUT_COMMANDS = record("DeviceHistoryEntry", observed_at=INSTANT, device=DEVICE_WITHOUT_COMMANDS)
+_STATES = record("DeviceHistory", device_id=TEXT, entries=array_of(_STATE))
 _VALUE = Record(
     "AttributeHistoryEntry",
     {"observed_at": INSTANT, "device_id": TEXT, "attribute": TEXT, "value": ANY},
@@ -114,12 +118,20 @@ class HistoryApi(ApiResource):
     async def list_states(self, call: Call, device_id: str) -> object:
         """Return the past states of the device, newest first, with an entry for each change of an attribute."""
         device = self.hub.registry.get_device(device_id)
-        entries = self.hub.history.devices.list_states(device, *_parse_query(call))
-        shown = _STATES({"device_id": device_id, "entries": entries})
-        if not call.query()["include"]:
-            for each in shown["entries"]:
-                each["device"].pop("commands")
-        return json_response(shown)
+        encode = _STATE if call.query()["include"] else _STATE_WITHOUT_COMMANDS
+        found: list[bytes] = []
+
+        def encode_entries() -> Iterator[None]:
+            left = MAX_STATES_BYTES
+            for entry in self.hub.history.devices.iterate_states(device, *_parse_query(call)):
+                found.append(orjson.dumps(encode(entry)))
+                left -= len(found[-1])
+                if left < 0:
+                    return
+                yield
+
+        await in_steps(self.hub.clock, encode_entries())
+        return b'{"device_id":%b,"entries":[%b]}' % (orjson.dumps(device_id), b",".join(found))
 
     @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY)
     async def list_values(self, call: Call, device_id: str, attribute: str) -> object:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import orjson
 
 from appliance.api import schemas
@@ -49,8 +51,10 @@ class OverviewApi(ApiResource):
     async def show(self, call: Call) -> object:
         """Return the current state of the home, and the role and preferences of the key."""
         assert call.principal is not None
-        hub, encode = self.hub, self.parts.encoder.encode_with_commands
+        hub, encoder = self.hub, self.parts.encoder
+        await encoder.encode_found(hub.registry.list_devices, hub.clock, with_commands=True)
         catalogs = (hub.scenes.catalog, hub.automations.catalog, hub.kinds)
+        config = (await hub.adapter_sections.find_config_changes()).sentences()
         shown = {
             "version": VERSION,
             "caller": call.principal,
@@ -63,9 +67,10 @@ class OverviewApi(ApiResource):
             "executions": list_executions(hub.executors),
             "adapters": hub.health.list_adapters(),
             "safe": hub.safe_because,
-            "config": (await hub.adapter_sections.find_config_changes()).sentences(),
+            "config": config,
             "faults": [fault for catalog in catalogs for fault in catalog.rejected],
             "devices": [],
         }
-        devices = b",".join([encode(each) for each in hub.registry.list_devices()])
-        return b"%b%b]}" % (orjson.dumps(_OVERVIEW(shown)).removesuffix(b"]}"), devices)
+        devices = b",".join(map(encoder.encode_with_commands, hub.registry.list_devices()))
+        encoded = await asyncio.to_thread(lambda: orjson.dumps(_OVERVIEW(shown)))
+        return b"%b%b]}" % (encoded.removesuffix(b"]}"), devices)

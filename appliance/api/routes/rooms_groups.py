@@ -6,6 +6,7 @@ from functools import partial
 
 from appliance.api import schemas
 from appliance.api.auth import Role
+from appliance.api.responses import encode_list
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import body, list_of
 from appliance.home import json_shapes
@@ -69,7 +70,7 @@ class GroupsApi(ApiResource):
     @route("GET", "/groups", Role.READ, array_of(json_shapes.GROUP))
     async def list_all(self, call: Call) -> object:
         """Return every group by id."""
-        return self.hub.registry.list_groups()
+        return await encode_list(self.hub.clock, json_shapes.GROUP, self.hub.registry.list_groups())
 
     @route("POST", "/groups", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=GROUP_BODY)
     async def put(self, call: Call) -> object:

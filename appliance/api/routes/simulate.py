@@ -86,6 +86,6 @@ class SimulationApi(ApiResource):
             runs_lua=stated["run"],
         )
         try:
-            return await self.parts.simulate(asked, self.hub.recorder.list_present(SIMULATED_PREFIXES))
+            return await self.parts.simulate(asked, await self.hub.recorder.list_present(SIMULATED_PREFIXES))
         except InvalidFile as error:
             return refuse(error)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import orjson
+
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.reasons import Reasons
@@ -95,8 +97,10 @@ class StatusApi(ApiResource):
 
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> object:
-        """Return the state of the home by store key, without secrets, including values not yet on the card."""
-        return {"values": self.hub.recorder.list_present(SIMULATED_PREFIXES)}
+        """Return the state of the home by store key, without secrets; values not yet on the card are included."""
+        values = await self.hub.recorder.list_present(SIMULATED_PREFIXES)
+        pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
+        return b'{"values":{%b}}' % b",".join(pairs)
 
     @route("GET", "/diagnostics/status", Role.ADMIN, _STATUS)
     async def show_status(self, call: Call) -> object:

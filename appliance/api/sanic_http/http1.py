@@ -17,6 +17,7 @@ from sanic.response import HTTPResponse
 from appliance.api.auth import Principal
 from appliance.api.limits import ApiLimits
 from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, check_trailer, parse_chunk, parse_head
+from appliance.event_loop import next_turn
 
 MAX_DISCARDED_BODIES = 4
 """After an early response, the remaining body is read and discarded, up to this multiple of the size limit, so that
@@ -151,7 +152,7 @@ class StrictHttp1(Http):
         await self._send(head if self.head_only else head + response.body)
         self.stage = Stage.IDLE
         if self.recv_buffer:  # let other tasks run, because thousands of requests may already have arrived
-            await _next_turn()
+            await next_turn()
 
     def create_empty_request(self) -> None:
         """Create a placeholder for a request with an unreadable head."""
@@ -256,7 +257,7 @@ class StrictHttp1(Http):
         """Return the size of the next chunk. For the last chunk, read its trailers and return 0."""
         self._chunks += 1
         if self._chunks % CHUNKS_PER_TURN == 0:
-            await _next_turn()
+            await next_turn()
         if await self._take_line(0):
             raise BadRequest("a chunk is longer than its size")
         size = parse_chunk(await self._take_line(MAX_CHUNK_LINE_BYTES))
@@ -294,13 +295,6 @@ class StrictHttp1(Http):
 
 def exchange_of(request: Request) -> StrictHttp1:
     return cast("StrictHttp1", request.stream)
-
-
-async def _next_turn() -> None:
-    """Let other tasks continue before the next request of the same client."""
-    turn = asyncio.Event()
-    asyncio.get_running_loop().call_soon(turn.set)
-    await turn.wait()
 
 
 def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:

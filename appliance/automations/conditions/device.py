@@ -63,7 +63,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         """Compare the attribute. A missing device or attribute does not match."""
         devices, needs = home.registry.find_devices([self.device_id]), str(self.matcher)
         if not devices:
-            return Fact(holds=False, sentence=str(home.registry.no_device(self.device_id)))
+            return Fact(holds=False, sentence=str(NotFound("device", self.device_id)))
         value = devices[0].attributes.get(self.attribute)
         if value is None:
             return Fact(holds=False, sentence=f"device '{self.device_id}' has no {self.attribute}", needs=needs)

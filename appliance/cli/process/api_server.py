@@ -27,8 +27,8 @@ def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, con
     file, limits = Path(config.file), ApiLimits.of(config.api)
     simulations: list[Any] = []
 
-    async def simulate(asked: SimulationRequest, stored: Mapping[str, Any]) -> SimulationResult:
-        if not simulations:  # imported at the first use, because few hubs run simulations
+    async def simulate(asked: SimulationRequest, stored: Mapping[str, bytes]) -> SimulationResult:
+        if not simulations:  # import at the first use, because few hubs run simulations
             from appliance.cli.process.simulations import HubSimulations
 
             simulations.append(HubSimulations(file))

@@ -1,40 +1,38 @@
-"""Runs simulations for `POST /simulate`, like `lares simulate --json`, but in the hub's process and with a time
-limit."""
+"""Runs simulations for `POST /simulate`, as `lares simulate --json` does, each in a separate process with a time
+limit. In the hub's process, a simulation of a large home would block the loop, and would leave garbage behind."""
 
 from __future__ import annotations
 
 import asyncio
-import os
+import marshal
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import orjson
+from msgspec.structs import asdict
 
-from appliance import config
 from appliance.api.simulation import SimulationRequest, SimulationResult
-from appliance.cli.simulation.preparation import prepare
-from appliance.cli.simulation.printer import SimulationPrinter
-from appliance.cli.simulation.simulation import open_simulation
-from appliance.config import Config
-from appliance.errors import Busy, ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
-from appliance.log_limit import IS_MUTED
-from appliance.simulated_clock import SimulatedClock
-from appliance.tasks import Tasks
+from appliance.errors import Busy, Fault, Invalid, InvalidFile
+from appliance.lua.process import list_import_path
 
-MAX_SECS = 5.0
-"""The time limit of one simulation."""
-
-MAX_LINES = 10_000
+MAX_PROCESS_SECS = 30.0
+"""The time limit of the process, including its start on a slow box."""
 
 MAX_WAITING = 4
 """Maximum number of running and waiting simulations. The hub rejects further requests."""
 
-EVENTS_FILE = "events"
-"""The name of the events file in error messages."""
+_START = """
+import sys
+sys.dont_write_bytecode, sys.path[:] = True, sys.argv[1:]
+from appliance.cli.process.simulation_process import main
+main()
+"""
 
 
 class HubSimulations:
@@ -45,7 +43,7 @@ class HubSimulations:
         self._lock = asyncio.Lock()
         self._waiting = 0
 
-    async def simulate(self, asked: SimulationRequest, stored: Mapping[str, Any]) -> SimulationResult:
+    async def simulate(self, asked: SimulationRequest, stored: Mapping[str, bytes]) -> SimulationResult:
         """Simulate the home with these stored values, and return the result's lines. Raise `Invalid`, `InvalidFile`,
         or `Busy`."""
         if self._waiting >= MAX_WAITING:
@@ -53,16 +51,16 @@ class HubSimulations:
         self._waiting += 1
         try:
             async with self._lock:
-                return await self._run(asked, dict(stored))
+                return await self._run(asked, stored)
         finally:
             self._waiting -= 1
 
-    async def _run(self, asked: SimulationRequest, stored: dict[str, Any]) -> SimulationResult:
+    async def _run(self, asked: SimulationRequest, stored: Mapping[str, bytes]) -> SimulationResult:
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="lares-simulation-"))
         try:
             file = await asyncio.to_thread(_copy, self._file, folder, asked)
-            async with Tasks() as tasks:
-                return await tasks.finish(_simulate(file, asked, stored), "simulation")
+            output = await _run_process(marshal.dumps((str(file), asdict(asked), {**stored})))
+            return await asyncio.to_thread(_read, output)
         except OSError as error:
             raise Invalid(f"the simulation cannot run: {error.strerror or error}") from None
         finally:
@@ -81,44 +79,33 @@ def _copy(file: Path, folder: Path, asked: SimulationRequest) -> Path:
     return copied / file.name
 
 
-async def _simulate(file: Path, asked: SimulationRequest, stored: dict[str, Any]) -> SimulationResult:
-    IS_MUTED.set(True)
-    settings = await asyncio.to_thread(_load, file)
-    encoded = {key: orjson.dumps(value) for key, value in stored.items()}
-    try:
-        prepared = prepare(encoded, settings.locale, asked.start, asked.hours, asked.events)
-    except Invalid as fault:
-        raise Invalid(f"from {fault}") from None
-    if prepared.faults:
-        raise InvalidFile(EVENTS_FILE, [Fault(EVENTS_FILE, line, message) for line, message in prepared.faults])
-    clock, lines = SimulatedClock(prepared.start), list[bytes]()
-
-    def write(line: str) -> None:
-        lines.append(line.encode())
-        if len(lines) >= MAX_LINES:
-            clock.stop()
-
-    printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=write)
-    is_complete = False
-    opened = open_simulation(settings, prepared.stored, clock, printer, home=(file,), runs_lua=asked.runs_lua)
-    with suppress(TimeoutError, StartFailed):  # return the lines before the failure
-        async with asyncio.timeout(MAX_SECS), opened as simulation:
-            try:
-                await simulation.run(prepared.end, prepared.events)
-                is_complete = len(lines) < MAX_LINES
-            finally:
-                printer.is_over = True
-    return SimulationResult(
-        lines=[orjson.loads(each) for each in lines[:MAX_LINES]],
-        until=prepared.end if is_complete else clock.now(),
-        is_complete=is_complete,
+async def _run_process(given: bytes) -> bytes:
+    """Return the output of a process with this input. The process ends with its caller."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", "-c", _START, *list_import_path()),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
-
-
-def _load(file: Path) -> Config:
-    """Return the configuration, or the defaults if the file is missing. Raise `InvalidFile` if it is invalid."""
     try:
-        return config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)
-    except ConfigFailed as failed:
-        faults = [Fault(file.name, each.line, each.message) for each in failed.faults]
-        raise InvalidFile(f"{file.parent.name}/{file.name}", faults) from None
+        async with asyncio.timeout(MAX_PROCESS_SECS):
+            return (await process.communicate(given))[0]
+    except TimeoutError:
+        raise Invalid("the simulation took too long; simulate fewer hours") from None
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def _read(output: bytes) -> SimulationResult:
+    """Decode the output of `simulation_process`. Raise `Invalid` or `InvalidFile`."""
+    if not output:
+        raise Invalid("the simulation ended unexpectedly, perhaps for lack of memory; simulate fewer hours")
+    lines, until, is_complete, refusal = marshal.loads(output)  # noqa: S302 - from the hub's own process
+    if refusal is not None:
+        path, message, faults = refusal
+        raise InvalidFile(path, [Fault(*each) for each in faults]) if faults else Invalid(message)
+    return SimulationResult(
+        lines=[orjson.loads(each) for each in lines], until=datetime.fromisoformat(until), is_complete=is_complete
+    )

@@ -1,0 +1,85 @@
+"""The process of one simulation: reads the request from standard input, and writes the result to standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import marshal
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from appliance import config
+from appliance.api.simulation import SimulationRequest
+from appliance.cli.simulation.preparation import prepare
+from appliance.cli.simulation.printer import SimulationPrinter
+from appliance.cli.simulation.simulation import open_simulation
+from appliance.config import Config
+from appliance.errors import ConfigFailed, Fault, Invalid, InvalidFile, StartFailed
+from appliance.lua.process import protect_memory
+from appliance.simulated_clock import SimulatedClock
+
+MAX_SECS = 5.0
+"""The time limit of one simulation."""
+
+MAX_LINES = 10_000
+
+EVENTS_FILE = "events"
+"""The name of the events file in error messages."""
+
+
+def main() -> None:
+    protect_memory()
+    with suppress(OSError):  # if memory is low, the kernel ends the simulation instead of the hub
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    file, asked, stored = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from the hub
+    try:
+        answer = asyncio.run(_simulate(Path(file), SimulationRequest(**asked), stored))
+    except Invalid as error:
+        faults = error.faults if isinstance(error, InvalidFile) else ()
+        path = faults[0].file if faults else ""
+        answer = [], "", False, (path, str(error), [(each.file, each.line, each.message) for each in faults])
+    sys.stdout.buffer.write(marshal.dumps(answer))
+    sys.stdout.flush()
+    os._exit(0)  # freeing the objects of a large home would take long
+
+
+async def _simulate(file: Path, asked: SimulationRequest, stored: Mapping[str, bytes]) -> tuple[Any, ...]:
+    """Return the lines, the end as text, whether the simulation is complete, and None."""
+    settings = _load(file)
+    try:
+        prepared = prepare(stored, settings.locale, asked.start, asked.hours, asked.events)
+    except Invalid as fault:
+        raise Invalid(f"from {fault}") from None
+    if prepared.faults:
+        raise InvalidFile(EVENTS_FILE, [Fault(EVENTS_FILE, line, message) for line, message in prepared.faults])
+    clock, lines = SimulatedClock(prepared.start), list[bytes]()
+
+    def write(line: str) -> None:
+        lines.append(line.encode())
+        if len(lines) >= MAX_LINES:
+            clock.stop()
+
+    printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=write)
+    is_complete = False
+    opened = open_simulation(settings, prepared.stored, clock, printer, home=(file,), runs_lua=asked.runs_lua)
+    with suppress(TimeoutError, StartFailed):  # return the lines before the failure
+        async with asyncio.timeout(MAX_SECS), opened as simulation:
+            try:
+                await simulation.run(prepared.end, prepared.events)
+                is_complete = len(lines) < MAX_LINES
+            finally:
+                printer.is_over = True
+    until = prepared.end if is_complete else clock.now()
+    return lines[:MAX_LINES], until.isoformat(), is_complete, None
+
+
+def _load(file: Path) -> Config:
+    """Return the configuration, or the defaults without a file. Raise `InvalidFile`."""
+    try:
+        return config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)
+    except ConfigFailed as failed:
+        faults = [Fault(file.name, each.line, each.message) for each in failed.faults]
+        raise InvalidFile(f"{file.parent.name}/{file.name}", faults) from None

@@ -56,7 +56,7 @@ def pyz(arguments: Sequence[str]) -> int:
     """Build the single file for all targets, or one file per named target."""
     tags = list(arguments[1::2])
     if len(arguments) % 2 or any(word != "--target" for word in arguments[::2]):
-        raise BuildFailed("pyz takes only --target TAG, once or more", USAGE_ERROR)
+        raise BuildFailed("pyz accepts only --target TAG, once or more", USAGE_ERROR)
     check_venv()
     started = time.monotonic()
     compilers = [*pythons.pythons()]
@@ -64,7 +64,7 @@ def pyz(arguments: Sequence[str]) -> int:
     try:
         files = builder.build(tags)
     except KeyError as unknown:
-        raise BuildFailed(f"there is no target {unknown}; firmware/targets.toml names them", USAGE_ERROR) from None
+        raise BuildFailed(f"unknown target {unknown}; see firmware/targets.toml", USAGE_ERROR) from None
     except (wheels.ChecksumMismatch, parts.UnsupportedWheel) as fault:
         raise BuildFailed(str(fault), IO_ERROR) from None
     for file in files:

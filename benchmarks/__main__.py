@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parsed = parser.parse_args()
     if unknown := sorted(set(parsed.names) - set(names)):
-        print(f"there is no measure {', '.join(unknown)}; there are {', '.join(names)}", file=sys.stderr)
+        print(f"unknown measure {', '.join(unknown)}; use one of {', '.join(names)}", file=sys.stderr)
         return USAGE_ERROR
     if parsed.alone:
         return _measure_here(parsed.names[0], parsed.rounds)

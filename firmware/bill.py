@@ -83,7 +83,7 @@ def _expression(choice: Mapping[str, Any]) -> str:
 
 def headline(packages: Iterable[Package]) -> bytes:
     """Return the first text of `lares --licenses`, with one line per package."""
-    lines = ["Lares is under the Apache License 2.0. This file also holds:", ""]
+    lines = ["Lares is under the Apache License 2.0. This file also contains:", ""]
     for each in sorted(packages, key=lambda each: (each.name.lower(), each)):
         within = f", in {each.parent}" if each.parent else ""
         lines.append(f"{each.name} {each.version}: {each.own_text or each.licence}{within}")

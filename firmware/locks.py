@@ -20,12 +20,12 @@ EDITABLE = ("editables",)
 """Packages that `pip install --no-build-isolation -e .` needs in addition to [build-system] in pyproject.toml."""
 
 LEFT_OUT = {
-    "setuptools": "sanic requires it and never imports it; 4 MB and a .pth file that runs at each start",
-    "ujson": "crashes on musl before 1.2.4, and sanic imports it wherever it finds it; orjson does its work",
-    "uvloop": "no gain at a home's load, and tests and hub shall share one event loop",
-    "pycparser": "only for cffi's compiler; argon2 needs the compiled _cffi_backend alone",
-    "bluetooth-data-tools": "only for aioshelly's devices over Bluetooth",
-    "setproctitle": "the hub has one process and can name it by itself",
+    "setuptools": "sanic requires it but never imports it; it has 4 MB and a .pth file that runs at each start",
+    "ujson": "crashes on musl before 1.2.4; sanic would import it, but works with orjson too",
+    "uvloop": "it does not make a home faster, and tests and hub should use the same event loop",
+    "pycparser": "only cffi's compiler needs it; argon2 needs only _cffi_backend, which is compiled",
+    "bluetooth-data-tools": "aioshelly needs it only for devices over Bluetooth",
+    "setproctitle": "only names processes, and the hub has only one",
 }
 """Dependencies that the locks omit. With `--no-deps`, pip accepts missing dependencies."""
 
@@ -39,7 +39,7 @@ LOCK_HEAD = """\
 def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
     """Rewrite `runtime.lock` and `test.lock`. Without `--upgrade`, keep all versions that still fit."""
     if list(arguments) not in ([], ["--upgrade"]):
-        raise BuildFailed("lock takes only --upgrade", USAGE_ERROR)
+        raise BuildFailed("lock accepts only --upgrade", USAGE_ERROR)
     if sys.version_info[:2] != (3, 11):
         raise BuildFailed("lock needs Python 3.11, the oldest version in the locks", UNAVAILABLE)
     toml = tomllib.loads((environment.root / "pyproject.toml").read_text())

@@ -133,7 +133,7 @@ class Builder:
         sign = f"Lua {bill.LUA.version} ".encode()
         if not all(any(sign in data for data in files.values()) for files in parts.native.values()):
             raise UnsupportedWheel(
-                f"lupa contains a different Lua version than {bill.LUA.version}, the one named in firmware/bill.py"
+                f"lupa does not contain Lua {bill.LUA.version}; update the version in firmware/bill.py"
             )
         text = self.root / "firmware" / "licences" / f"lua-{bill.LUA.version}.txt"
         parts.notices["lua/LICENSE"] = text.read_bytes()

@@ -79,9 +79,9 @@ class Parts:
 
     def _share(self, name: str, data: bytes, wheel: str) -> None:
         if ".data/" in name:
-            raise UnsupportedWheel(f"{wheel} holds {name}, which belongs outside of site-packages")
+            raise UnsupportedWheel(f"{wheel} contains {name}, which does not belong in site-packages")
         if self.pure.setdefault(name, data) != data:
-            raise UnsupportedWheel(f"{name} of {wheel} is not the same for all targets")
+            raise UnsupportedWheel(f"{name} in {wheel} differs between targets")
 
     def add_folder(self, folder: Path, place: str) -> None:
         """Add the files of a folder of the checkout, below `place`."""

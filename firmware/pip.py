@@ -10,7 +10,7 @@ from pathlib import Path
 ENTRY = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
 
 ADVICE = (
-    ("No space left", "the disk is full: make room and run this again"),
+    ("No space left", "the disk is full: free some space and run this again"),
     (
         "Retrying|Connection|timed out|Temporary failure|SSLError|ProxyError|certificate",
         "the package index cannot be reached: check the network (a proxy?) and run this again",
@@ -22,7 +22,7 @@ ADVICE = (
     ),
     (
         "DO NOT MATCH THE HASHES",
-        "a file is not the one that the lock names, so it was not used: "
+        "a file differs from the lock's hash, so it was not installed: "
         "run this again with Python 3.11 to 3.14, without a proxy or mirror that changes files",
     ),
     ("", "pip failed, see above; run this again"),

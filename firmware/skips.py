@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 ALLOWED = {
-    "nothing is forbidden to root": "what only another user meets; it runs where the tests do not run as root",
-    "only root ": "what only root can do; it runs where the tests run as root",
+    "nothing is forbidden to root": "needs a user other than root",
+    "only root ": "needs root",
     "changes into a root file system, and makes a user there, which only root may": "the same",
     "NO CONTAINER BUILDER WORKS HERE": "podman and docker need more privileges than a machine for tests may have",
     "no filesystem can be mounted here": "a container may forbid it even to root",
@@ -18,16 +18,16 @@ ALLOWED = {
     "needs a network": "downloads need a network",
     "makes a root file system of Debian packages, and apt": "needs a Debian mirror that answers",
     "npm could not fetch": "downloads need a network",
-    "could not import 'hatasmota": "no locked dependency; whoever changes Tasmota's discovery installs it",
+    "could not import 'hatasmota": "not a dependency; install it to change Tasmota's discovery",
     "pip could not fetch": "downloads need a network",
-    "the Matter SDK needs libnl-route-3": "a library that Debian has, for a server that the project does not ship",
+    "the Matter SDK needs libnl-route-3": "a Debian library for a server that is not part of the project",
     "no namespace can be made here": "a container may forbid it even to root",
-    "there is no python": "old Pythons, each tried where it happens to be installed",
+    "there is no python": "tests of old Pythons need these Pythons",
     "systemd-analyze here is too old": "the check of the unit file needs systemd 250",
-    "emulates a whole box for an hour": "`build.py test -m box` asks for it",
+    "emulates a whole box for an hour": "takes an hour; `build.py test -m box` runs it",
     "no program for arm64 can be run here": "the box's image needs qemu's user emulation, registered in the kernel",
-    "compiles a CPython for musl": "minutes of compiling; `build.py test -m musl` asks for it",
-    "needs libseccomp": "keeps the filters of the unit file without systemd, on machines that have it",
+    "compiles a CPython for musl": "compiling takes minutes; `build.py test -m musl` does it",
+    "needs libseccomp": "tests the unit's filters without systemd, on machines with libseccomp",
 }
 """Prefixes of accepted reasons, each with an explanation."""
 

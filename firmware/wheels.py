@@ -85,7 +85,7 @@ def _checked(folder: Path, hashes: frozenset[str], count: int) -> list[Path]:
     corrupt = [wheel.name for wheel in wheels if _digest(wheel.read_bytes()) not in hashes]
     if corrupt or len(wheels) != count:
         what = ", ".join(corrupt) or "some are missing"
-        raise ChecksumMismatch(f"{folder} does not hold what the lock names ({what}); remove it")
+        raise ChecksumMismatch(f"{folder} does not contain the packages of the lock ({what}); remove this folder")
     return wheels
 
 

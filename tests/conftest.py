@@ -1,4 +1,4 @@
-"""Fixtures and limits for every test."""
+"""Fixtures and limits for all tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.fakes import contract_recorder, forked
 from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
 
-# Show details of assertions also in the tests' shared modules, except the modules imported above.
+# Print details of assertions in the tests' shared modules too, except in the modules imported above.
 pytest.register_assert_rewrite(
     *(f"tests.{folder.name}" for folder in Path(__file__).parent.iterdir() if folder.name != "fakes")
 )
@@ -40,27 +40,27 @@ sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Hypothesis would parse every imported module for constants. This takes seconds in each process, and changes the
+# Hypothesis would parse all imported modules for constants. This takes seconds in each process, and changes the
 # examples with each import.
 vars(providers)["is_local_module_file"] = lambda _: False
 
 EXAMPLES, QUICK_EXAMPLES = 200, 10
-"""The number of examples of Hypothesis in the slow tests, and in the quick tests."""
+"""The number of Hypothesis examples in the slow tests, and in the quick tests."""
 
-# Hypothesis draws the same examples in every run, and a busy machine is not an error.
+# Hypothesis uses the same examples in every run. A busy machine is not an error.
 settings.register_profile(
     "whole", max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=QUICK_EXAMPLES)
 
 LIMIT_SECS, SLOW_LIMIT_SECS, BOX_LIMIT_SECS = 300, 1500, 4 * 3600
-"""The maximum seconds of a test with its fixtures. After this time, the test process ends."""
+"""Maximum seconds of a test with its fixtures. After this time, the test process ends."""
 
 ALL_SLOW = re.compile(r"^pytestmark = (?:pytest\.mark\.slow$|\[.*pytest\.mark\.slow\b)", re.MULTILINE)
-"""The line of a file whose tests are all slow."""
+"""A line in a file that marks all of its tests as slow."""
 
 ALARM = SimpleNamespace(limit=0, since=0.0)
-"""The running limit and its begin; several short tests share one."""
+"""The running limit and its start. Several short tests share one."""
 
 SEEN = "lares/contract_recorder"
 """The key in pytest's cache for the records of a failed run."""
@@ -70,18 +70,18 @@ FAULT = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Hypothesis try less if only the quick tests run."""
+    """If only the quick tests run, let Hypothesis try fewer examples."""
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "whole")
-    gc.disable()  # collecting tests creates no garbage, so the collector waits until its end
+    gc.disable()  # collecting tests creates no garbage, so the garbage collector starts afterwards
 
 
-# Tests start hundreds of Lua workers, and most tests do not test this start.
+# Tests start hundreds of Lua workers, and few tests test this start.
 forked.fork_workers()
 
 
 @pytest.fixture(autouse=True)
 def _root_logger_as_before() -> Iterator[None]:
-    """Restore the root logger: commands that run in this process configure it."""
+    """Restore the root logger, which commands in this process configure."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -97,20 +97,18 @@ def whole_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def clock() -> VirtualClock:
-    """Provide a clock that only the test moves."""
     return VirtualClock()
 
 
 @pytest.fixture
 async def app() -> AsyncIterator[App]:
-    """Provide a running hub that is ready."""
     async with open_app() as opened:
         yield opened
 
 
 @pytest.fixture
 async def broker(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
-    """Provide a running MQTT broker: the tests' own, or the kind that `both_brokers` names."""
+    """Provide a running MQTT broker: the fake broker, or the one that `both_brokers` selects."""
     from tests.adapters.mqtt.broker import KINDS, running
 
     async with running(KINDS[getattr(request, "param", "own")](tmp_path)) as started:
@@ -132,7 +130,7 @@ def minutes_of(item: pytest.Item) -> float:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import files of slow tests for the quick tests, unless the command names a file."""
+    """For the quick tests, do not import files of slow tests unless the command names a file."""
     is_quick = "not slow" in config.option.markexpr and not any(".py" in each for each in config.args)
     if is_quick and collection_path.suffix == ".py" and ALL_SLOW.search(collection_path.read_text(encoding="utf-8")):
         return True
@@ -141,9 +139,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Record the files of this run, and give each process a share of the longest tests. Each process begins with one
-    part of the list and takes over from the end of another part. Thus no process starts a test of minutes after
-    the others have ended, and the tests of a file mostly share one browser, hub, or worker."""
+    """Record the files of this run, and give each process a share of the longest tests.
+
+    Each process begins with one part of the list, and takes over from the end of another part. Thus no process
+    starts a long test after the others have ended, and the tests of a file mostly share one browser, hub, or
+    worker.
+    """
     contract_recorder.FILES.update(str(item.path) for item in items)
     long = sorted((item for item in items if minutes_of(item)), key=minutes_of, reverse=True)
     rest = [item for item in items if not minutes_of(item)]
@@ -164,7 +165,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """End the process and print the line of each thread if the test exceeds its limit."""
+    """If the test exceeds its limit, end the process and print the line of each thread."""
     limits = {"box": BOX_LIMIT_SECS, "musl": SLOW_LIMIT_SECS, "slow": SLOW_LIMIT_SECS}
     limit = next((secs for marker, secs in limits.items() if item.get_closest_marker(marker)), LIMIT_SECS)
     if ALARM.limit != limit or time.monotonic() - ALARM.since > limit / 10:  # each alarm is a thread
@@ -174,8 +175,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Let the contract recorder judge a successful run. With several processes, each worker sends its records to the
-    main process.
+    """After a successful run, let the contract recorder judge it. With several processes, each worker sends its
+    records to the main process.
 
     A failed run also saves its records for the run that repeats the failed tests.
     """
@@ -197,7 +198,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take the records of a worker process."""
+    """Add the records of a worker process."""
     contract_recorder.take(getattr(node, "workeroutput", {}).get("contract_recorder"))
 
 

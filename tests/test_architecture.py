@@ -1,5 +1,7 @@
-"""The code follows ARCHITECTURE.md: layers, allowed imports, no cycles, no waiting in the home. Each rule reads
-every file and reports all offenders at once."""
+"""The code follows ARCHITECTURE.md: layers, allowed imports, no cycles, no waiting in the home.
+
+Each rule reads all files, and reports all violations at once.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,10 @@ LAYERS = {
     "cli": 11,
     "__main__": 12,
 }
-"""The layer of each package."""
+"""Layer of each package."""
 
 BESIDE = {"lua_worker": ("lua", 0)}
-"""Packages outside the layers: the only package that imports each, and the layer up to which it imports others."""
+"""Packages outside the layers: the only package that imports each, and the highest layer that it imports."""
 
 ALLOWED = {
     "sanic": {"api"},
@@ -60,7 +62,7 @@ ALLOWED = {
 """Imports and calls that only some packages may use."""
 
 WRITERS = {"store", "cli"}
-"""The packages that change files: the store, and the cli for configuration, first key, and backup."""
+"""Packages that change files: the store, and the cli for configuration, first key, and backup."""
 
 WRITING_METHODS = frozenset(
     [
@@ -77,7 +79,7 @@ WRITING_METHODS = frozenset(
         "lchmod",
     ]
 )
-"""Methods of `Path` that change files with any arguments; for `replace` see `is_writing`."""
+"""Methods of `Path` that change files with any arguments. `is_writing` handles `replace`."""
 
 WRITING_FUNCTIONS = {
     "os": """open write pwrite writev fdopen mkdir makedirs mkfifo mknod remove unlink rmdir removedirs rename renames
@@ -103,7 +105,7 @@ def tree_of(file: Path) -> ast.Module:
 
 @cache
 def nodes_of(tree: ast.AST) -> list[ast.AST]:
-    """Return all nodes of the tree, once for all tests."""
+    """Return all nodes of the tree, computed once for all tests."""
     return list(ast.walk(tree))
 
 
@@ -128,7 +130,7 @@ def calls_of(tree: ast.AST) -> Iterator[str]:
 
 
 def full_names(tree: ast.AST) -> dict[str, str]:
-    """Return the full name of each imported name: For example, `from os import open as o` maps `o` to `os.open`."""
+    """Return the full name of each imported name. For example, `from os import open as o` maps `o` to `os.open`."""
     names = {}
     for node in nodes_of(tree):
         if isinstance(node, ast.Import):
@@ -139,7 +141,7 @@ def full_names(tree: ast.AST) -> dict[str, str]:
 
 
 def writing_calls(tree: ast.AST) -> Iterator[str]:
-    """Yield the calls of a file that change files."""
+    """Yield the calls that change files."""
     names = full_names(tree)
     for node in nodes_of(tree):
         if isinstance(node, ast.Call | ast.Attribute | ast.Name) and is_writing(node, names):
@@ -157,7 +159,7 @@ def is_writing(node: ast.Call | ast.Attribute | ast.Name, names: dict[str, str])
         return opens_to_write(node, at=1 if isinstance(function, ast.Name) or is_module(function, names) else 0)
     if not isinstance(function, ast.Attribute):
         return False
-    # `Path.replace` takes one argument; `str.replace` takes two, `date.replace` only named ones.
+    # `Path.replace` has one argument, `str.replace` has two, and `date.replace` only named ones.
     return last in WRITING_METHODS or (last == "replace" and len(node.args) == 1 and not node.keywords)
 
 
@@ -167,14 +169,13 @@ def is_module(function: ast.expr, names: dict[str, str]) -> bool:
 
 
 def opens_to_write(call: ast.Call, *, at: int) -> bool:
-    """Return whether a call of `open` can write: `at` is the index of the mode argument. A mode that is not a literal
-    is treated as a write."""
+    """Return whether a call of `open` can write. `at` is the index of the mode argument. A mode that is not a
+    literal is treated as a write."""
     modes = [*call.args[at : at + 1], *(each.value for each in call.keywords if each.arg == "mode")]
     return any(not isinstance(mode, ast.Constant) or set(str(mode.value)) & set("wax+") for mode in modes)
 
 
 def offenders(*findings: str) -> str:
-    """Return one finding per line."""
     return "\n".join(["", *findings])
 
 
@@ -205,7 +206,7 @@ def test_a_class_name_and_a_public_constant_have_one_meaning_in_a_package() -> N
 
 
 def names_of(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
-    """Yield each class, and each public constant and alias with its value; omit names of one letter."""
+    """Yield all classes, and all public constants and aliases with their values. Omit names of one letter."""
     yield from ((node.name, "", node.lineno) for node in nodes_of(tree) if isinstance(node, ast.ClassDef))
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
@@ -235,7 +236,7 @@ def test_some_imports_and_calls_are_limited_to_packages() -> None:
 
 def test_only_the_store_and_the_cli_write_files() -> None:
     others_that_open = (
-        "appliance/tables/plain_files.py",  # for reading, with flags that only `os.open` takes
+        "appliance/tables/plain_files.py",  # for reading, with flags that only `os.open` accepts
         "appliance/lua_worker/worker_main.py",  # a file in memory for the time zone of the C library
     )
     others = [file for file in FILES if package_of(file) not in WRITERS and not str(file).endswith(others_that_open)]

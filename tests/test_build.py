@@ -55,7 +55,7 @@ def environment(clone: Path) -> Environment:
 
 @pytest.fixture
 def package(clone: Path) -> Path:
-    """Make a .venv with one installed package of two files and no stamp; return its site-packages."""
+    """Create a .venv with one installed package of two files and no stamp. Return its site-packages."""
     (clone / ".venv" / "bin").mkdir(parents=True)
     (clone / ".venv" / "bin" / "python").symlink_to(sys.executable)
     site = clone / ".venv" / "lib" / "python3" / "site-packages"
@@ -76,7 +76,7 @@ def run(clone: Path, *args: str, python: str = BARE_PYTHON, **env: str) -> subpr
 
 @contextmanager
 def start(clone: Path, *args: str, **env: str) -> "Iterator[subprocess.Popen[str]]":
-    """Start the clone's build.py from another folder, with its output in one pipe; kill it if it does not end."""
+    """Start the clone's build.py from another folder, with its output in one pipe. Kill it if it does not end."""
     command = [BARE_PYTHON, str(clone / "build.py"), *args]
     variables, pipe = {**os.environ, **env}, subprocess.PIPE
     with subprocess.Popen(
@@ -90,7 +90,7 @@ def start(clone: Path, *args: str, **env: str) -> "Iterator[subprocess.Popen[str
 
 
 def fake_python(clone: Path, script: str) -> None:
-    """Replace .venv's Python by a shell script; it still answers `-c` like a Python."""
+    """Replace .venv's Python by a shell script, which answers `-c` like a Python."""
     path = clone / ".venv" / "bin" / "python"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
@@ -108,7 +108,7 @@ def test_a_usage_error_exits_64_and_shows_the_usage_on_stderr(clone: Path, args:
 def test_lock_takes_only_upgrade(clone: Path) -> None:
     done = run(clone, "lock", "--everything")
     assert done.returncode == 64
-    assert done.stderr == "build.py: lock takes only --upgrade\n"
+    assert done.stderr == "build.py: lock accepts only --upgrade\n"
 
 
 def test_without_a_command_the_single_file_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,15 +127,13 @@ def test_without_a_command_the_single_file_is_built(monkeypatch: pytest.MonkeyPa
 def test_pyz_accepts_only_targets(clone: Path, args: list[str]) -> None:
     done = run(clone, "pyz", *args)
     assert (done.returncode, done.stdout) == (64, "")
-    assert done.stderr == "build.py: pyz takes only --target TAG, once or more\n"
+    assert done.stderr == "build.py: pyz accepts only --target TAG, once or more\n"
 
 
 def test_an_unknown_target_is_refused_before_any_download() -> None:
     done = run(ROOT, "pyz", "--target", "cpython-310-mips-linux-musl")
     assert (done.returncode, done.stdout) == (64, "")
-    assert done.stderr == (
-        "build.py: there is no target 'cpython-310-mips-linux-musl'; firmware/targets.toml names them\n"
-    )
+    assert done.stderr == ("build.py: unknown target 'cpython-310-mips-linux-musl'; see firmware/targets.toml\n")
 
 
 def test_an_old_python_gets_one_sentence(clone: Path) -> None:
@@ -205,7 +203,7 @@ def empty(path: Path) -> None:
 
 
 def cut(path: Path) -> None:
-    """Cut a file, as an interrupted write can."""
+    """Truncate a file, as an interrupted write can."""
     path.write_text(path.read_text()[:-2])
 
 
@@ -278,7 +276,7 @@ def test_a_failed_installation_shows_the_reason(clone: Path, environment: Enviro
     assert done.returncode == 69
     assert done.stderr.splitlines() == [
         "ERROR: [Errno 28] No space left on device",
-        "build.py: the disk is full: make room and run this again",
+        "build.py: the disk is full: free some space and run this again",
     ]
     assert "secret" not in done.stdout
     assert not environment.stamp.exists()
@@ -289,7 +287,7 @@ def test_a_failed_installation_shows_the_reason(clone: Path, environment: Enviro
     [
         ("WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError(...)'", "the network"),
         ("ERROR: No matching distribution found for orjson==3.13.0", "has no wheel for Python"),
-        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "not the one that the lock"),
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "differs from the lock's hash"),
         ("ERROR: something new", "pip failed, see above"),
     ],
 )
@@ -552,7 +550,7 @@ def test_an_unlisted_skip_fails_the_run(tmp_path: Path, reason: str, fails: bool
 
 
 def plant(folder: Path) -> None:
-    """Make a project of one test, with this one's settings, locks, and build.py."""
+    """Create a project with one test, and with the settings, locks, and build.py of this project."""
     shutil.copytree(ROOT / "firmware", folder / "firmware")
     for name in ("build.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)

@@ -1,5 +1,5 @@
-"""Tests of the configuration: each key, its description, and the errors. All errors of a file are reported together,
-with their lines."""
+"""The configuration: each key, its description, and the errors. All errors of a file are reported together, with
+their lines."""
 
 from __future__ import annotations
 
@@ -66,12 +66,11 @@ ALL_KEYS = [
 
 
 def parse(text: str, **environment: str) -> Config:
-    """Return the configuration of this text and environment."""
     return config.parse(text, "home.toml", environment)
 
 
 def faults(text: str, **environment: str) -> list[str]:
-    """Return its errors as users see them."""
+    """Return the errors as users see them."""
     with pytest.raises(ConfigFailed) as failed:
         parse(text, **environment)
     assert failed.value.faults == sorted(failed.value.faults)
@@ -92,7 +91,6 @@ def in_section(section: str, line: str) -> str:
 
 
 def value_of(settings: Config, section: str, key: str) -> Any:
-    """Return the parsed value of the key."""
     if (section, key) == ("adapters", "watch"):
         return settings.watch_adapters
     owner: Any = settings
@@ -103,7 +101,7 @@ def value_of(settings: Config, section: str, key: str) -> Any:
 
 class TestTheManual:
     def documented(self) -> dict[tuple[str, str], list[str]]:
-        """Return every key in it, commented out or not, with the comment lines right above it."""
+        """Return each key in the manual, commented out or not, with the comment lines directly above it."""
         found, section, comment = dict[tuple[str, str], list[str]](), "", list[str]()
         for line in MANUAL.splitlines():
             if header := re.fullmatch(r"\[(.+)\]", line):
@@ -152,7 +150,7 @@ class TestTheManual:
         assert MANUAL.count("(true by default)") == len(documented)
         assert set(parse(LIGHT + TV).adapters) == {"elgato_lights", "roku_tv"}
         needed = MANUAL.count("(required)") + MANUAL.count("is required.")
-        assert needed == len(documented) - 2  # sections of matter and virtual need nothing
+        assert needed == len(documented) - 2
         assert faults("[adapters.elgato_lights]\n[adapters.roku_tv]") == [
             "home.toml:1: adapters.elgato_lights.base_url is missing",
             "home.toml:2: adapters.roku_tv.ip_address is missing",
@@ -261,7 +259,7 @@ WHOLE = [
     ("adapters.wled", "max_silence_secs"),
     ("adapters.roku_tv", "port"),
 ]
-"""The keys that hold whole numbers."""
+"""Keys whose values are whole numbers."""
 
 UNSOUND: dict[str, list[str]] = {
     "influx_url": [
@@ -611,7 +609,7 @@ class TestAdapters:
 
 
 class TestHostileFiles:
-    """Every file is a configuration or has a list of errors."""
+    """Every file is a configuration, or has a list of errors."""
 
     @pytest.mark.parametrize(
         ("text", "line"),
@@ -712,7 +710,7 @@ class TestHostileFiles:
 
 
 class TestTheMasterKey:
-    """The source of the master key, and when it is too weak."""
+    """The source of the master key, and its minimum strength."""
 
     LAN = '[api]\nbind_address = "0.0.0.0:3000"\n'
 
@@ -833,7 +831,7 @@ DOCUMENTS = st.dictionaries(NAMES, VALUES | SECTION, max_size=5)
 
 
 def toml_of(value: Any) -> str:
-    """Return the value as TOML."""
+    """Convert a value to TOML."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(key)} = {toml_of(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):

@@ -15,7 +15,7 @@ WANTED = ("appliance", "config", "pyproject.toml", "README.md", "LICENSE", "CHAN
 
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run to its end, in an environment without variables of Lares."""
+    """Run a command to its end, in an environment without variables of Lares."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("LARES_", "PYTHONPATH"))}
     return subprocess.run(list(command), cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 
@@ -40,7 +40,7 @@ def test_an_installed_lares_runs_from_an_empty_folder(tmp_path: Path, flags: tup
     missing = run(venv / "bin" / "lares", "check", cwd=home)
     assert missing.returncode == 78 and "lares run" in missing.stderr
 
-    # A data directory that cannot be made ends the start, after the bundled configuration was written.
+    # Without a data directory, the start fails after the bundled configuration has been written.
     (home / "file").write_text("")
     started = run(venv / "bin" / "lares", "run", "--data-dir", home / "file" / "data", cwd=home)
     assert started.returncode == 73, started.stderr

@@ -1,4 +1,4 @@
-"""The log buffer: the latest entries, found by level, part, and text, within its limits."""
+"""The log buffer: the latest entries, filtered by level, part, and text, within its limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of the process: the objects that collections inspect, and the return of unused pages."""
+"""Memory of the process: the objects that garbage collections inspect, and the return of unused pages."""
 
 from __future__ import annotations
 

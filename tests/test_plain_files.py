@@ -16,13 +16,13 @@ from appliance.tables.plain_files import read_plain
 
 
 def listen(path: Path) -> None:
-    """Leave a socket there."""
+    """Create a socket at this path."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
 
 
 def enlarge(path: Path) -> None:
-    """Make a sparse file of 20 GiB."""
+    """Create a sparse file of 20 GiB."""
     path.touch()
     os.truncate(path, 20 << 30)
 

@@ -1,4 +1,4 @@
-"""The promises of the documents hold: keys, events, errors, routes, and the README's own commands."""
+"""The promises of the documents: keys, events, errors, routes, and the README's own commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 LUA = (ROOT / "docs" / "lua.md").read_text()
 
 NEVER_ANSWERED = {errors.ConfigFailed, errors.StartFailed}
-"""Errors that end the start, before any client could get an answer."""
+"""Errors that end the start, before any client could get a response."""
 
 
 def classes_of(module: ModuleType, base: type) -> set[type]:

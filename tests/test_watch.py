@@ -19,7 +19,7 @@ from tests.fakes.patience import until
 
 
 @pytest.fixture(autouse=True)
-def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def poll_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check often whether a folder exists or was replaced."""
     monkeypatch.setattr(watch, "POLL_INTERVAL_MS", 300)
 
@@ -36,7 +36,7 @@ class Noted:
 
 @asynccontextmanager
 async def watched(folder: Path, *, is_deep: bool = False, look: Any = None) -> AsyncIterator[Noted]:
-    """Provide a watch of the folder, which begins as soon as the folder exists."""
+    """Watch the folder as soon as it exists. Yield the callback."""
     noted = Noted()
     target = Target(folder=folder, is_deep=is_deep, on_change=noted)
     more = {} if look is None else {"watch": look}

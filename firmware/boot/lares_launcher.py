@@ -35,7 +35,7 @@ def launch() -> int:
         print(f"lares: {error}", file=sys.stderr)
         return EX_CANTCREAT
     except ValueError as error:
-        print(f"lares: {archive} is damaged ({error}); copy it to this box again", file=sys.stderr)
+        print(f"lares: {archive} is damaged ({error}); copy the file to this box again", file=sys.stderr)
         return EX_DATAERR
     return run(folder)
 

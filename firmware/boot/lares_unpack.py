@@ -85,7 +85,7 @@ def read_stream(stream: IO[bytes], listed: Sequence[Any], key: str) -> Iterator[
     for size, checksum, names in listed:
         data = stream.read(size)
         if (len(data), zlib.crc32(data)) != (size, checksum):
-            raise ValueError("a file in it differs from its checksum")
+            raise ValueError("a checksum differs")
         yield from ((name, data) for name in names.get(key, ()))
         rest -= key in names
         if not rest:

@@ -178,7 +178,7 @@ class Trial:
         """Return whether the command succeeds. A kind with a connection gets time to reconnect."""
         if not self.subject.is_polled:
             async with asyncio.timeout(10):
-                while (await self.command(action)).status is not Status.OK:  # noqa: ASYNC110 - nobody tells
+                while (await self.command(action)).status is not Status.OK:  # noqa: ASYNC110 - no event to await
                     await asyncio.sleep(0.01)
             return True
         return (await self.command(action)).status is Status.OK
@@ -232,9 +232,7 @@ class ReadingContract:
             for _ in range(2):
                 await it.vendor.unplug()
                 await until(lambda: it.states() == {"offline"})
-                assert len(it.errors()) > len(reported), (
-                    "one that is cut off in the middle of a poll may tell that too"
-                )
+                assert len(it.errors()) > len(reported), "a device that is cut off during a poll may report that too"
                 reported = it.errors()
                 if it.device.commands:
                     refused = await it.command("on")
@@ -349,7 +347,7 @@ class ReadingContract:
 
 
 class AdapterContract(ReadingContract):
-    async def test_it_obeys_and_shows_the_result_before_the_answer(self) -> None:
+    async def test_a_command_returns_after_its_result_is_reported(self) -> None:
         async with trial(self.subject) as it:
             for action in ("on", "off", "on"):
                 assert (await it.command(action)).status is Status.OK

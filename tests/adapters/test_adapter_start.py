@@ -63,7 +63,7 @@ async def test_no_two_adapters_start_in_one_turn_of_the_loop() -> None:
         for runner in start.runners:
             await stack.enter_async_context(runner)
         await start.begin()
-        while turns.requests.total() < LAMPS:  # noqa: ASYNC110 - nobody tells
+        while turns.requests.total() < LAMPS:  # noqa: ASYNC110 - no event to await
             await asyncio.sleep(0)
     assert max(turns.requests.values()) == 1
 

@@ -151,7 +151,7 @@ IN_LUA: Mapping[str, Mapping[str, Any]] = {
         "changed": ("custom.tibber.level", "CHEAP"),
     },
     "awattar": {
-        "change": lambda vendor: vendor.tell(1, 2),
+        "change": lambda vendor: vendor.set_prices(1, 2),
         "changed": ("custom.awattar.price", {"value": 1.0, "unit": "ct/kWh"}),
     },
     "fritzbox": {"change": lambda vendor: vendor.active.update({sources.BEN: "1"}), "changed": ("presence", True)},

@@ -336,7 +336,7 @@ async def test_excess_messages_are_combined(session: DeviceSession, caplog: pyte
         running.cancel()
         await asyncio.wait({running})
     assert sum("further messages are sent as one in 60 min" in record.message for record in caplog.records) == 2
-    assert caplog.records[-1].message == "phone stops; gathered messages that were lost: 1"
+    assert caplog.records[-1].message == "phone: stopped; 1 gathered messages were not sent"
 
 
 @pytest.mark.parametrize(
@@ -373,14 +373,14 @@ async def test_secrets_are_read_from_files_next_to_the_configuration(session: De
 
 
 FAULTS = {
-    "": "needs one of url, service and smtp",
-    "url = 'http://a/'\nsmtp = 'a:25'": "needs one of url, service and smtp",
-    "service = 'ntfy'": "needs topic for ntfy",
-    "service = 'gotify'\ntoken = 'x'": "needs url for gotify",
-    "service = 'telegram'\nchat = '1'": "needs token for telegram (or token_file)",
+    "": "must have one of url, service, and smtp",
+    "url = 'http://a/'\nsmtp = 'a:25'": "must have one of url, service, and smtp",
+    "service = 'ntfy'": "must have topic for the service ntfy",
+    "service = 'gotify'\ntoken = 'x'": "must have url for the service gotify",
+    "service = 'telegram'\nchat = '1'": "must have token or token_file for the service telegram",
     "service = 'ntfyy'": "did you mean ntfy",
     "service = 'ntfy'\ntopic = 'x'\nbody = 'x'": "body, which cannot be combined with service",
-    "smtp = 'a:25'": "needs from and to",
+    "smtp = 'a:25'": "must have from and to",
     "smtp = 'a'": 'must be a server and its port like "smtp.example.org:587", not',
     "smtp = 'a:25'\nfrom = 'x'\nto = 'a@b'": "must be an address like",
     "smtp = 'a:25'\nfrom = 'a@b'\nto = []": "must have at least one address",
@@ -390,7 +390,7 @@ FAULTS = {
     "url = 'http://a/'\ntoken = 'x'\ntoken_file = 'y'": "both token and token_file",
     "url = 'http://a/{token}'": "uses {token}, but has neither",
     "url = 'http://a/'\nbody = '{\"a\": \"{Mesage}\"}'": "unknown placeholder {Mesage}; did you mean {message}",
-    "url = 'http://a/'\nusername = 'x'": "needs username together with password",
+    "url = 'http://a/'\nusername = 'x'": "has only one of username and password",
     "url = 'http://me:secret@a/'": "must be an address like",
     "url = 'http://{message}/'": "must be an address like",
     "url = 'ftp://a/'": "must be an address like",
@@ -398,8 +398,8 @@ FAULTS = {
     "url = 'http://a/'\nheaders = { a = \"x\\ny\" }": "a string of one line",
     "url = 'http://a/'\nmax_per_hour = 0": "whole number from 1",
     "url = 'http://a/'\ntopik = 'x'": "did you mean",
-    "url = 'http://a/'\nhub_url = 'http://b'": "needs hub_url together with hook_keys",
-    "url = 'http://a/'\nhook_keys = { feed = 'secret' }": "needs hub_url together with hook_keys",
+    "url = 'http://a/'\nhub_url = 'http://b'": "has only one of hub_url and hook_keys",
+    "url = 'http://a/'\nhook_keys = { feed = 'secret' }": "has only one of hub_url and hook_keys",
     "url = 'http://a/'\nhub_url = 'http://b'\nhook_keys = { '' = 'secret' }": "hook_keys of the hook",
     "url = 'http://a/'\nhub_url = 'http://b'\nhook_keys = 'secret'": 'must be a table like { feed = "lrs_…" }',
     "smtp = 'a:25'\nfrom = 'a@b'\nto = 'c@d'\nhub_url = 'http://b'\nhook_keys = { feed = 'secret' }": "hub_url",

@@ -176,11 +176,11 @@ async def test_an_address_without_pushes_is_reported_once(bench: Bench, caplog: 
     ]
     bench.adapter.misses = 1
     await push_for_a_while()
-    assert len(caplog.records) == 1, "an outage is told as such"
+    assert len(caplog.records) == 1, "an outage is logged once"
 
 
 async def test_values_read_by_a_failed_command_are_used(bench: Bench) -> None:
-    reported = "was told off but shows on"
+    reported = "was sent off but shows on"
     error, happened = await bench.command(CommandResult(report=bench.seen("on"), error=BadAnswer(reported)))
     assert (error, bench.power) == (reported, ("on", "online"))
     assert happened[-1] == _errored(reported)
@@ -204,8 +204,8 @@ async def test_a_command_that_fails_before_its_first_request_ends_no_outage(benc
 
     await bench.command(GONE)
     bench.adapter.command = command  # type: ignore[method-assign]
-    for wish in (ON, TOGGLE):
-        assert await _error_of(asyncio.ensure_future(bench.link.ask("stub:1", wish))) == str(WRONG)
+    for each in (ON, TOGGLE):
+        assert await _error_of(asyncio.ensure_future(bench.link.ask("stub:1", each))) == str(WRONG)
         assert bench.power == ("off", "offline")
 
 

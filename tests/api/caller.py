@@ -187,7 +187,7 @@ async def read_events(url: str, *, small: bool = False) -> AsyncIterator[Caller]
 async def shown(app: App, part: str, figure: str, value: int, within: float = 20.0) -> None:
     """Wait until the hub's diagnostics report this value."""
     async with asyncio.timeout(within):
-        while (await app.get("/diagnostics")).json[part][figure] != value:  # noqa: ASYNC110 - nobody tells
+        while (await app.get("/diagnostics")).json[part][figure] != value:  # noqa: ASYNC110 - no event to await
             await asyncio.sleep(0.01)
 
 

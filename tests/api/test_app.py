@@ -142,13 +142,13 @@ class TestEncodedDevices:
     async def test_thousands_of_devices_do_not_block_the_loop(self, *, with_commands: bool) -> None:
         encoder, devices = DeviceEncoder(), {number: make(number) for number in range(5)}
         encode = encoder.encode_with_commands if with_commands else encoder.encode
-        turns, looks = list[float](), count()
+        turns, calls = list[float](), count()
 
         class Slow(VirtualClock):
             """A device whose encoding takes a long step."""
 
             def monotonic(self) -> float:
-                return next(looks)
+                return next(calls)
 
             async def sleep(self, secs: float) -> None:
                 turns.append(secs)

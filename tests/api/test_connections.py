@@ -260,7 +260,7 @@ async def test_without_file_descriptors_a_flood_is_one_line(caplog: pytest.LogCa
             for each in clients:
                 each.close()
         async with asyncio.timeout(SLACK):
-            while (await app.get("/diagnostics")).json["sockets"]["open"] > 3:  # noqa: ASYNC110 - nobody tells
+            while (await app.get("/diagnostics")).json["sockets"]["open"] > 3:  # noqa: ASYNC110 - no event to await
                 await asyncio.sleep(0.05)
         async with call(app.url) as another:
             assert (await another.ask(request("GET", "/health"), SLACK)).status == 200

@@ -42,7 +42,7 @@ MISSING = {"error": "hook 'nobody' not found", "code": "hook_not_found"}
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
     """Run a home with an automation for the hook `bell`, a disabled automation, and a virtual door."""
     files = {
-        "automations/bell.lua": automation("bell", "{ type = 'webhook', hook = 'bell', id = 'rung' }"),
+        "automations/bell.lua": automation("bell", "{ type = 'webhook', hook = 'bell', id = 'pressed' }"),
         "automations/door.lua": automation("door", f"{{ type = 'webhook', hook = '{DOOR}' }}"),
     }
     root = write(tmp_path_factory.mktemp("home"), files)
@@ -73,7 +73,7 @@ async def test_a_call_fires_the_automation_with_its_data(shared: App) -> None:
     key, before = (await key_for(shared, "bell"))["key"], shared.hub.automations.figures()["ended"]["ok"]
     answer = await shared.post("/hooks/bell?a=1&a=2&token=mine&b", {"who": ["ann", None]}, token=key)
     assert of(answer) == (200, {"status": "ok"})
-    expected = {"type": "webhook", "hook": "bell", "trigger_id": "rung", "query": {"a": "2", "b": ""}}
+    expected = {"type": "webhook", "hook": "bell", "trigger_id": "pressed", "query": {"a": "2", "b": ""}}
     assert await fired(shared, before + 1) == {**expected, "data": {"who": ["ann", None]}}
     async with call(shared.url) as caller:
         reply = await caller.ask(request("GET", f"/hooks/bell?token={key}&x=%C3%A4"))

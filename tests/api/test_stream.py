@@ -216,23 +216,23 @@ class TestReading:
             """A room that counts the reads of its name."""
 
             id = "counting"
-            looks = 0
+            reads = 0
 
             @property
             def name(self) -> str:
-                self.looks += 1
+                self.reads += 1
                 return "Counting"
 
         async with quiet_app() as app, AsyncExitStack() as stack:
             counting = Counting()
             app.hub.bus.publish(events.RoomAdded(room=cast("Room", counting)))
-            assert counting.looks == 0, "nobody reads"
+            assert counting.reads == 0, "nobody reads"
             streams = [await stack.enter_async_context(read_events(app.url)) for _ in range(50)]
             for round_ in range(1, 4):
                 app.hub.bus.publish(events.RoomAdded(room=cast("Room", counting)))
                 for stream in streams:
                     assert (await stream.event())["room"]["id"] == "counting"
-                assert counting.looks == round_
+                assert counting.reads == round_
 
     async def test_readers_come_and_go_and_are_counted(self) -> None:
         async with quiet_app() as app:

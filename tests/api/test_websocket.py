@@ -140,8 +140,8 @@ UTF8 = {
 LIMITS = {
     "9.1 a text that is too large": Case(frame(TEXT, b"*" * (LIMIT + 1)), code=TOO_LARGE),
     "9.2 bytes that are": Case(frame(BINARY, b"*" * (LIMIT + 1)), code=TOO_LARGE),
-    "9.2 one said to be of 2^62 bytes": Case(b"\x82\xff" + (1 << 62).to_bytes(8, "big"), code=TOO_LARGE),
-    "9.2 one said to be of 2^63 bytes": Case(b"\x82\xff" + (1 << 63).to_bytes(8, "big"), code=TOO_LARGE),
+    "9.2 a stated length of 2^62 bytes": Case(b"\x82\xff" + (1 << 62).to_bytes(8, "big"), code=TOO_LARGE),
+    "9.2 a stated length of 2^63 bytes": Case(b"\x82\xff" + (1 << 63).to_bytes(8, "big"), code=TOO_LARGE),
     "9.3 a large one in small pieces": Case(pieces(TEXT, b"*" * LIMIT, 64)),
     "9.4 in large pieces": Case(pieces(BINARY, b"*" * LIMIT, LIMIT - 1)),
     "9.5 too large in small pieces": Case(pieces(TEXT, b"*" * (LIMIT + 1), 64), code=TOO_LARGE),

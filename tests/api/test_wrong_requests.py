@@ -94,7 +94,7 @@ NO_IDS: list[tuple[Any, str]] = [
 
 
 def rooms_and_groups() -> Iterator[Row]:
-    """Ids, names, and members."""
+    """Yield wrong ids, names, and members."""
     for path in ("/rooms", "/groups"):
         yield "POST", path, {"id": "den"}, *REQUEST, "name is missing"
         yield "POST", path, {"name": "Den"}, *REQUEST, "id is missing"
@@ -124,7 +124,7 @@ def rooms_and_groups() -> Iterator[Row]:
 
 
 def devices() -> Iterator[Row]:
-    """The room, name, and alias of a device."""
+    """Yield wrong rooms, names, and aliases of a device."""
     room, name, alias = (f"/devices/{LIGHT}/{each}" for each in ("room", "name", "alias"))
     for wrong, message in NO_IDS:
         yield "POST", room, {"room_id": wrong}, *INVALID, message.format("room_id")
@@ -155,7 +155,7 @@ COMMANDS: list[tuple[Any, str, str]] = [
     ({"capability": "target_temperature", "action": "set", "value": 21}, "",
      'value of target_temperature: needs a unit; write { value = 21, unit = "…" }'),
 ]  # fmt: skip
-"""`tests/home/test_commands.py` has every error."""
+"""Wrong values of a command. `tests/home/test_commands.py` has all errors."""
 
 NOT_OFFERED: list[tuple[str, str, str, Any]] = [
     (LIGHT, "brightness", "increase", 10),
@@ -174,7 +174,7 @@ NOT_OFFERED: list[tuple[str, str, str, Any]] = [
 
 
 def commands() -> Iterator[Row]:
-    """Malformed commands, and commands that a device does not offer."""
+    """Yield malformed commands, and commands that a device does not offer."""
     hot = {"capability": "color_temperature", "action": "set", "value": {"value": 7001, "unit": "kelvin"}}
     for path in (f"/devices/{LIGHT}", f"/devices/{TV}", "/rooms/den", "/groups/all"):
         for body, code, message in COMMANDS:
@@ -192,7 +192,7 @@ def commands() -> Iterator[Row]:
 
 
 def keys() -> Iterator[Row]:
-    """Keys that cannot be created."""
+    """Yield keys that cannot be created."""
     label, role = "label must have 1 to 100 characters, not", "role must be one of"
     for stated, code, message in (
         ({"label": "x"}, REQUEST, "role is missing"),
@@ -219,7 +219,7 @@ def keys() -> Iterator[Row]:
 
 
 def hooks() -> Iterator[Row]:
-    """Calls that fire nothing."""
+    """Yield hook calls that do not fire a trigger."""
     for body, code, message in (
         (b"x" * (16 << 10), REQUEST, "the body is not JSON: unexpected character, "),
         (b'"' + b"x" * (16 << 10) + b'"', TOO_LARGE, "the body is larger than 16384 bytes, the limit of this path"),
@@ -232,7 +232,7 @@ def hooks() -> Iterator[Row]:
 
 
 def values() -> Iterator[Row]:
-    """Preferences and variables."""
+    """Yield wrong preferences and variables."""
     room = MAX_PREFERENCES_BYTES - len('{"a":""}')
     for body, status, message in (
         (b'{"a":"' + b"x" * (room + 1) + b'"}', 413, "at most 16384 bytes, not 16385"),
@@ -260,7 +260,7 @@ def nested(depth: int) -> bytes:
 
 
 def automations() -> Iterator[Row]:
-    """Executions by hand, and simulations."""
+    """Yield wrong manual runs and simulations."""
     for body in (b"not JSON", b"[]", b'{"trigger_payload": 7}', b'{"trigger_payload": []}', nested(33), nested(900)):
         yield "POST", "/automations/bell/execute", body, 400, "", ""
     for asked, code, message in (
@@ -295,7 +295,7 @@ NO_FILES = (
 
 
 def files() -> Iterator[Row]:
-    """Files that the home does not have, bodies, and sections of the configuration."""
+    """Yield unknown files, wrong bodies, and wrong sections of the configuration."""
     for path in NO_FILES:
         yield "PUT", f"/files/{path}", {"text": scene("x")}, *INVALID, ""
         yield "GET", f"/files/{path}", None, 404, "", ""
@@ -321,7 +321,7 @@ BEYOND_UTC = "9999-12-31T23:59:59-14:00"
 
 
 def queries() -> Iterator[Row]:
-    """Queries that cannot be understood."""
+    """Yield invalid queries."""
     for path in (
         f"/devices/{LIGHT}/history",
         f"/devices/{LIGHT}/history/power",
@@ -364,7 +364,7 @@ ANY_BODY = (b"not JSON", b"", b'{"capability":"power","action":"on"}', LARGE)
 
 
 def missing() -> Iterator[Row]:
-    """Paths and ids that do not exist; the error names them, whatever the body is."""
+    """Yield unknown paths and ids. The error contains the unknown name, with any body."""
     for kind, ids in IDS.items():
         for id_ in ids:
             path = f"/{kind}s/{quote(id_, safe='')}"

@@ -1,6 +1,6 @@
-"""A hostile vendor: its answers are floods, bombs, and endless data. `python -m` runs it; it prints its port.
+"""A hostile vendor. Its answers are floods, bombs, and endless data. `python -m` runs it, and it prints its port.
 
-One thread per connection, with plain sockets: it sends exactly these bytes. HOSTILE_MESSAGES limits floods.
+It has one thread per connection, and sends exactly these bytes over plain sockets. HOSTILE_MESSAGES limits floods.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HEAD_OF_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
 
 def frame(text: bytes, opcode: int = 1, *, is_deflated: bool = False) -> bytes:
-    """Return a WebSocket frame of a server."""
+    """Return a server's WebSocket frame."""
     first = 0x80 | (0x40 if is_deflated else 0) | opcode
     if len(text) < 126:
         return bytes((first, len(text))) + text
@@ -41,7 +41,7 @@ def deflated(text: bytes) -> bytes:
 
 
 def flood(piece: bytes) -> Iterator[bytes]:
-    """Send this many copies of the piece as fast as possible."""
+    """Send `MESSAGES` copies of the piece as fast as possible."""
     at_once = max(1, PIECE // len(piece))
     yield from repeat(piece * at_once, MESSAGES // at_once + 1)
 
@@ -61,14 +61,14 @@ def dripping_nothing() -> Iterator[bytes]:
 
 
 def later(piece: bytes) -> Iterator[bytes]:
-    """Send a good answer, and then endless unexpected bytes once the connection is idle."""
+    """Send a good answer. Once the connection is idle, send endless unexpected bytes."""
     yield JSON + b"Content-Length: 2\r\n\r\n{}"
     time.sleep(0.2)
     yield from repeat(piece)
 
 
 def bomb(encoding: str) -> Iterator[bytes]:
-    """64 MiB of zeros, compressed."""
+    """Send 64 MiB of zeros, compressed."""
     body = (gzip.compress if encoding == "gzip" else zlib.compress)(bytes(64 << 20))
     yield JSON + f"Content-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
@@ -124,13 +124,12 @@ SOCKETS: dict[str, Callable[[], Iterator[bytes]]] = {
 
 
 def iter_then(head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    """Send the head, then the rest."""
     yield head
     yield from rest
 
 
 class Hostile(socketserver.BaseRequestHandler):
-    """One connection: one request, one answer."""
+    """One connection, with one request and one answer."""
 
     request: socket.socket
 
@@ -157,7 +156,7 @@ class Hostile(socketserver.BaseRequestHandler):
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """On loopback, at a free port."""
+    """Listens on loopback, at a free port."""
 
     daemon_threads = True
 

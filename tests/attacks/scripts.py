@@ -1,5 +1,8 @@
-"""Hostile and broken scripts, each with its end if this is known. Endless scripts of `scripts.lua` run only in a
-whole hub. The hub stops them in time, and they leave nothing."""
+"""Hostile and broken scripts, each with the pattern of its error if it is known. The hub stops them in time, and
+they leave no trace.
+
+Endless scripts of `scripts.lua` run only in a whole hub.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ CPU = (
     r"ran for [\d.]+ s without waiting and (?:was|could not be) stopped"
     r"|the Lua worker was killed, because .*could not be stopped|the Lua worker did not respond"
 )
-"""The hook stops the script, or the script ends with its worker, or another script of the batch stopped the
-worker."""
+"""Possible errors of an endless script: the hook stops it, its worker ends, or another script of the batch stops
+the worker."""
 
 MEMORY = r"needed more than [\d.]+ MB of memory and was stopped"
 BACKSTOP = r"took more than [\d.]+ s in total"
@@ -24,8 +27,8 @@ _STUCK = "(('a'):rep(200000)):find(('.-'):rep(20) .. 'b')"
 
 
 def _read() -> tuple[dict[str, str], list[tuple[str, str, str]]]:
-    """Return every body by an id such as `strings_3`, and the name and the pattern of the error if its end is
-    known."""
+    """Return each body by an id such as `strings_3`. Also return name and error pattern of each script with a
+    known error."""
     bodies: dict[str, str] = {}
     known = []
     kind, numbers = "", count(1)
@@ -56,7 +59,7 @@ HOSTILE_FILES: tuple[tuple[str, str, str], ...] = (
     ("nothing", "", "must return a table"),
     ("deep nesting", "return " + "{" * 300 + "}" * 300, "overflow|levels"),
 )
-"""Whole files that end with an error, also when they are described: name, text, and pattern of the error."""
+"""Whole files with an error, also in their description: name, text, and pattern of the error."""
 
 HELPERS = {
     "quiet": "",
@@ -168,4 +171,4 @@ AUTOMATIONS: tuple[tuple[str, str], ...] = (
         " end return t end)()",
     ),
 )
-"""Automations whose `execute` does nothing: name and fields. Each is loaded, or refused with a sentence."""
+"""Automations with an empty `execute`: name and fields. Each one is loaded, or refused with an error message."""

@@ -35,7 +35,7 @@ Announcement = tuple[str, dict[str, Any]]
 
 
 def sensors(*templates: str, topic: str = "attack", device: str = "") -> Iterator[Announcement]:
-    """Return a sensor for each template, on one device or on separate devices."""
+    """Yield a sensor for each template, on one device or on separate devices."""
     for number, template in enumerate(templates):
         facts = {"identifiers": [device or f"one{number}"]}
         config = {"unique_id": f"s{number}", "state_topic": topic, "value_template": template, "device": facts}
@@ -50,7 +50,7 @@ def components(count: int, *, device: str = "many", base_topic: str = "b", **fie
 
 
 def chained() -> Iterator[Announcement]:
-    """8,000 identifiers, each device joined with the next one."""
+    """Yield 8,000 identifiers. Each device is joined with the next one."""
     for number in range(421):
         facts = {"identifiers": [f"chain{number * 19 + each}" for each in range(20)]}
         yield f"sensor/k{number}", {"unique_id": f"k{number}", "state_topic": "attack", "device": facts}
@@ -78,7 +78,7 @@ ATTACKS: dict[str, Callable[[], Iterator[Announcement]]] = {
     ),
     "thousands of devices": lambda: (components(5, device=f"m{number}") for number in range(1_500)),
 }  # fmt: skip
-"""Hostile announcements, by their aim."""
+"""Hostile announcements by their aim."""
 
 
 @pytest.mark.slow

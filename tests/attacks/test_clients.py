@@ -1,4 +1,4 @@
-"""Hostile clients: the hub answers others meanwhile, and closes harmful connections."""
+"""Hostile clients. The hub continues to answer other clients, and closes harmful connections."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from tests.fakes.app import LIGHT, MASTER, NO_MORE, App, open_app
 from tests.fakes.patience import until
 
 SLACK = 120.0
-"""Extra seconds of a busy machine for work that takes almost no time."""
+"""Extra seconds, on a busy machine, for work that takes almost no time."""
 
 MAX_CPU_SECS = 10.0
-"""The maximum processor seconds of hub and test, including the floods, until other clients get answers."""
+"""Maximum processor seconds of hub and test, including the floods, until other clients get answers."""
 
 
 class Sockets:
-    """Many connections that send these bytes and read nothing, each from its own address."""
+    """Many connections that send these bytes and read nothing. Each has its own address."""
 
     def __init__(self, app: App) -> None:
         host, _, port = app.url.removeprefix("http://").partition(":")
@@ -54,7 +54,7 @@ class Sockets:
         self.open: list[socket.socket] = []
 
     async def dial(self, address: str, count: int, sentence: bytes = b"") -> None:
-        """Open this many more connections from this address."""
+        """Open more connections from this address."""
         for number in range(count):
             one = socket.socket()
             self.open.append(one)
@@ -85,7 +85,7 @@ def _is_closed(one: socket.socket) -> bool:
 
 @asynccontextmanager
 async def sockets_to(app: App) -> AsyncIterator[Sockets]:
-    """Close these connections at the end of the test."""
+    """Close all connections at the end of the test."""
     sockets = Sockets(app)
     try:
         yield sockets
@@ -94,7 +94,7 @@ async def sockets_to(app: App) -> AsyncIterator[Sockets]:
 
 
 async def is_well(caller: Caller) -> None:
-    """Check that a command, a listing, and a change get answers on this connection."""
+    """Check that a command, a listing, and a change are answered on this connection."""
     turn = b'{"capability":"power","action":"toggle"}'
     began = time.process_time()
     for asked in (
@@ -138,7 +138,7 @@ class TestTwoThousandSockets:
 
 
 async def _trickle(sockets: Sockets, drop: bytes) -> None:
-    """Send a little on all sockets, repeatedly."""
+    """Repeatedly send a few bytes on all sockets."""
     while True:
         for one in sockets.open:
             try:
@@ -189,7 +189,7 @@ FLOODS: dict[str, tuple[Callable[[Caller], Coroutine[Any, Any, None]], int | Non
     "20,000 pings whose pongs nobody reads": (_send_pings, None),
     "64 messages as large as may be": (_send_whole_messages, None),
 }
-"""Floods of the event stream, and the close code, if one applies."""
+"""Floods of the event stream, and the close code, if there is one."""
 
 
 @pytest.mark.slow
@@ -244,7 +244,7 @@ EXPECTED_HEADERS = {
     "upgrade",
     "sec-websocket-version",
 }
-"""The headers that a response may have without CORS."""
+"""Headers that a response may have without CORS."""
 
 READABLE = [route.path for route in ROUTES if route.method == "GET" and "<" not in route.path]
 

@@ -1,4 +1,4 @@
-"""Root in the home of an attacker: no command hangs, or reads, reveals, or writes files of root."""
+"""Root runs commands in an attacker's home. No command hangs, or reads, reveals, or writes files of root."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ PLACES = {
         ("restore", "{root}/first.tar.gz"),
     ),
 }  # fmt: skip
-"""The files that each command can find at these paths."""
+"""Files at these paths that each command reads."""
 
 
 def pipe(path: Path, secret: Path) -> None:
-    """Make a pipe without a writer."""
+    """Create a pipe without a writer."""
     os.mkfifo(path)
 
 
 def huge(path: Path, secret: Path) -> None:
-    """Make a sparse file of 20 GB."""
+    """Create a sparse file of 20 GB."""
     with path.open("wb") as stream:
         stream.truncate(20 << 30)
 
 
 def link(path: Path, secret: Path) -> None:
-    """Make a link to a file of root."""
+    """Create a link to a file of root."""
     path.symlink_to(secret)
 
 
 def hard_link(path: Path, secret: Path) -> None:
-    """Make a hard link to a file that only root can read."""
+    """Create a hard link to a file that only root can read."""
     path.hardlink_to(secret)
 
 
 def deaf(path: Path, secret: Path) -> None:
-    """Make a socket that accepts no connection."""
+    """Create a socket that accepts no connection."""
     with socket.socket(socket.AF_UNIX) as listener:
         here = Path.cwd()
-        os.chdir(path.parent)  # a name of a socket has at most 107 bytes
+        os.chdir(path.parent)  # the name of a socket has at most 107 bytes
         try:
             listener.bind(path.name)
         finally:
@@ -69,7 +69,8 @@ def deaf(path: Path, secret: Path) -> None:
 
 
 def as_root(home: Path, *arguments: str) -> int:
-    """Return the command's exit code. The command must end without a kill, and print nothing from root's files."""
+    """Return the command's exit code. The command must end by itself, and must not print anything from root's
+    files."""
     done = ended(home, *arguments)
     assert SECRET not in done.out + done.err, done
     return done.code
@@ -123,7 +124,7 @@ while True:
         except OSError:
             pass
 """
-"""A program that repeatedly replaces its own folder by a link to another one, and back."""
+"""A program that repeatedly replaces its own folder by a link to another folder, and back."""
 
 
 @pytest.mark.parametrize("place", ["data", "config", "out"])

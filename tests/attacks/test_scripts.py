@@ -1,5 +1,5 @@
-"""Hostile scripts run in a hub that has a process of its own. Each script ends in time with one sentence, and other
-requests get answers. Afterwards, neither the hub nor a worker keeps memory or tasks of the scripts."""
+"""Hostile scripts in a hub process. Each script ends in time with one error message, and other requests are
+answered. Afterwards, neither the hub nor a worker keeps memory or tasks of the scripts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ max_cpu_secs = {CPU_SECS}
 backstop_timeout_secs = {BACKSTOP_SECS:g}
 """
 IS_ALONE = "ATTACK_ALONE" in os.environ
-"""Return whether the machine is idle, so that the promised limits apply."""
+"""Whether the machine is idle, so that the promised limits apply."""
 MAX_HEALTH_SECS, LATE_SECS = (0.5, 2.0) if IS_ALONE else (5.0, 10.0)
 MAX_CPU = 0.1
 SECONDS_WATCHED = 3 if IS_ALONE else 15
@@ -38,14 +38,14 @@ INNOCENT = "ctx:sleep(1) print('on')"
 
 
 def starved_secs(pid: str) -> float:
-    """Return how long a process waited for a processor. Return 0 if the kernel does not measure it."""
+    """Return how long a process has waited for a processor, or 0 if the kernel does not measure it."""
     with suppress(FileNotFoundError):
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     return 0.0
 
 
 class Home:
-    """A hub as a process, its folder, and the resources of its processes."""
+    """A hub process, its folder, and the resources of its processes."""
 
     def __init__(self, hub: Process, folder: Path) -> None:
         self.hub = hub
@@ -60,7 +60,7 @@ class Home:
         return [hub, *children]
 
     def clock(self) -> float:
-        """Return the elapsed seconds, without the time in which hub or test waited for a processor."""
+        """Return the elapsed seconds without the time in which hub or test waited for a processor."""
         return time.monotonic() - starved_secs(str(self.hub.popen.pid)) - starved_secs("self")
 
     def cpu_secs(self) -> float:
@@ -72,7 +72,7 @@ class Home:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_bytes(self) -> int:
-        """Return the resident memory, from `statm`, which any user can read even of a protected process."""
+        """Return the resident memory from `statm`, which any user can read, even of a protected process."""
         pages = 0
         for pid in self.pids():
             with suppress(FileNotFoundError, ProcessLookupError):
@@ -80,7 +80,8 @@ class Home:
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     async def rest(self) -> list[str]:
-        """Return the problems of each second from one second after now; a busy machine may be late."""
+        """Observe the hub for some seconds, beginning after one second. Return the problems of each second. A busy
+        machine may be late."""
         await asyncio.sleep(1)
         for _ in range(SECONDS_WATCHED):
             used = self.cpu_secs()
@@ -91,7 +92,7 @@ class Home:
 
     @asynccontextmanager
     async def watched(self, wrong: list[str], what: str) -> AsyncIterator[None]:
-        """Record each late health answer of the hub; `slowest` is the longest wait."""
+        """Record each late health response of the hub. `slowest` is the longest wait."""
         asking = asyncio.ensure_future(self._ask_health())
         try:
             yield
@@ -132,7 +133,7 @@ def furnish(folder: Path, light: str) -> None:
 
 
 async def end_of(home: Home, path: str, json: Any = None) -> tuple[float, int, Any]:
-    """Return seconds, status, and body of the answer."""
+    """Return seconds, status, and body of the response."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(30):
@@ -156,7 +157,7 @@ def faults_of(name: str, took: float, status: int, body: Any) -> list[str]:
 
 
 async def attack(home: Home, names: Sequence[str]) -> list[str]:
-    """Run these scenes next to an innocent one; return the problems of each."""
+    """Run these scenes in parallel with a harmless one. Return the problems of each."""
     before = home.memory_bytes()
     wrong: list[str] = []
     async with home.watched(wrong, " ".join(names)):
@@ -165,19 +166,18 @@ async def attack(home: Home, names: Sequence[str]) -> list[str]:
         _, status, body = await innocent
     for name, (took, status_, body_) in zip(names, ends, strict=True):
         wrong += faults_of(name, took, status_, body_)
-        tell(f"{name:16} {took:5.2f} s {status_} {str(body_.get('error'))[:150]}")
+        print_line(f"{name:16} {took:5.2f} s {status_} {str(body_.get('error'))[:150]}")
     if status != 200 and "the Lua worker was killed" not in str(body):
         wrong.append(f"{names}, an innocent: {status} {body}")
     wrong += [f"{names}: {each}" for each in await home.rest()]
     grown = home.memory_bytes() - before
     if grown > MAX_GROWTH_BYTES:
         wrong.append(f"{names}: {grown >> 20} MB kept")
-    tell(f"   slowest /health {home.slowest:.3f}, grown {grown / 1e6:.1f} MB")
+    print_line(f"   slowest /health {home.slowest:.3f}, grown {grown / 1e6:.1f} MB")
     return wrong
 
 
-def tell(line: str) -> None:
-    """Print a line for people who watch the run."""
+def print_line(line: str) -> None:
     print(line, flush=True)
 
 
@@ -222,7 +222,7 @@ async def test_files_are_refused_at_a_reload(tmp_path: Path) -> None:
                 wrong.append(
                     f"{kind} {name}: {len(output)} sentences, the longest of {max(map(len, output))} characters"
                 )
-            tell(f"{kind} {name:16} {took:5.2f} s {home.slowest:.3f} {len(output)} {str(output)[:150]}")
+            print_line(f"{kind} {name:16} {took:5.2f} s {home.slowest:.3f} {len(output)} {str(output)[:150]}")
         wrong += await home.rest()
         if (grown := home.memory_bytes() - before) > MAX_GROWTH_BYTES:
             wrong.append(f"{grown >> 20} MB kept")
@@ -251,7 +251,7 @@ async def test_automations_are_loaded_or_refused(tmp_path: Path) -> None:
                     for path in ("", "/a", "/a/next", "/a/history"):
                         await hub.get(f"/automations{path}")
                     await hub.get("/diagnostics")
-            tell(f"{name:16} {took:5.2f} s {home.slowest:.3f} {str(body)[:200]} {run}")
+            print_line(f"{name:16} {took:5.2f} s {home.slowest:.3f} {str(body)[:200]} {run}")
             if status != 200 or took > CPU_SECS + LATE_SECS or run not in (None, 200):
                 wrong.append(f"{name}: {took:.1f} s {status} {str(body)[:300]} {run}")
             wrong += [f"{name}: {each}" for each in await home.rest()]

@@ -39,7 +39,7 @@ POLLED = """return {{ name = "Attacked", poll = function(ctx)
 
 @contextmanager
 def hostile_vendor(messages: int) -> Iterator[str]:
-    """Start the vendor in a process of its own, and return its address. Its floods have this number of messages."""
+    """Start the vendor in its own process, and yield its address. Its floods have this number of messages."""
     command = [sys.executable, "-m", "tests.attacks.hostile_vendor"]
     environment = {**os.environ, "HOSTILE_MESSAGES": str(messages)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as vendor:
@@ -60,7 +60,7 @@ class Neighbours(NamedTuple):
 
 @asynccontextmanager
 async def neighbours(url: str, path: str, lamp_url: str) -> AsyncIterator[Neighbours]:
-    """Start an adapter that requests this path, or listens there, and another one."""
+    """Start an adapter that requests this path, or listens there, and a lamp adapter."""
     is_listening = path in SOCKETS or path in STREAMS
     kind = "websocket" if path in SOCKETS else "sse"
     text = (LISTENING if is_listening else POLLED).format(path=path, kind=kind)

@@ -1,4 +1,4 @@
-"""Devices, changes, homes and places for the tables of these tests."""
+"""Devices, changes, homes, and places for the tables of these tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOWHERE = Locale(timezone=load_zone("Europe/Berlin"))
 
 
 def at(text: str) -> datetime:
-    """Return the instant of this text, in UTC by default."""
+    """Return the instant of this text, by default in UTC."""
     instant = datetime.fromisoformat(text)
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
 
@@ -54,7 +54,7 @@ def device(attributes: Mapping[str, Any], device_id: str = LAMP) -> Device:
 
 
 def change(before: Mapping[str, Any] | None, after: Mapping[str, Any], device_id: str = LAMP) -> DeviceStateChanged:
-    """Return the event that a device went from one set of attributes (None: did not exist) to another."""
+    """Return a device's change from one set of attributes to another. `before` is None for a new device."""
     previous = None if before is None else device(before, device_id)
     now = device(after, device_id)
     return DeviceStateChanged(device=now, previous=previous, changed=changed_attributes(previous, now))
@@ -79,7 +79,7 @@ def environment_of(
 
 
 def home(*devices: Device, **state: Any) -> Environment:
-    """Return a home with these devices; `state` as of `environment_of`."""
+    """Return a home with these devices. `state` is passed to `environment_of`."""
     bus, clock = Bus(), VirtualClock(NOW)
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, devices)
@@ -88,7 +88,7 @@ def home(*devices: Device, **state: Any) -> Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
-    """The result of parsing an automation: its definition, or None if it has errors, and the sentences about it."""
+    """The result of parsing an automation: its definition, or None if it has errors, and the error messages."""
 
     definition: AutomationDefinition | None
     faults: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The first value of a restored device does not count as a change, and times of change are kept."""
+"""The first value of a restored device does not count as a change. Times of change are kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OTHER = "desk:light:1"
     ("shown", "fired"),
     [
         ([{"power": "off"}, {"power": "on"}], 1),
-        ([{"power": "on"}, {"power": "off"}], 1),  # an unchanged observation sets the baseline too
+        ([{"power": "on"}, {"power": "off"}], 1),  # an unchanged observation also sets the baseline
         ([{"power": "off"}], 0),
     ],
 )
@@ -54,7 +54,7 @@ WATCHED = {LAMP: [POWER]}
 
 
 class Bench:
-    """A home with one lamp, whose times of change are kept on a card."""
+    """A home with one lamp, whose times of change are stored."""
 
     def __init__(self) -> None:
         self.card = Card()
@@ -64,19 +64,19 @@ class Bench:
         self.show(power="off", brightness=1)
 
     def times(self) -> ChangeTimes:
-        """Return the times of change as after a start."""
+        """Return the times of change after a restart."""
         times = ChangeTimes(self.card, self.registry, self.bus, self.clock, ClockSteps(self.clock))
         times.watch(WATCHED)
         return times
 
     def show(self, **attributes: Any) -> None:
-        """Let the lamp report these attributes after one second."""
+        """After one second, make the lamp report these attributes."""
         self.clock.suspend(1)
         seen = Observation(device_id=LAMP, kind=DeviceKind.LIGHT, attributes=attributes)
         self.registry.apply(Report(adapter="desk", observations=(seen,)))
 
     def since(self, times: ChangeTimes, comparison: Comparison = POWER) -> float:
-        """Return the second since which the comparison holds, or the second of the last change of power."""
+        """Return the second since which the comparison has been true, or the second of the last change of power."""
         return (times.get(self.registry.get_device(LAMP), comparison) - START).total_seconds()
 
 

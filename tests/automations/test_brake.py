@@ -1,4 +1,4 @@
-"""The brake pauses an automation that triggers itself repeatedly; actions of people are not paused."""
+"""The brake pauses an automation that triggers itself repeatedly. It never pauses actions of people."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PRESSES = {"type": "device_event", "device_id": "desk:light:0"}
 
 
 def command(it: Bench, source: str, device_id: str, value: int) -> None:
-    """Let the source command the device, which then reports the value."""
+    """Send a command from the source to the device, which then reports the value."""
     done = Command.parse({"capability": "brightness", "action": "set", "value": value})
     it.bus.publish(CommandStarted(source=source, device_id=device_id, command=done))
     it.show(device_id, brightness=value)
 
 
 async def feed_back(it: Bench, times: int, *steps: tuple[str, str]) -> None:
-    """Play these rounds: each source commands its device."""
+    """Play these rounds. In each, the sources command their devices."""
     for number in range(times):
         for source, device_id in steps:
             command(it, source, device_id, number % 100)

@@ -1,4 +1,4 @@
-"""Literals in calls of `ctx` that can only fail are named with their line, and all others pass."""
+"""Literals in calls of `ctx` that must fail are reported with their line. All others pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions: whether each holds, also in combinations, and the sentence with the compared values if it does not."""
+"""Conditions: their results, also in combinations, and the error message with the compared values."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def state(attribute: str, matcher: Matcher) -> DeviceState:
 
 
 def reason(condition: Condition, attributes: dict[str, Any] | None, instant: datetime | None = NOW) -> str:
-    """Return why the condition does not hold in a home with this lamp (None: without it); empty if it holds."""
+    """Return why the condition is false in a home with this lamp. Without attributes, the home has no lamp. Return
+    an empty text if it is true."""
     outcome = condition.holds(home() if attributes is None else home(device(attributes)), instant)
     assert outcome.holds is (outcome.reason == "")
     return outcome.reason
@@ -181,7 +182,7 @@ BASE = {"id": "a", "name": "A", "trigger": {"type": "interval", "every_secs": 1}
 
 
 def parsed(*conditions: Any) -> Any:
-    """Parse a definition with these conditions, ignoring its missing `execute`."""
+    """Parse a definition with these conditions. Ignore that `execute` is missing."""
     return parse({**BASE, "conditions": list(conditions)})
 
 
@@ -190,7 +191,7 @@ def faults(*conditions: Any) -> list[str]:
 
 
 def why_not(app: Environment, *conditions: Any, instant: datetime | None = NOW) -> str:
-    """Return why the conditions do not hold; empty if they hold."""
+    """Return why the conditions are false, or an empty text."""
     findings = Findings(LUA)
     found = parse_conditions(Table({"conditions": list(conditions)}, findings), BERLIN)
     assert findings.faults == []
@@ -301,7 +302,8 @@ LEAVES: dict[str, Any] = {
     "lasting": {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "for_secs": 60},
     "sheltered": {"type": "room_state", "room_id": "nowhere", "min_devices": 0},
 }
-"""A condition of each kind, by the fact that makes it true; the room does not exist, so its condition never holds."""
+"""A condition of each kind, by the fact that makes it true. The room does not exist, so its condition is always
+false."""
 
 TREES = st.recursive(
     st.sampled_from([*LEAVES]),
@@ -326,7 +328,7 @@ def truth(tree: Any, facts: Mapping[str, bool]) -> bool:
 
 
 def blamed(trees: list[Any], facts: Mapping[str, bool]) -> str:
-    """Return the path to the deciding condition: in `all` the first that fails, in `none` the first that holds."""
+    """Return the path to the deciding condition: in `all` the first false one, in `none` the first true one."""
     number = next(n for n, tree in enumerate(trees, 1) if not truth(tree, facts))
     tree = trees[number - 1]
     if isinstance(tree, str) or tree[0] == "any":

@@ -1,4 +1,5 @@
-"""Cron: accepted and rejected expressions with their sentences, and agreement with an enumeration of all seconds."""
+"""Cron: accepted and rejected expressions with their error messages. The results agree with an enumeration of all
+seconds."""
 
 from __future__ import annotations
 
@@ -177,7 +178,7 @@ class Made:
         return day.year in years and day.month in months and day.day in days and day.isoweekday() % 7 + 1 in weekdays
 
     def _times(self, day: date, instant: datetime) -> Iterator[datetime]:
-        """Every allowed second of the day, without the minutes that end before the instant."""
+        """Yield each allowed second of the day, except in minutes that end before the instant."""
         seconds, minutes, hours = (sorted(numbers) for numbers in self.allowed[:3])
         begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
         for minute in (begin + timedelta(hours=h, minutes=m) for h in hours for m in minutes):
@@ -227,8 +228,7 @@ def name(chance: random.Random, index: int, number: int) -> str:
 
 
 def check(seed: int, count: int) -> int:
-    """Compare this number of expressions with the enumeration, each through several occurrences; return their
-    number."""
+    """Compare this number of expressions with the enumeration, each for several occurrences. Return their number."""
     chance = random.Random(seed)
     compared = 0
     for _ in range(count):

@@ -1,5 +1,4 @@
-"""The decision to run after a trigger, the reason against it, and the effect of an execution's end on the next
-run."""
+"""After a trigger, the automation runs or is skipped for a reason. The end of a run affects the next one."""
 
 from __future__ import annotations
 
@@ -162,7 +161,7 @@ async def test_joining_a_long_queue_does_not_scan_it(tmp_path: Path) -> None:
             it.parts.executor.submit(
                 ExecutionRequest(id=CountedId("b"), name="B", label="b", source=source, mode=mode)
             )
-    assert CountedId.compared < 2000  # some for each; going through the queue took 5000 more
+    assert CountedId.compared < 2000  # a few comparisons for each; searching the queue took 5,000 more
 
 
 async def test_a_run_in_progress_survives_reloads_and_counts_for_its_mode(tmp_path: Path) -> None:
@@ -181,7 +180,7 @@ async def test_a_run_in_progress_survives_reloads_and_counts_for_its_mode(tmp_pa
 
 
 async def by_hand(it: Bench, event: dict[str, Any] | None = None) -> tuple[str, str | None]:
-    """Return status and error of a run by hand."""
+    """Return status and error of a manual run."""
     ending = await it.parts.run_by_hand("a", event or {"type": "manual"})
     return ending.status.value, ending.error
 

@@ -1,4 +1,4 @@
-"""Definitions: valid tables, and every fault as a sentence with the field."""
+"""Definitions: valid tables, and an error message with the field for each fault."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BRIGHTNESS = POWER | {"attribute": "brightness"}
 
 
 def table(**fields: Any) -> dict[str, Any]:
-    """Return an automation's table, with some fields other than usual."""
+    """Return an automation's table. Replace some fields."""
     return {"id": "a", "name": "A", "trigger": EVERY, "execute": Function(1), **fields}
 
 

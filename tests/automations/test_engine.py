@@ -1,4 +1,4 @@
-"""The engine fires each time and each event once, over reloads, restarts, and clock changes."""
+"""The engine fires each time and each event once, across reloads, restarts, and clock changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stamp(instant: datetime) -> str:
 
 
 def after(**span: float) -> str:
-    """Return the instant this long after the start, as in events."""
+    """Return the instant this long after the start, in the format of events."""
     return stamp(NOW + timedelta(**span))
 
 
@@ -40,7 +40,7 @@ def cron(expression: str) -> dict[str, Any]:
 
 
 def wall(hour: int, minute: int) -> dict[str, Any]:
-    """Return a time of day in Berlin, which in June is two hours ahead."""
+    """Return a trigger at a time of day in Berlin, which is two hours ahead of UTC in June."""
     return {"type": "wall_clock", "hour": hour, "minute": minute}
 
 
@@ -210,7 +210,7 @@ async def test_schedules_due_before_the_start_of_the_adapters_fire_once_after_it
 @pytest.mark.parametrize(
     ("before", "start", "after_restart", "later", "fires"),
     [
-        (650, 3100, every(600), 600, [after(seconds=3000), after(seconds=3600)]),  # missed ones fire once
+        (650, 3100, every(600), 600, [after(seconds=3000), after(seconds=3600)]),
         (300, 400, every(600), 300, [after(seconds=600)]),  # a restart before the first occurrence
         (650, 3 * 86_400, every(60), 59, []),  # the last time of another schedule is ignored
         (650, 3 * 86_400, wall(0, 0), 59, []),

@@ -1,4 +1,5 @@
-"""Gaps, alarms, and first values: rows of examples, and random sequences against a small model of the rules."""
+"""Gaps, alarms, and first values: a table of examples, and random sequences that are compared with a small model
+of the rules."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ RESTART = "restart"
 
 
 class Pushed(Struct, frozen=True):
-    """A value that the device sends by itself; anything else is polled."""
+    """A value that the device pushes. All other values are polled."""
 
     value: Any
 
@@ -33,7 +34,7 @@ def trigger_of(attribute: str, **more: Any) -> dict[str, Any]:
 
 
 def observe(it: Bench, attribute: str, shown: Any, device_class: str | None = None) -> None:
-    """Let the sensor report a value or a gap, polled or pushed."""
+    """Make the sensor report a value or a gap, polled or pushed."""
     if isinstance(shown, Pushed) and it.registry.find_devices([SENSOR]):
         it.registry.update_attributes("desk", SENSOR, {attribute: shown.value})
         return
@@ -97,7 +98,7 @@ async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_c
         (trigger_of(VALUE, equals="open", at_start=True), ["open"], 1),
         (trigger_of(VALUE, above=3, at_start=True), [5], 1),
         (trigger_of(VALUE, at_start=True), [5], 0),
-        # the first observation after a start sets the baseline, a pushed value does not
+        # the first observation after a start sets the baseline, but a pushed value does not
         (trigger_of(VALUE, equals="open"), ["closed", RESTART, "open", "closed", "open"], 1),
         (trigger_of(VALUE, equals="open"), ["closed", RESTART, Pushed("open")], 1),
         (trigger_of(VALUE, equals="open", at_start=True), ["closed", RESTART, "open"], 1),
@@ -225,7 +226,7 @@ class Model(Struct):
         return next((each for each in reversed(self.known) if self.matcher.is_usable(each)), None)
 
     def pass_to(self, now: datetime) -> None:
-        """Fire an expired wait."""
+        """Fire a wait that has expired."""
         if self.began is not None and not self.is_suspended and (now - self.began).total_seconds() >= self.secs:
             self.began = None
             self.fired.append(self.previous())
@@ -285,7 +286,7 @@ MATCHERS: tuple[dict[str, Any], ...] = (
 
 
 async def run_random(chance: random.Random, folder: Path) -> str:
-    """Run a random sequence with the automations and with the model; return the differences."""
+    """Run a random sequence with the automations and with the model. Return the differences."""
     is_alarm = chance.random() < 0.3
     matcher = {"equals": chance.random() < 0.8} if is_alarm and chance.random() < 0.7 else chance.choice(MATCHERS)
     if (

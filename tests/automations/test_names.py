@@ -1,4 +1,4 @@
-"""Each wrong name has a warning with the nearest right one; `lares why` describes triggers and conditions."""
+"""Each wrong name causes a warning with the nearest known name. `lares why` describes triggers and conditions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BUTTON_ITSELF = replace(
 
 
 def names(*called: Source) -> HomeNames:
-    """Return a home with three devices, two variables, two timers and two scenes."""
+    """Return a home with three devices, two variables, two timers, and two scenes."""
     return HomeNames(
         adapters=("mqtt", "desk", "phone"),
         operations={"phone": {"send", "sound"}},
@@ -94,7 +94,7 @@ TRIGGERS: tuple[tuple[dict[str, Any], str], ...] = (
         "they have shown battery, brightness, occupancy, power: use device_state_change for those",
     ),
 )
-"""Triggers without an example in `tests/journeys/test_wrong_names.py`, which proves the other sentences."""
+"""Triggers without an example in `tests/journeys/test_wrong_names.py`, which tests the other messages."""
 
 
 @each_row(("trigger", "output"), TRIGGERS)
@@ -401,7 +401,7 @@ def test_why_shows_the_requirement_of_a_condition(condition: dict[str, Any], out
 
 
 def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
-    """Return the sentences about an automation, on a Monday at 14:00 in Berlin."""
+    """Return the messages about an automation, on a Monday at 14:00 in Berlin."""
     app = home(device({"occupancy": "unoccupied"}, MOTION), BUTTON_ITSELF, variables={"mode": "away"})
     fields = {"id": "a", "name": "A", "execute": FUNCTION, "trigger": trigger, "conditions": list(conditions)}
     definition = parse(fields).definition

@@ -1,4 +1,4 @@
-"""The scheduler fires each due time once, over all clock changes."""
+"""The scheduler fires each due time once, across all clock changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DAILY = Each(timedelta(days=1), past=timedelta(hours=12, minutes=30))
 
 
 class Bench:
-    """A scheduler on a virtual clock, and what fired."""
+    """A scheduler on a virtual clock, and the fired occurrences."""
 
     def __init__(self, clock: VirtualClock, scheduler: Scheduler) -> None:
         self.clock = clock
@@ -65,7 +65,7 @@ class Bench:
         await self.clock.advance(span.total_seconds(), sleepers=1)
 
     async def set(self, instant: datetime) -> None:
-        """Set the clock, and let the scheduler notice."""
+        """Set the clock, and wait until the scheduler notices."""
         self.clock.set(instant)
         await self.pass_by(15 * SECOND)
 
@@ -126,7 +126,7 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize(
     ("schedule", "keeps", "moves", "fires"),
     [
-        # set forward: an occurrence missed by at most five minutes fires once, at once; older ones never
+        # set forward: an occurrence missed by at most five minutes fires once, at once; older ones never fire
         (Each(HOUR), False, [("set", 8 * HOUR + 30 * MINUTE)], []),
         (Each(HOUR), False, [("set", 8 * HOUR + 4 * MINUTE)], [8 * HOUR]),
         (Each(HOUR), False, [("set", 8 * HOUR + 6 * MINUTE)], []),
@@ -136,7 +136,7 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
         # set back: an hourly schedule follows the clock; a daily schedule fires once on the same day
         (Each(HOUR), False, [("pass", HOUR), ("set", -HOUR), ("pass", 90 * MINUTE)], [HOUR, HOUR]),
         (Each(HOUR), False, [("pass", HOUR), ("set", -6 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
-        # set back to just before an occurrence, which is due before the scheduler notices the step
+        # set back to just before an occurrence, which is due before the scheduler notices the change
         (
             Each(HOUR),
             False,
@@ -148,7 +148,7 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
             *(DAILY, True, [("pass", HOUR), ("set", -HOUR), ("pass", 26 * HOUR)], [30 * MINUTE, 24.5 * HOUR]),
             marks=pytest.mark.slow,
         ),
-        # set forward by mistake and back: occurrences that never fired still fire
+        # set forward by mistake, and back: occurrences that never fired still fire
         (DAILY, True, [("set", 8 * HOUR), ("set", -8 * HOUR), ("pass", HOUR)], [30 * MINUTE]),
         # a year ahead by mistake, with an occurrence there, and back: the schedule still fires
         (
@@ -197,7 +197,7 @@ async def test_alarms_follow_a_clock_step_that_another_part_notices_first() -> N
 
 
 async def until(happened: Callable[[], bool]) -> None:
-    """Run the loop until this has happened."""
+    """Run the event loop until the condition is true."""
     async with asyncio.timeout(20):
         while not happened():  # noqa: ASYNC110 - the log has no event to await
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Cooldown and dedupe, and the states of automations, over restarts and with a wrong clock."""
+"""Cooldown and dedupe, and the states of automations, across restarts and with a wrong clock."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ A, B = {"type": "device_state_change", "value": 1}, {"type": "device_state_chang
 
 
 def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[str]:
-    """Return why each event may not run the automation, empty if it may. A step is the second of an event (`A`, or
-    a pair of both), a new policy, a pair of "ok" and the second of a good end, "fails", "never began" (of `B`), or
-    "restart"."""
+    """Return for each event why it may not run the automation, or an empty text if it may.
+
+    A step is the second of an event (`A`, or a pair of both), a new policy, a pair of "ok" and the second of a
+    successful end, "fails", "never began" (of `B`), or "restart".
+    """
     found, memory = [], memory or Memory()
     for step in steps:
         match step:
@@ -65,7 +67,7 @@ def cooling(secs: int) -> str:
 
 
 def duplicate(ago: int, more: int) -> str:
-    """Return the refusal of an earlier event."""
+    """Return the refusal of a repeated event."""
     return f"duplicate: the same event came {ago} s ago; repetitions are ignored for {more} s more"
 
 
@@ -77,12 +79,12 @@ YEARS = 56 * 365 * 86_400
     ("policy", "steps", "sentence"),
     [
         (FREE, (0, 0, ("ok", 1), 1), ["", "", ""]),
-        # the cooldown is taken at the decision, so that a burst runs once
+        # the cooldown starts at the decision, so that a burst runs once
         (COOL, (0, 0, (0.001, B)), ["", IN_PROGRESS, IN_PROGRESS]),
-        # it counts from the end of a good run, and suppressed events do not prolong it
+        # the cooldown counts from the end of a successful run, and suppressed events do not prolong it
         (COOL, (0, ("ok", 100), 119, 159.1, 159.999, 160), ["", cooling(41), cooling(1), cooling(1), ""]),
         (COOL, (0, "fails", 0.1), ["", ""]),
-        # after a failed run the event is a duplicate, after a run that never began it is not
+        # after a failed run the event is a duplicate; after a run that never began it is not
         (BOTH, (0, "fails", 1, (1, B), "never began", (2, B)), ["", duplicate(1, 59), "", ""]),
         # the same event runs once per window, and repeated events do not prolong the window
         (ONCE, (0, (0, B), 30.5, 59.9, 60, 119), ["", "", duplicate(30, 30), duplicate(59, 1), "", duplicate(59, 1)]),
@@ -96,7 +98,7 @@ YEARS = 56 * 365 * 86_400
         (COOL, (YEARS, ("ok", YEARS), 0, 60), ["", cooling(60), ""]),
         (ONCE, (-YEARS, 0), ["", ""]),
         (ONCE, (YEARS, 0, 60), ["", duplicate(0, 60), ""]),
-        # a step back restarts the count
+        # setting the clock back restarts the count
         (COOL, (0, ("ok", 0), -3600, -3541, -3540), ["", cooling(60), cooling(1), ""]),
         # a policy that a reload removes or shortens takes effect at once
         (COOL, (0, FREE, 1), ["", ""]),
@@ -268,7 +270,7 @@ STEPS = ("flush", "card", "one", "two")
 
 @pytest.mark.parametrize("steps", [*permutations(STEPS), *permutations(("flush", "card", "one"))], ids=" ".join)
 async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[str, ...], tmp_path: Path) -> None:
-    """Play two waits of one automation with a flush, a slow card, and one or both waits firing."""
+    """Play two waits of one automation with a flush, slow storage, and one or both waits firing."""
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
     async with Document(disk, clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:

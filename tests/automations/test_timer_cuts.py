@@ -1,5 +1,9 @@
-"""No timer fires twice, wherever the power is cut: the test tries every step of the loop and every write. No run
-of a timer begins before its end is durable. After an earlier cut, the timer fires at the next start."""
+"""No timer fires twice after a power cut at any time. The test tries every iteration of the event loop, and every
+write.
+
+No run of a timer begins before the end of the timer is durable. After an earlier cut, the timer fires at the next
+start.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +37,8 @@ NEVER = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """The state after a cut: the card, and the automations whose runs had begun and acted before it, over all
-    starts."""
+    """The state after a cut: the stored values, and the automations whose runs had begun and acted before it, over
+    all starts."""
 
     card: str
     begun: frozenset[str]
@@ -43,8 +47,10 @@ class Cut:
 
 @dataclass
 class SlowCard(Card):
-    """A card that stores values in order, each `slow` steps of the loop later. Remembered values wait for the
-    flush, as in the recorder. `look` is called around each write."""
+    """Storage that stores values in order, each `slow` iterations of the event loop later.
+
+    Remembered values wait for the flush, as in the recorder. `look` is called before and after each write.
+    """
 
     slow: int = 2
     handed: dict[str, Any] = field(default_factory=dict)
@@ -55,7 +61,7 @@ class SlowCard(Card):
         self.handed[key] = value
 
     async def flush(self) -> None:
-        """Write the remembered values; values that could not be written are tried again with the next flush."""
+        """Write the remembered values. Values that could not be written are retried at the next flush."""
         handed, self.handed = self.handed, {}
         try:
             await self.put_many(handed)
@@ -85,7 +91,7 @@ class SlowCard(Card):
 
 
 class Acting(Stage):
-    """Runs that do one thing through `ctx` as soon as they have begun; `acted` are the automations that did it."""
+    """Runs that do one thing through `ctx` as soon as they begin. `acted` are the automations that did it."""
 
     def __init__(self, look: Callable[[], None]) -> None:
         super().__init__()
@@ -117,7 +123,7 @@ async def _steps(count: int) -> None:
 
 
 class Life:
-    """One run of the hub after a cut; `cuts` has every state that another cut can leave."""
+    """One run of the hub after a cut. `cuts` has each state that another cut can leave."""
 
     def __init__(self, before: Cut) -> None:
         self._before = before
@@ -133,7 +139,8 @@ class Life:
         self.cuts[self.end] = None
 
     async def step(self, work: Coroutine[object, object, object], flush_after: int) -> None:
-        """Do the work step by step, and look at each; the flush comes after `flush_after` steps."""
+        """Do the work step by step, and record the state after each step. The flush comes after `flush_after`
+        steps."""
         tasks = [asyncio.ensure_future(work)]
         for number in range(80):
             if number == flush_after:
@@ -145,7 +152,7 @@ class Life:
 
 
 async def live(folder: Path, before: Cut, start: datetime, flush_after: int) -> tuple[list[Cut], Cut]:
-    """Run a hub on this state until long after the timer; return every cut, and the end."""
+    """Run a hub in this state until long after the timer. Return all cuts, and the state at the end."""
     life = Life(before)
     async with bench(folder, *AUTOMATIONS, card=life.card, start=start, stage=life.stage) as it:
         await life.step(it.pass_by(SECS), flush_after)
@@ -153,7 +160,7 @@ async def live(folder: Path, before: Cut, start: datetime, flush_after: int) -> 
 
 
 async def begin(folder: Path) -> Cut:
-    """Return a home with a started timer."""
+    """Return a home with a running timer."""
     life = Life(Cut(card="{}", begun=frozenset(), acted=()))
     async with bench(folder, *AUTOMATIONS, card=life.card, stage=life.stage) as it:
         await it.parts.timers.start("off", SECS, {"lamp": 1}, "automation:x")
@@ -163,7 +170,7 @@ async def begin(folder: Path) -> Cut:
 
 
 def judge(cut: Cut, end: Cut) -> list[str]:
-    """Return the faults of a life from the cut to that end."""
+    """Return the faults of a run that began with the cut and reached this end."""
     wrong = [f"{id_} acted twice" for id_, count in Counter(end.acted).items() if count > 1]
     if "timer/off" in json.loads(cut.card) and cut.begun:
         wrong.append("runs began before the end of the timer was durable")

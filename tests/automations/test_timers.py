@@ -1,4 +1,4 @@
-"""Timers continue after a restart, fire once, and are correct after every change of the clock."""
+"""Timers continue after a restart, fire once, and are correct after all changes of the clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOOT = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SlowCard(Card):
-    """A card that stores nothing until `may_write` is set; values remembered meanwhile follow."""
+    """Storage that stores nothing until `may_write` is set. Values that are remembered meanwhile are stored later."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ from tests.fakes.rows import each_row
 
 
 def window(text: str) -> TimeWindow:
-    """Return the window that a text like `22:00 to 06:00` states."""
+    """Parse a window such as `22:00 to 06:00`."""
     start, _, end = text.partition(" to ")
     return TimeWindow(start=parse_time(start), end=parse_time(end), locale=BERLIN)
 
@@ -128,7 +128,7 @@ ZERO, DAY, MINUTE = timedelta(), timedelta(days=1), timedelta(minutes=1)
 
 
 def rows() -> Iterator[tuple[Locale, SunEvent, datetime]]:
-    """Read the observatory's tables: the minute of each event, by its UTC date."""
+    """Yield the observatory's tables: the minute of each event, by its UTC date."""
     lines = (line for line in TABLES.read_text().splitlines() if not line.startswith("#"))
     for day, latitude, longitude, kind, *times in csv.reader(lines):
         assert kind == "NORMAL"
@@ -238,7 +238,7 @@ REYKJAVIK = Locale(timezone=load_zone("Atlantic/Reykjavik"), latitude=64.13, lon
 
 
 def edge(text: str | None) -> Edge | None:
-    """Return the edge that a text like `sunset-30` states."""
+    """Parse an edge such as `sunset-30`."""
     if text is None:
         return None
     name = "sunrise" if text.startswith("sunrise") else "sunset"
@@ -253,7 +253,7 @@ def local(text: str, locale: Locale = BERLIN) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=locale.timezone)
 
 
-# In Berlin on 1 March 2026 the sun rises at 06:53 and sets at 17:45.
+# In Berlin on 1 March 2026, the sun rises at 06:53 and sets at 17:45.
 @each_row(
     ("after", "before", "holding"),
     [

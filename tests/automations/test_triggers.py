@@ -1,4 +1,4 @@
-"""Triggers for events: matching changes, the course of waits, and the event table of Lua."""
+"""Triggers for events: matching changes, the phases of waits, and the event table of Lua."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def brightness(
 
 
 def shift(before: Any, after: Any, attribute: str = "brightness") -> DeviceStateChanged:
-    """Return a change of the attribute; None is a device without it."""
+    """Return a change of the attribute. None is a device without it."""
 
     def shown(value: Any) -> dict[str, Any]:
         return {"state": "online"} if value is None else {"state": "online", attribute: value}

@@ -1,4 +1,4 @@
-"""Waits and several triggers: each trigger and each device has its own wait, which survives a restart."""
+"""Waits, and several triggers. Each trigger has its own wait for each device, which survives a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Schedules by weekday, date and local cron agree with brute force, over clock changes from 2020 to 2040."""
+"""Schedules by weekday, date, and local cron agree with an enumeration of all minutes, across clock changes from
+2020 to 2040."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class Shift:
 
 
 def shifts_of(zone: ZoneInfo) -> tuple[Shift, ...]:
-    """Return the clock changes of the twenty years. Two changes within a day are returned as one."""
+    """Return the clock changes of the twenty years. Two changes within a day are combined."""
     found, day = [], FIRST
     while day < LAST:
         before, after = day.astimezone(zone).utcoffset(), (day + DAY).astimezone(zone).utcoffset()
@@ -49,7 +50,7 @@ def shifts_of(zone: ZoneInfo) -> tuple[Shift, ...]:
 
 
 def moments(zone: ZoneInfo, start: datetime, end: datetime) -> dict[datetime, datetime]:
-    """Return the instant of each shown or skipped minute of the zone, found by a walk from minute to minute."""
+    """Return the instant of each local minute, including skipped ones, found minute by minute."""
     found: dict[datetime, datetime] = {}
     reached = start.astimezone(zone).replace(tzinfo=None)
     instant = start
@@ -81,7 +82,7 @@ def listed(trigger: TimedTrigger, start: datetime, end: datetime) -> list[dateti
 
 
 def compare(zone: ZoneInfo, shift: Shift) -> int:
-    """Compare every kind of time with the walk around the clock change; return the number of cases."""
+    """Compare each kind of time with the enumeration around the clock change. Return the number of cases."""
     locale = Locale(timezone=zone)
     start, end = shift.at - DAY, shift.at + 2 * DAY
     found = moments(zone, start - DAY, end)
@@ -144,7 +145,7 @@ def test_a_doubled_local_cron_time_fires_once_and_a_skipped_one_at_the_end_of_th
     assert autumn == [at(f"2026-10-25T00:{minute:02}:00") for minute in (0, 20, 40)]
     spring = listed(every, at("2026-03-28T23:00:00"), at("2026-03-29T22:00:00"))
     assert spring == [at("2026-03-29T01:00:00")]
-    for fixed in ("* * 2 * * *", "0 */20 2 * * *"):  # asked while the clocks show times for the second time
+    for fixed in ("* * 2 * * *", "0 */20 2 * * *"):  # called while the clock is in the repeated hour
         trigger = CronTrigger(cron=Cron.parse(fixed), locale=BERLIN)
         assert trigger.next_after(at("2026-10-25T01:10:00")) == at("2026-10-26T01:00:00")
 
@@ -166,7 +167,7 @@ def test_a_local_cron_of_every_hour_runs_through_a_doubled_hour(name: str, expre
         due, instant = [], start
         while (instant := instant + MINUTE) < end:
             shown = locale.local(instant).replace(tzinfo=None)
-            first = locale.local(instant - MINUTE).replace(tzinfo=None) + MINUTE  # earlier than shown after a gap
+            first = locale.local(instant - MINUTE).replace(tzinfo=None) + MINUTE
             found = cron.next_shown(min(first, shown) - timedelta(seconds=1))
             if found is not None and found <= shown and (first <= shown or found == shown):
                 due.append(instant)

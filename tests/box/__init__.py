@@ -1,1 +1,1 @@
-"""A whole box, emulated: Debian for arm64, systemd, a slow card, and power cuts."""
+"""A whole emulated box: Debian for arm64, systemd, a slow card, and power cuts."""

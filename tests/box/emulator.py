@@ -1,4 +1,4 @@
-"""A box of arm64 in `qemu-system-aarch64`: started, reached over ssh and HTTP, and cut from its power."""
+"""An arm64 box in `qemu-system-aarch64`. Tests start it, use it over ssh and HTTP, and cut its power."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from tests.fakes.process import free_port
 CORES = min(2, os.cpu_count() or 1)
 MEMORY_MB = 1024
 PROCESSOR = "cortex-a53"
-"""A Raspberry Pi 3: qemu's default processor makes newer Debians ten times slower."""
+"""The processor of a Raspberry Pi 3. With qemu's default processor, newer Debian versions are ten times slower."""
 
 CARD = {"iops-read": 1500, "iops-write": 500, "bps-read": 20 << 20, "bps-write": 10 << 20}
-"""The speed of an SD card of class A1: reads and writes per second, and bytes per second of a slow one."""
+"""The speed of a slow SD card of class A1: operations per second, and bytes per second."""
 
 KERNEL_LINE = (
     "root=/dev/vda rw console=ttyAMA0 quiet mitigations=off lsm=landlock,yama audit=0 "
     "systemd.default_timeout_start_sec=900 systemd.default_device_timeout_sec=900"
 )
-"""Long timeouts, because an emulator on a shared machine is slower than any box."""
+"""Long timeouts, because an emulator on a shared machine is slower than any real box."""
 
 BOOT_SECS = 900.0
 HTTP_TIMEOUT_SECS = 60.0
 
 
 class NoAnswer(Exception):
-    """A request got no complete answer, so its effect is unknown."""
+    """A request was not completely answered, so its effect is unknown."""
 
 
 def make_overlay(image: Path, file: Path) -> Path:
-    """Make a disk that begins as the image; writes go only to this file."""
+    """Create a disk with the content of the image. Writes go only to this file."""
     kind = "qcow2" if image.suffix == ".qcow2" else "raw"
     create = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(image), "-F", kind, str(file)]
     subprocess.run(create, check=True)
@@ -47,7 +47,7 @@ def make_overlay(image: Path, file: Path) -> Path:
 
 
 def cache_mode(folder: Path) -> str:
-    """Return the cache mode. If the folder allows it, the mode is `none`, which bypasses this machine's cache."""
+    """Return the cache mode: `none`, which bypasses this machine's cache, if the folder allows it."""
     probe = folder / "direct"
     try:
         os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))
@@ -90,7 +90,7 @@ class Emulator:
         ]
 
     def pull_plug(self) -> None:
-        """Kill the emulator: data that the guest has not synced is lost."""
+        """Kill the emulator. Data that the guest has not synced is lost."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
@@ -104,12 +104,12 @@ class Emulator:
         self._process = None
 
     def kill(self) -> None:
-        """End the emulator, whatever its state."""
+        """End the emulator in any state."""
         if self._process is not None:
             self.pull_plug()
 
     def run(self, command: str, *, text: str = "", within: float = BOOT_SECS) -> str:
-        """Return the output of a command that root runs; fail with all its output if it fails."""
+        """Run a command as root, and return its output. If it fails, fail with all its output."""
         done = subprocess.run([*self._ssh(), command], input=text, capture_output=True, text=True, timeout=within)
         assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout
@@ -119,7 +119,7 @@ class Emulator:
             subprocess.run([*self._ssh(), f"cat >{target}"], stdin=stream, check=True, timeout=BOOT_SECS)
 
     def _ssh(self) -> list[str | Path]:
-        """Return the arguments of ssh; all commands share one connection, because each new one costs the box
+        """Return the arguments of ssh. All commands share one connection, because each new one takes the box
         seconds."""
         options = (
             f"ControlPath={tempfile.gettempdir()}/box-{self.ssh_port}",
@@ -154,7 +154,7 @@ class Emulator:
             time.sleep(0.3)
 
     def ask(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> tuple[int, Any]:
-        """Return status and body of the hub's answer; raise `NoAnswer` without an answer."""
+        """Send a request to the hub, and return status and body. Raise `NoAnswer` without a complete response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.hub_port, timeout=HTTP_TIMEOUT_SECS)
         headers = {"Authorization": f"Bearer {self.key if key is None else key}"}
         with closing(connection):
@@ -166,7 +166,7 @@ class Emulator:
                 raise NoAnswer(str(error)) from None
 
     def demand(self, method: str, path: str, body: Any = None) -> Any:
-        """Return the body of an answer, which must be a success."""
+        """Send a request that must succeed, and return the body."""
         status, answer = self.ask(method, path, body)
         assert 200 <= status < 300, (method, path, body, status, answer)
         return answer

@@ -1,4 +1,4 @@
-"""The home of the box: its content after a first evening, and the changes by requests from outside."""
+"""The home of the box after a first evening, and later changes to it over HTTP."""
 
 from __future__ import annotations
 

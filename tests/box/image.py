@@ -1,6 +1,8 @@
-"""A disk with Debian for arm64 as after an installation: Debian's packages, kernel, initrd, and systemd.
-debootstrap makes it as root, and qemu's user emulation runs its arm64 programs. The disk is kept between runs. No
-root permission is needed to boot it."""
+"""A disk with a newly installed Debian for arm64: packages, kernel, initrd, and systemd.
+
+debootstrap creates it as root, and qemu's user emulation runs its arm64 programs. The disk is kept between runs.
+It boots without root permission.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,12 @@ PACKAGES = (
     "systemd-sysv",
     "udev",
 )
-"""Packages of a box before it gets Lares: Python, and the packages for boot and ssh."""
+"""Packages of a box before Lares is installed: Python, and the packages for boot and ssh."""
 
 TOOLS = ("qemu-system-aarch64", "qemu-img", "ssh")
 MAKERS = ("qemu-aarch64-static", "debootstrap", "unshare", "mkfs.ext4", "ssh-keygen")
 INTERPRETER = Path("/proc/sys/fs/binfmt_misc/qemu-aarch64")
-"""The folder in which Debian's qemu-user-static registers the interpreter for arm64."""
+"""The file in which Debian's qemu-user-static registers the arm64 interpreter."""
 
 RECIPE = Path(__file__).with_name("image.sh")
 
@@ -49,7 +51,7 @@ class Image:
 
 
 def debian_image() -> Image:
-    """Provide the image, which is kept between runs; skip if it cannot be made."""
+    """Return the image, which is kept between runs. Skip if it cannot be created."""
     for tool in TOOLS:
         need(tool)
     digest = hashlib.sha256(RECIPE.read_bytes() + " ".join(PACKAGES).encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""The content that must be on the card: each confirmed change, and either state of an interrupted one."""
+"""The expected content of the card: each confirmed change, and the old or new value of an interrupted one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from tests.box.home import JOBS, TIMERS
 
 LAMP = "virtual:lamp"
 MAX_KEYS = 6
-"""The maximum number of valid keys; after each start, each costs a check of a slow hash."""
+"""Maximum number of valid keys. After each start, each key costs a check of a slow hash."""
 
 CUT_SECS = 20.0
-"""Seconds before a cut in which a timer can fire without a trace: its automation had begun without an effect."""
+"""Seconds before a cut in which a timer can fire without a trace, because its automation had begun without an
+effect."""
 
 LATE_SECS = 90.0
-"""Seconds after its time, or after the start, within which a timer's automation runs on an emulated box."""
+"""Maximum seconds after a timer's due time, or after the start, until its automation runs on an emulated box."""
 
 
 class NothingToAsk(Exception):
@@ -31,22 +32,22 @@ class NothingToAsk(Exception):
 
 @dataclass(slots=True)
 class Cell:
-    """The possible values of one thing: one value, or after a request without an answer the old and the new one."""
+    """The possible values of one item: one value, or the old and the new one after an unanswered request."""
 
     allowed: list[Any]
 
     def ask(self, value: Any) -> None:
-        """Note that a request for the value has begun."""
+        """Record that a request for the value has begun."""
         self.allowed.append(value)
 
     def settle(self, value: Any) -> None:
-        """Note that the thing has this value."""
+        """Record that the item has this value."""
         self.allowed[:] = [value]
 
 
 @dataclass(slots=True, kw_only=True)
 class TimerRun:
-    """One start of a timer. Times use this machine's clock. `due` is None until the due time is known."""
+    """One run of a timer. Times are in this machine's clock. `due` is None until the due time is known."""
 
     name: str
     number: int
@@ -66,7 +67,7 @@ class Key:
 
 @dataclass
 class Model:
-    """Requests changes, one of each kind at a time, and compares the state of the box after a start."""
+    """Requests changes, one of each kind at a time. After a start, compares the state of the box."""
 
     box: Emulator
     chance: random.Random
@@ -84,7 +85,7 @@ class Model:
     # --- changes -----------------------------------------------------------------------------------
 
     def change_until(self, stop: threading.Event) -> list[threading.Thread]:
-        """Request changes, each kind in its own thread, until `stop` is set or an answer is missing."""
+        """Request changes until `stop` is set or a request is unanswered. Each kind of change has its own thread."""
         kinds = (self._set_variable, self._switch_job, self._make_or_drop_room, self._change_key, self._change_timer)
         threads = [threading.Thread(target=self._repeat, args=(each, stop)) for each in (*kinds, self._change_lamp)]
         for thread in threads:
@@ -143,7 +144,7 @@ class Model:
     def _change_lamp(self, chance: random.Random) -> None:
         if chance.random() < 0.5:
             expected: Any = f"Lamp {self._next()}"
-            cell = self._cell("lamp name", LAMP)  # nobody has named it
+            cell = self._cell("lamp name", LAMP)  # the lamp has no name yet
             cell.ask(expected)
             self.box.demand("POST", f"/devices/{LAMP}/name", {"name": expected})
         else:
@@ -184,7 +185,7 @@ class Model:
         run.due, run.is_known = time.time() + secs, True
 
     def _cancel_timer(self, chance: random.Random) -> bool:
-        """Cancel a timer that does not end soon, if there is one."""
+        """Cancel a running timer that does not end soon. Return whether there is one."""
         waiting = [run for run in self.runs if self._is_open(run) and run.is_known and run.due > time.time() + 10]
         if not waiting:
             return False
@@ -199,25 +200,25 @@ class Model:
         return not (run.is_cancelled or run.is_settled)
 
     def _is_busy(self, name: str) -> bool:
-        """Return whether a timer of this name can still be running: starting it again would replace it."""
+        """Return whether a timer of this name can still be running. Starting it again would replace it."""
         return any(run.name == name and self._is_open(run) for run in self.runs)
 
     # --- the cut, and the checks after it ---------------------------------------------------
 
     def note_cut(self) -> None:
-        """Note a power cut now."""
+        """Record a power cut."""
         now = time.time()
         for run in self.runs:
             if self._is_open(run) and run.due - 1 <= now <= max(run.due, self.up_since) + CUT_SECS:
                 run.may_be_lost = True
-        self.up_since = now  # until the box is ready, a timer may fire at any moment
+        self.up_since = now  # until the box is ready, a timer may fire at any time
 
     def note_start(self) -> None:
-        """Note that the box is ready."""
+        """Record that the box is ready."""
         self.up_since = time.time()
 
     def compare(self) -> None:
-        """Fail if the box reports an impossible state. Afterwards, the pending changes are resolved."""
+        """Fail if the box reports an impossible state. Then resolve the pending changes."""
         assert not self.failures, self.failures
         box = self.box
         shown: dict[str, Any] = {
@@ -253,7 +254,7 @@ class Model:
         ][-6:]
 
     def _compare_timers(self) -> None:
-        """Check that each running timer is listed, and that each ended one was counted once or will be soon."""
+        """Check that each running timer is listed, and that each ended timer has fired once, or will fire soon."""
         under_way = {each["name"]: each for each in self.box.demand("GET", "/timers")}
         started = time.time()
         for run in [each for each in self.runs if not each.is_settled]:
@@ -270,7 +271,7 @@ class Model:
                 self._settle(run, started)
 
     def _settle(self, run: TimerRun, started: float) -> None:
-        """Note the end of a run: it has fired once, unless the cut hid its begin or its end."""
+        """Wait until a run has fired. Without a count, the run must be one that the cut may have hidden."""
         while not (count := self._count(run)) and run.is_known and not run.may_be_lost:
             assert time.time() < started + LATE_SECS, f"timer {run} is lost"
             time.sleep(0.5)
@@ -291,7 +292,7 @@ class Model:
         assert all(run.is_settled for run in self.runs)
 
     def recount(self) -> None:
-        """Check that no timer ever fired twice."""
+        """Check that no timer has ever fired twice."""
         counts = {each["name"]: each["value"] for each in self.box.demand("GET", "/variables")}
         twice = {name: value for name, value in counts.items() if name.startswith("over.") and value != 1}
         assert not twice, twice

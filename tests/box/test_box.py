@@ -1,6 +1,8 @@
-"""A whole box: installed, used for an evening, upgraded, rolled back, and cut from its power fifty times. `python3
-build.py test -m box -n 0` runs the test, in about an hour if the emulator has two cores. `BOX_PULLS` sets the
-number of power cuts, and `BOX_SEED` repeats a run. The image and the installed box are kept between runs."""
+"""A whole box: it is installed, used for an evening, upgraded, rolled back, and its power is cut fifty times.
+
+`python3 build.py test -m box -n 0` runs this test, in about an hour if the emulator has two cores. `BOX_PULLS`
+sets the number of power cuts, and `BOX_SEED` repeats a run. The image and the installed box are kept between runs.
+"""
 
 from __future__ import annotations
 
@@ -26,23 +28,23 @@ pytestmark = [pytest.mark.slow, pytest.mark.box]
 PULLS = int(os.environ.get("BOX_PULLS", "50"))
 SEED = int(os.environ.get("BOX_SEED", "0")) or random.randrange(1, 1 << 32)
 IN_START = 0.15
-"""The number of power cuts while the box starts."""
+"""Share of the power cuts that happen while the box starts."""
 
 PATIENCE = "[Service]\nTimeoutStartSec=900\nWatchdogSec=600\n"
-"""A factor for timeouts, because an emulator on a shared machine is slower than any real box."""
+"""Longer timeouts, because an emulator on a shared machine is slower than any real box."""
 
 FULL_CHECK_EVERY = 10
-"""The number of cuts after which the whole file system is checked."""
+"""Number of cuts after which the whole file system is checked."""
 
 
 def say(*words: object) -> None:
-    """Print a line with the time, for people who follow the run."""
+    """Print a line with the time, for people who watch the run."""
     print(f"{time.strftime('%H:%M:%S')}", *words, flush=True)
 
 
 @pytest.fixture(scope="module")
 def image(request: pytest.FixtureRequest) -> Image:
-    """Provide a newly installed Debian; only with `-m box`."""
+    """Provide a newly installed Debian. Skip without `-m box`."""
     if request.config.option.markexpr != "box":
         pytest.skip("emulates a whole box for an hour; `build.py test -m box` asks for it")
     return debian_image()
@@ -50,7 +52,7 @@ def image(request: pytest.FixtureRequest) -> Image:
 
 @contextmanager
 def powered(image: Image, disk: Path) -> Iterator[Emulator]:
-    """Run a box with this disk, from the first answer of its hub or ssh; switch it off at the end."""
+    """Run a box with this disk. Yield once its hub or ssh answers, and switch it off at the end."""
     box = Emulator(image=image, disk=disk, log=disk.with_suffix(".console"))
     try:
         box.power_on()
@@ -61,8 +63,8 @@ def powered(image: Image, disk: Path) -> Iterator[Emulator]:
 
 @pytest.fixture(scope="module")
 def installed(image: Image, single_file: Path) -> Path:
-    """Provide the disk of a box after an evening with Lares, set up according to the docs. The disk is kept while
-    lares.pyz stays the same."""
+    """Provide the disk of a box after an evening with Lares, set up by the docs. The disk is kept while lares.pyz
+    does not change."""
     digest = single_file.with_name(f"{single_file.name}.sha256").read_text()[:16]
     disk = image.disk.with_name(f"installed-{digest}.qcow2")
     if not disk.exists():
@@ -75,7 +77,7 @@ def installed(image: Image, single_file: Path) -> Path:
 
 
 def spend_first_evening(box: Emulator, single_file: Path) -> None:
-    """Install the file, and make a key, a room, devices, automations and a scene, on the box and over HTTP."""
+    """Install the file, and create a key, a room, devices, automations, and a scene, on the box and over HTTP."""
     began = time.monotonic()
     box.wait_for_ssh()
     say(f"ssh after {time.monotonic() - began:.0f} s; {box.run('uname -srm').strip()}")
@@ -107,7 +109,7 @@ def spend_first_evening(box: Emulator, single_file: Path) -> None:
 
 
 def shows(box: Emulator, power: str) -> None:
-    """Wait until the lamp has this power."""
+    """Wait until the lamp reports this power."""
     deadline = time.monotonic() + 60
     while box.demand("GET", f"/devices/{LAMP}")["attributes"]["power"] != power:
         assert time.monotonic() < deadline, power
@@ -116,7 +118,7 @@ def shows(box: Emulator, power: str) -> None:
 
 @contextmanager
 def evening(image: Image, installed: Path, tmp_path: Path) -> Iterator[Emulator]:
-    """Provide a box that continues from the evening, on a copy of the disk."""
+    """Provide a box with a copy of the disk after the evening."""
     with powered(image, make_overlay(installed, tmp_path / "disk.qcow2")) as box:
         box.wait_for_ssh()
         box.key = box.run("cat /root/key").strip()
@@ -192,7 +194,7 @@ def test_the_home_survives_power_cuts(image: Image, installed: Path, tmp_path: P
 
 
 def pull_once(box: Emulator, model: Model, chance: random.Random, number: int) -> float:
-    """Change the home, cut the power, start again, and compare; return the seconds of the last start."""
+    """Change the home, cut the power, start again, and compare. Return the seconds of the last start."""
     stop = threading.Event()
     threads = model.change_until(stop)
     time.sleep(chance.uniform(2, 25))
@@ -221,10 +223,10 @@ def pull_once(box: Emulator, model: Model, chance: random.Random, number: int) -
 
 
 def is_sound(disk: Path, folder: Path) -> None:
-    """Check that the file system is whole after a replay of its journal, as at each start."""
+    """Check that the file system is intact after a replay of its journal, as at each start."""
     raw = folder / "raw"
     subprocess.run(["qemu-img", "convert", "-O", "raw", disk, raw], check=True)
-    found = subprocess.run(["e2fsck", "-f", "-p", raw], capture_output=True, text=True)  # counts of free blocks: 1
+    found = subprocess.run(["e2fsck", "-f", "-p", raw], capture_output=True, text=True)
     raw.unlink()
     say(found.stdout.strip())
     assert found.returncode in (0, 1), found.stdout

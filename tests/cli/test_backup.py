@@ -1,4 +1,4 @@
-"""`lares backup` and `lares restore`: a restore brings back all of a backup, and a failure changes nothing."""
+"""`lares backup` and `lares restore`: a restore brings back the complete backup, and a failure changes nothing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def ask(url: str, method: str, path: str, body: Any = None) -> Any:
 
 
 def home(folder: Path, values: Mapping[str, Any] = HOME, text: str = LOOPBACK) -> Path:
-    """Make a box with this state and configuration, without a running hub."""
+    """Create a box with this state and configuration, without a running hub."""
     box(folder, text)
     (folder / "data").mkdir(mode=0o700, exist_ok=True)
     replace_document(folder / "data", values, "before")
@@ -72,7 +72,7 @@ def stored_values(folder: Path) -> dict[str, Any]:
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """Return every file of the box with its bytes, except the lock."""
+    """Return all files of the box with their bytes, except the lock."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -95,7 +95,6 @@ class Command:
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Runs commands."""
     for name in [each for each in os.environ if each.startswith(("LARES_", "STATE_D", "CONFIGURATION_D"))]:
         monkeypatch.delenv(name)
     return Command(capsys, monkeypatch)
@@ -253,7 +252,7 @@ NO_KEY = {
 
 
 class TestMasterKey:
-    """The key stays on its box, however it is written."""
+    """The key never leaves its box, in any spelling."""
 
     @pytest.mark.parametrize("text", WAYS.values(), ids=WAYS)
     def test_the_master_key_is_in_no_backup(self, tmp_path: Path, command: Command, text: str) -> None:
@@ -597,7 +596,7 @@ def _lying_size(file: Path) -> bytes:
 
 
 class TestHostileArchives:
-    """Whatever the file contains, the error is one sentence, and the box does not change."""
+    """With any content of the file, the error is one sentence, and the box does not change."""
 
     @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
     def test_a_hostile_archive_changes_nothing(
@@ -692,7 +691,7 @@ class TestHostileArchives:
 
 
 class TestHalfway:
-    """A restore that fails leaves the box as it was."""
+    """A failed restore leaves the box unchanged."""
 
     @pytest.mark.parametrize("left", range(12))
     def test_an_unwritable_store_keeps_state_and_configuration(

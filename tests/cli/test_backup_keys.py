@@ -1,5 +1,5 @@
-"""Secrets in backups: A backup contains API keys as hashes, without the master key and the kept texts of kinds in
-Lua."""
+"""Secrets in backups. A backup contains API keys as hashes. It contains neither the master key nor the kept texts
+of kinds in Lua."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def made(folder: Path) -> str:
 
 
 def first_key(running: Running, folder: Path) -> str:
-    """Return the key that the start generated."""
+    """Return the key that was generated at the first start."""
     running.url()
     return (folder / "data" / "first-key").read_text().strip()
 

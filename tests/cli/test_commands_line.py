@@ -35,7 +35,7 @@ from tests.fakes.process import PYTHONPATH, start
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 30.0
-"""Seconds until a test gives up."""
+"""Seconds after which a test fails."""
 
 KEY = "a-key-from-somewhere-that-is-long"
 CREATE = ["key", "create"]
@@ -46,7 +46,7 @@ ANY_TRACE = re.compile(r"Traceback|Exception ignored|Logging error|Warning:|was 
 
 
 STORE = {"lock", *(f"{kind}.{number:06d}.json" for kind in ("snapshot", "journal") for number in (1, 2))}
-"""The store's files in the data directory after a start or two."""
+"""The store's files in the data directory after one or two starts."""
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -72,7 +72,7 @@ class Ended:
 
 
 class Running:
-    """A running command; its output is in files, so that it never waits for a reader."""
+    """A running command. Its output is in files, so that it never waits for a reader."""
 
     def __init__(self, process: subprocess.Popen[bytes] | Forked, out: Path, err: Path) -> None:
         self.process = process
@@ -95,7 +95,7 @@ class Running:
         return found
 
     def url(self) -> str:
-        """Return its address once it listens."""
+        """Return the hub's address once it listens."""
         return self.says(r"listening at (http://[^\s\"]+)")[1]
 
     def send(self, number: signal.Signals) -> None:
@@ -103,13 +103,13 @@ class Running:
         self.process.send_signal(number)
 
     def end(self) -> Ended:
-        """Wait for its end, and check that it printed no traceback."""
+        """Wait for the end, and check that no traceback was printed."""
         code = self.process.wait(PATIENCE)
         assert not ANY_TRACE.search(self.err), self.err
         return Ended(code=code, out=self.out, err=self.err)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> Ended:
-        """Send the signal; it ends in order."""
+        """Send the signal, and check that the command ends in order."""
         self.send(number)
         ended = self.end()
         assert ended.code == 0, ended
@@ -120,7 +120,7 @@ class Running:
 def lares(
     folder: Path, *arguments: str, variables: Mapping[str, str] = NOTHING, stdout: int | None = None
 ) -> Iterator[Running]:
-    """Run the command in the folder with these environment variables; kill it at the end."""
+    """Run the command in the folder with these environment variables. Kill it at the end."""
     number = len(list(folder.glob("*.out")))
     out, err = folder / f"{number}.out", folder / f"{number}.err"
     with out.open("wb") as done, err.open("wb") as errors:
@@ -140,13 +140,12 @@ def lares(
 
 
 def ended(folder: Path, *arguments: str, **variables: str) -> Ended:
-    """Run the command to its end."""
     with lares(folder, *arguments, variables=variables) as running:
         return running.end()
 
 
 async def asked(folder: Path, *arguments: str) -> Ended:
-    """Run the command to its end while the loop of the test continues."""
+    """Run the command to its end while the event loop of the test continues."""
     return await asyncio.to_thread(ended, folder, *arguments)
 
 
@@ -252,7 +251,7 @@ class TestSayings:
         *usage, sentence = output.err.splitlines()
         assert (code, output.out) == (64, "")
         assert not usage or usage[0].startswith("usage: lares")
-        # Pythons differ in whether they quote the choices.
+        # Python versions differ in quoting the choices.
         assert sentence.startswith("lares: ") and message in sentence.replace("'", "")
 
     @pytest.mark.slow
@@ -437,7 +436,7 @@ class TestInit:
 
 
 class TestRefusals:
-    """Starts that end at once, with a message and no files."""
+    """Starts that end at once, with a message and without files."""
 
     def test_a_faulty_configuration_is_78_with_every_error(self, tmp_path: Path) -> None:
         file = box(tmp_path, "[api]\nx = 1\ny = 2\n") / "config" / "default.toml"
@@ -543,7 +542,7 @@ class TestTheFirstKey:
         assert self.start_on_a_terminal(tmp_path, key) == ""
 
     def start_on_a_terminal(self, folder: Path, key: str | None = None) -> str:
-        """Start, use the key if there is one, and stop; return the output of the terminal."""
+        """Start the hub, use the key if there is one, and stop it. Return the output on the terminal."""
         ours, theirs = pty.openpty()
         with io.FileIO(ours) as terminal, lares(folder, "run", stdout=theirs) as running:
             os.close(theirs)
@@ -556,7 +555,7 @@ class TestTheFirstKey:
 def read_all(terminal: io.FileIO) -> str:
     """Return the terminal output of ended processes."""
     done = b""
-    with contextlib.suppress(OSError):  # the error of Linux after the last writer closed
+    with contextlib.suppress(OSError):  # the error of Linux after the last writer has closed
         while part := terminal.read(4096):
             done += part
     return done.decode()
@@ -745,7 +744,7 @@ class TestDemo:
 
 
 def run_printed(line: str) -> Any:
-    """Return the output of a curl command as JSON; without curl, of the same request."""
+    """Return the output of a curl command as JSON. Without curl, send the same request."""
     if shutil.which("curl"):
         done = subprocess.run(["/bin/sh", "-c", line], check=True, capture_output=True, timeout=PATIENCE)
         return json.loads(done.stdout)

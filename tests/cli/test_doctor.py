@@ -1,4 +1,4 @@
-"""`lares doctor` prints one line per subject; `lares clock trust` is its advice for a wrong clock."""
+"""`lares doctor` prints one line per subject. `lares clock trust` is its advice for a wrong clock."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ sys.exit(main(["doctor"]))
 
 
 class Findings:
-    """The findings of doctor by subject: verdict and sentence."""
+    """The findings of doctor by subject: verdict and message."""
 
     def __init__(self, result: tuple[int, str]) -> None:
         self.code, text = result

@@ -1,5 +1,4 @@
-"""Tests of the master key of a box without a configured key. The hub generates the key, shows it once, and stores its
-hash."""
+"""The master key of a box without a configured key. The hub generates it, prints it once, and stores its hash."""
 
 from __future__ import annotations
 
@@ -61,7 +60,7 @@ class Box:
         await self._stack.aclose()
 
     def files(self) -> dict[str, int]:
-        """Return every file with its mode, except those of the store."""
+        """Return all files with their modes, except those of the store."""
         return {
             file.name: stat.S_IMODE(file.stat().st_mode)
             for file in self.folder.iterdir()
@@ -71,7 +70,7 @@ class Box:
 
 @pytest_asyncio.fixture
 async def box(tmp_path: Path) -> AsyncIterator[Box]:
-    """Return a box before its first start."""
+    """Provide a box before its first start."""
     made = Box(tmp_path)
     yield made
     await made.stop()

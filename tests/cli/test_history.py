@@ -24,13 +24,13 @@ CELSIUS = {"unit": "celsius"}
 
 
 def an_hour(start: int, value: float, secs: int = 3600, gain: float | None = None) -> Hour:
-    """Return an hour after noon."""
+    """Return an hour, counted from noon."""
     return Hour(start=NOON + 3600 * start, secs=secs, low=value - 1, value=value, high=value + 1, gain=gain)
 
 
 @pytest.fixture
 def past(tmp_path: Path) -> Path:
-    """Make a home with two months of history; one hour was written in two parts."""
+    """Create a home with two months of history. One hour was written in two parts."""
     folder = home(tmp_path)
     months = MonthFiles(Disk(folder / "data"))
     for hours in ([an_hour(0, 20), an_hour(1, 21, 900)], [an_hour(1, 25, 2700), an_hour(2, 30)]):

@@ -40,7 +40,7 @@ DEVICES = {
     "tv": (None, "TV"),
     "phone": (None, "Phone"),
 }
-"""Room and name, by the registry's id; the identifier over MQTT is `dev_<id>`."""
+"""Room and name by the registry's id. The identifier over MQTT is `dev_<id>`."""
 
 ENTITIES = {
     "binary_sensor.hall_motion": ("motion", "occupancy"),
@@ -61,7 +61,7 @@ ENTITIES = {
     "number.valve_offset": ("valve", None),
     "switch.plug_second": ("plug", None),
 }
-"""The device's id in the registry, and the class."""
+"""The device's id in the registry, and its class."""
 
 
 def registry(folder: Path, name: str, data: Any) -> None:
@@ -71,7 +71,6 @@ def registry(folder: Path, name: str, data: Any) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Provide a Home Assistant folder of twelve devices."""
     return write_installation(tmp_path / "homeassistant")
 
 
@@ -114,7 +113,7 @@ def write_installation(root: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Provide a fresh home of Lares."""
+    """Provide a new home of Lares."""
     root = tmp_path / "home"
     root.mkdir()
     assert ended(root, "init", ".").code == 0
@@ -128,7 +127,6 @@ def entities(tmp_path_factory: pytest.TempPathFactory) -> Entities:
 
 
 def bring(home: Path, folder: Path) -> Ended:
-    """Import the folder into the home."""
     return ended(home, "import", "homeassistant", str(folder))
 
 
@@ -226,7 +224,7 @@ EVENTS = """
 
 @pytest.mark.slow
 def test_the_imported_automations_have_the_same_effects(home: Path, folder: Path) -> None:
-    """The effects of each on a day in December, as Home Assistant documents them."""
+    """The effects on a day in December, as documented by Home Assistant."""
     bring(home, folder)
     switch_on(home)
     (home / "events.txt").write_text(EVENTS)
@@ -269,7 +267,7 @@ EXPECTED = """
 15:25 sunset_lights commands mqtt:dev_lamp: color_temperature set {"value": 370, "unit": "mireds"}
 23:00 lock_at_night commands mqtt:dev_door: lock lock
 """
-"""Minute, automation, and act."""
+"""Minute, automation, and action."""
 
 
 @pytest.mark.parametrize(("condition", "expected"), ROWS["conditions"])
@@ -394,7 +392,7 @@ HOUSE_EXPECTED = """
 
 
 def write_house(root: Path) -> Path:
-    """Write a folder with scripts, scenes, helpers, schedules, floors, labels, groups, and odd YAML."""
+    """Write a folder with scripts, scenes, helpers, schedules, floors, labels, groups, and unusual YAML."""
     write_installation(root)
     for file in HOUSE.iterdir():
         (root / file.name).write_text(file.read_text())
@@ -419,7 +417,7 @@ def write_house(root: Path) -> Path:
 
 
 def play(home: Path, events: str, hours: int) -> list[str]:
-    """Return minute, automation, and action of each effect of a simulation with these events."""
+    """Simulate these events. Return minute, automation, and action of each effect."""
     (home / "events.txt").write_text(events)
     result = ended(home, "simulate", "--events", "events.txt", "--run", "--hours", str(hours))
     assert result.code == 0, result.err
@@ -432,7 +430,7 @@ def play(home: Path, events: str, hours: int) -> list[str]:
 
 @pytest.fixture
 def house(tmp_path: Path, home: Path) -> Ended:
-    """Import the house, and return what the command printed."""
+    """Import the house, and return the output of the command."""
     result = bring(home, write_house(tmp_path / "house"))
     assert result.code == 0, result.err
     return result
@@ -452,7 +450,7 @@ def test_an_automation_fires_at_the_time_of_its_helper(home: Path, house: Ended)
     switch_on(home)
     found = play(home, "2026-12-20T23:00 mqtt:dev_lamp power off\n", 19)
     rings = [each for each in found if "scene movie_night_2 runs" in each]
-    assert [each[:5] for each in rings] == ["07:15", "07:15", "08:00", "08:00"]  # not at 06:00: the condition
+    assert [each[:5] for each in rings] == ["07:15", "07:15", "08:00", "08:00"]
     party = [each.strip() for each in found if "party" in each]
     assert party == ["17:30 party notifies: Loud: Party", "17:30 party notifies: 5"]
 

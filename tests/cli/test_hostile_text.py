@@ -1,4 +1,4 @@
-"""No text from a file, its name, a script, or an answer controls the terminal, hides a line, or forges one."""
+"""No text in a file, a file name, a script, or an answer can control the terminal, hide a line, or forge one."""
 
 from __future__ import annotations
 
@@ -123,12 +123,12 @@ LOCAL = (
     "EVIL",
     "completion EVIL",
 )
-"""Commands without a hub; a word in capitals is a file or a text of this test."""
+"""Commands without a hub. A word in capitals is a file or a text of this test."""
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Make a home whose names and files contain terminal control sequences."""
+    """Create a home whose names and files contain terminal control sequences."""
     home = tmp_path / EVIL
     (home / "config" / "automations").mkdir(parents=True)
     (home / "data").mkdir(mode=0o700)
@@ -202,7 +202,7 @@ def test_names_and_contents_of_files_are_shown_harmlessly(
     try:
         text = output_of(capfd, home, *words)
     finally:
-        logging.getLogger("adapters").setLevel(logging.NOTSET)  # which `try-adapter` shows in full
+        logging.getLogger("adapters").setLevel(logging.NOTSET)  # `try-adapter` prints this level in full
     assert is_clean(text) and text.strip(), repr(text)
 
 

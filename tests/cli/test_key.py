@@ -43,7 +43,7 @@ SECRET = re.compile(r"lrs_[a-z0-9]+_[\w-]{43}\n")
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Make a box with a data directory, without a running hub."""
+    """Create a box with a data directory, without a running hub."""
     (box(tmp_path) / "data").mkdir(mode=0o700)
     return tmp_path
 
@@ -216,7 +216,7 @@ class TestWithAHub:
 
 
 class TestBothWays:
-    """Wherever the data directory is."""
+    """With the default data directory, and with another one."""
 
     @pytest.mark.slow
     def test_a_path_that_is_too_long_for_a_socket_works(self, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Each log entry is one line, with any content, in the format of its reader."""
+"""Each log entry is one line, with any content, in the format for its reader."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.fakes.rows import each_row
 
 FORMATTERS: list[logging.Formatter] = [TextLines(), JournalLines(), JsonLines()]
 EVIL = "a\nb\r\x1b[31m\x00\u2028\u202e\udcff"
-"""Line breaks, an escape sequence, a zero, a line separator, a direction override, an invalid byte."""
+"""Line breaks, an escape sequence, a zero, a line separator, a direction override, and an invalid byte."""
 
 
 def entry(message: str = "is here", *arguments: Any, level: int = logging.INFO, **fields: Any) -> logging.LogRecord:
-    """Make a log entry of the part `hub` with own fields."""
+    """Return a log entry of the part `hub` with additional fields."""
     record = logging.LogRecord("hub", level, __file__, 1, message, arguments, None)
     vars(record).update(fields)
     return record
 
 
 def failed(error: Exception, level: int = logging.ERROR) -> logging.LogRecord:
-    """Make a log entry of a failure."""
+    """Return a log entry of a failure."""
     try:
         raise error
     except type(error):
@@ -129,7 +129,7 @@ class TestJson:
 
 @pytest.mark.parametrize("formatter", FORMATTERS, ids=lambda formatter: type(formatter).__name__)
 class TestFailures:
-    """The forms of a failure in the log."""
+    """The formats of a failure in the log."""
 
     def test_below_the_error_level_an_exception_has_no_traceback(self, formatter: logging.Formatter) -> None:
         logging.getLogger().setLevel(logging.INFO)

@@ -21,7 +21,7 @@ SECRET = "what only root may read"
 
 @pytest.fixture
 def theirs(open_folder: Path) -> Path:
-    """Make a home that another user owns, in a folder of root, with a secret of root next to it."""
+    """Create a home that another user owns, in a folder of root, next to a secret of root."""
     (open_folder / "secret.lua").write_text(f"-- {SECRET}")
     (open_folder / "secret.lua").chmod(0o600)
     home = open_folder / "home"
@@ -33,7 +33,7 @@ def theirs(open_folder: Path) -> Path:
 
 
 def give(folder: Path) -> None:
-    """Make the user the owner of everything."""
+    """Make the user the owner of all files."""
     for path in (folder, *folder.rglob("*")):
         os.chown(path, USER, USER, follow_symlinks=False)
 
@@ -172,7 +172,7 @@ def test_lua_runs_as_the_user(theirs: Path, open_folder: Path) -> None:
 
 
 def read(path: Path) -> str:
-    """Read a file of /proc; empty after the end of its process."""
+    """Read a file of /proc. Return an empty text after the end of its process."""
     try:
         return path.read_text()
     except OSError:
@@ -202,7 +202,7 @@ GROUP = 54321
 
 
 def furnish(folder: Path) -> Path:
-    """Make a box whose hub runs as another user; return its configuration folder."""
+    """Create a box whose hub runs as another user. Return its configuration folder."""
     config = box(folder) / "config"
     (config / "scenes").mkdir()
     (config / "scenes" / "a.lua").write_text('return { id = "a", name = "A", execute = function(ctx) end }')

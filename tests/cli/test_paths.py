@@ -21,7 +21,7 @@ CONFIG = "config/default.toml"
 def room_assignments(
     root: Path, *, config: str | None = None, data: str | None = None, environment: Mapping[str, str] | None = None
 ) -> HubPaths:
-    """Return places with a working folder `here` and an executable's folder `beside`, under the root."""
+    """Return paths below the root. The working folder is `here`, and the executable's folder is `beside`."""
     return HubPaths(
         config_flag=None if config is None else str(root / config),
         data_flag=None if data is None else str(root / data),
@@ -110,7 +110,7 @@ def listing(folder: Path) -> dict[str, bytes]:
 
 
 class TestBundledConfiguration:
-    """The configuration that Lares brings along."""
+    """The bundled configuration."""
 
     def test_the_bundled_configuration_is_written_byte_for_byte(self, tmp_path: Path) -> None:
         write_config(tmp_path / "deep" / "config", read_template(bundled_config()))

@@ -1,4 +1,4 @@
-"""`lares status`, `why`, `log`, `completion`, and `help`: questions at the box, and a shell's completion."""
+"""`lares status`, `why`, `log`, `completion`, and `help`: questions on the box, and a shell's completion."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ return {
 
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[Process]:
-    """Run a hub with a light that was switched off and dimmed, and an automation whose condition did not hold."""
+    """Run a hub with a light that was switched off and dimmed, and an automation whose condition was false."""
     (tmp_path / "config" / "automations").mkdir(parents=True)
     (tmp_path / "config" / "automations" / "follow.lua").write_text(AUTOMATION)
     async with LightSimulator() as light:
@@ -220,7 +220,7 @@ def test_durations_have_two_units(secs: float, text: str) -> None:
 
 
 def commands() -> dict[str, Any]:
-    """Every command, `key create` too, and its parser."""
+    """Return the parser of each command, including `key create`."""
     found = dict(subcommands(_parser()))
     for name, parser in list(found.items()):
         found.update({f"{name} {inner}": each for inner, each in subcommands(parser).items()})
@@ -270,7 +270,7 @@ COMPLETED = {
     "lares demo --keep ho": {"homes"},
     "lares key --hook x cr": {"create"},
 }
-"""Typed words, and the shell's offers."""
+"""Typed words, and the shell's suggestions."""
 
 
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ TOKEN = "token-of-the-telephone"
 
 @asynccontextmanager
 async def phone(folder: Path, status: int) -> AsyncIterator[list[tuple[str, str]]]:
-    """Run a hub with a section whose server answers with this status. Collect the server's requests."""
+    """Run a hub with a section whose server answers with this status. Yield the list of the server's requests."""
     received: list[tuple[str, str]] = []
 
     async def receive(request: web.Request) -> web.Response:

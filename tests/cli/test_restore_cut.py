@@ -1,4 +1,5 @@
-"""A restore is one step: a kill at any change of a file leaves the old home or the new one, never a mixture."""
+"""A restore is atomic. After a kill at any change of a file, the home is the old one or the new one, never a
+mixture."""
 
 from __future__ import annotations
 
@@ -50,11 +51,11 @@ sys.addaudithook(die)
 os.chdir(home)
 os._exit(main(["restore", archive]))
 """
-"""Restore, and die before the file change of this number, or get an error while the old files are set aside."""
+"""Restore, and exit before the file change of this number, or get an error while the old files are moved away."""
 
 
 def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:
-    """Restore until this many changes of files are done, or with the fault; return the exit code."""
+    """Restore until this many file changes are done, or with the fault. Return the exit code."""
     command = [sys.executable, "-c", MORTAL, str(folder), str(archive), str(count), *fault]
     done = subprocess.run(command, env=environment(PYTHONPATH=str(ROOT)), capture_output=True, text=True, timeout=60)
     print(done.stderr)
@@ -62,7 +63,7 @@ def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:
 
 
 def present(folder: Path) -> tuple[dict[str, object], str]:
-    """Return the document and configuration text that a hub finds at its next start."""
+    """Return the document and the configuration text that a hub reads at its next start."""
     lock = DirectoryLock(folder / "data")
     finish(folder / "data", "later")
     lock.release()
@@ -72,14 +73,14 @@ def present(folder: Path) -> tuple[dict[str, object], str]:
 
 @pytest.fixture
 def archive(tmp_path: Path, command: Command) -> Path:
-    """Make a backup of the new home."""
+    """Create a backup of the new home."""
     (tmp_path / "new").mkdir()
     command(with_month(home(tmp_path / "new", NEW, NEW_TEXT), NEW_TEXT), "backup", str(tmp_path / "archive"))
     return tmp_path / "archive"
 
 
 def with_month(folder: Path, text: str) -> Path:
-    """Return the home with this history."""
+    """Add a month of history with this text, and return the home."""
     (folder / MONTH).parent.mkdir()
     (folder / MONTH).write_text(text)
     return folder
@@ -87,7 +88,7 @@ def with_month(folder: Path, text: str) -> Path:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """Make the home that is replaced."""
+    """Create the home that is replaced."""
     (tmp_path / "old").mkdir()
     return with_month(home(tmp_path / "old", OLD, OLD_TEXT), OLD_TEXT)
 

@@ -1,4 +1,4 @@
-"""`lares simulate` lists what will fire and what will not, at once and without effect."""
+"""`lares simulate` lists the triggers that will fire and those that will not, at once and without effect."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DARK = automation(
 
 
 def furnish(folder: Path, text: str, *automations: str) -> Path:
-    """Make a box with this configuration and these automations."""
+    """Create a box with this configuration and these automations."""
     box(folder, LOOPBACK + text)
     return write(folder, {f"automations/{number}.lua": each for number, each in enumerate(automations)})
 

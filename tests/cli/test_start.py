@@ -17,7 +17,7 @@ from appliance.cli.main import main
 ROOT = Path(__file__).parent.parent.parent
 
 LATE = ("aiohttp", "aiomqtt", "argon2", "astral", "croniter", "defusedxml", "jinja2", "watchfiles")
-"""These modules are not imported at the first answer, if the configuration does not need them."""
+"""Modules that are not imported before the first answer if the configuration does not need them."""
 
 STOPPED = """
 import os, signal, sys
@@ -35,13 +35,13 @@ from pathlib import Path
 from appliance import config
 from appliance.cli.process.serve import serve
 
-def tell(hub, port):
+def on_start(hub, port):
     print(json.dumps(sorted(sys.modules)), flush=True)
     os._exit(0)
 
 folder = Path(sys.argv[1])
 settings = config.load(folder / "config" / "default.toml", os.environ)
-asyncio.run(serve(settings, folder / "data", tell))
+asyncio.run(serve(settings, folder / "data", on_start))
 """
 
 ADAPTERS = """

@@ -27,7 +27,7 @@ class Ear:
         self.socket.bind(address)
 
     def received(self) -> list[str]:
-        """Every message since the last time."""
+        """Return all messages since the last call."""
         messages = []
         while True:
             try:
@@ -99,7 +99,7 @@ async def broken(self):
 
 catalog.Catalog.reload = broken
 """
-"""A module that Python imports at its start: it makes the first reload of a catalog raise."""
+"""A module that Python imports at its start. It makes the first reload of a catalog fail."""
 
 
 @pytest.mark.slow

@@ -85,8 +85,7 @@ class Echo(SimulatedDevice):
     def _routes(self) -> Iterable[web.RouteDef]:
         return [web.post("/echo", self._echo)]
 
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
+    def _note(self, request: web.Request, body: bytes) -> None: ...
 
     async def _echo(self, request: web.Request) -> web.Response:
         reported = {"path": str(request.rel_url), **request.headers}
@@ -174,16 +173,15 @@ class Chatty(SimulatedDevice):
     content_type = "application/json"
 
     def _routes(self) -> Iterable[web.RouteDef]:
-        routes = [web.get("/ws", self._talk), web.get("/events", self._tell)]
+        routes = [web.get("/ws", self._talk), web.get("/events", self._push)]
         return [*routes, web.get("/{path:.*}", self._page)]
 
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Nothing is noted."""
+    def _note(self, request: web.Request, body: bytes) -> None: ...
 
     async def _page(self, request: web.Request) -> web.Response:
         return web.json_response({"answer": request.query["a"]}, status=201)
 
-    async def _tell(self, request: web.Request) -> web.StreamResponse:
+    async def _push(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         await response.write(b'event: level\ndata: {"n": 71, "by": "wonderful"}\n\n')

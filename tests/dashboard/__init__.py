@@ -1,1 +1,1 @@
-"""The dashboard: its files as the hub serves them, and its page as people use it."""
+"""The dashboard: its files as served by the hub, and its page in use."""

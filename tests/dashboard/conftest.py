@@ -1,4 +1,4 @@
-"""One browser for all tests of the page, and the checks of every page."""
+"""One browser for all tests of the page, and checks of every page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.fakes import app as apps
 from tests.fakes.app import MASTER, App, open_app
 from tests.fakes.programs import need
 
-if TYPE_CHECKING:  # the quick tests start no browser
+if TYPE_CHECKING:  # the quick tests do not start a browser
     from playwright.async_api import Browser, BrowserContext, Locator, Page
 
 SWITCHES = (
@@ -33,11 +33,11 @@ GO = """(hash) => new Promise((done) => {
     addEventListener("hashchange", afterDrawing, { once: true });
     location.hash = hash;
 })"""
-"""Waits for the frame after a change of the address, because the page draws then."""
+"""Waits for the frame after a change of the address, in which the page is drawn."""
 
 
 def find_browser() -> str:
-    """Return the path of Chromium: PROOF_BROWSER or the installed one; skip without it."""
+    """Return the path of Chromium: PROOF_BROWSER, or the installed one. Skip without it."""
     return os.environ.get("PROOF_BROWSER") or need("chromium")
 
 
@@ -57,7 +57,7 @@ class Visit:
     faults: list[str] = field(default_factory=list)
 
     async def open(self, path: str = "", token: str | None = MASTER) -> None:
-        """Open the page with a token in its address, or without one."""
+        """Open the page, with a token in its address or without one."""
         query = "" if token is None else f"?token={token}"
         await self.page.goto(f"{self.app.url}/dashboard/{query}{path}")
         if token is not None:
@@ -76,7 +76,7 @@ class Visit:
 
 
 def tile(page: Page, name: str) -> Locator:
-    """Return the tile of a device or group, but not its second one under "On now"."""
+    """Return the tile of a device or group, except its second one under "On now"."""
     exact = re.compile(f"^{re.escape(name)}$")
     return page.locator("article.tile:not(.now *)", has=page.locator("strong", has_text=exact))
 
@@ -98,7 +98,7 @@ async def open_sheet(page: Page, name: str) -> Locator:
 
 @pytest.fixture(scope="module", autouse=True)
 def _with_dashboard() -> Iterator[None]:
-    """Let hubs serve the page."""
+    """Make hubs serve the page."""
     apps.HAS_DASHBOARD = True
     yield
     apps.HAS_DASHBOARD = False
@@ -106,11 +106,11 @@ def _with_dashboard() -> Iterator[None]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    """Chromium without a window."""
+    """Provide Chromium without a window."""
     path = find_browser()  # skips without a browser
     from playwright.async_api import async_playwright, expect
 
-    expect.set_options(timeout=PATIENCE_MS)  # its own limit is too short for a busy machine
+    expect.set_options(timeout=PATIENCE_MS)  # the default limit is too short for a busy machine
     async with async_playwright() as playwright:
         opened = await playwright.chromium.launch(executable_path=path, args=list(SWITCHES))
         yield opened
@@ -119,14 +119,14 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared() -> AsyncIterator[App]:
-    """Yield the hub of all tests of a module; it polls its devices every second."""
+    """Provide the hub for all tests of a module. It polls its devices every second."""
     async with open_app() as app:
         yield app
 
 
 @asynccontextmanager
 async def visiting(browser: Browser, app: App | Place, **options: Any) -> AsyncIterator[Visit]:
-    """Provide a separate browser context; an error of the page or a foreign request fails the test."""
+    """Provide a separate browser context. An error of the page, or a request to another host, fails the test."""
     context = await browser.new_context(**{"viewport": {"width": 390, "height": 844}, **options})
     context.set_default_timeout(PATIENCE_MS)
     page = await context.new_page()

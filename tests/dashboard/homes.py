@@ -21,7 +21,7 @@ TOML = f'[adapters.mqtt]\nhost = "127.0.0.1"\nusername = "{USER}"\npassword = "{
 
 @asynccontextmanager
 async def announced_home(tmp_path: Path) -> AsyncIterator[tuple[App, aiomqtt.Client]]:
-    """Yield a home with all announced devices, and the client that announced them."""
+    """Provide a home with all announced devices, and the client that announced them."""
     async with running(OwnBroker(tmp_path)) as broker, broker.client() as client:
         await announce(client)
         adapters = config.parse(f"{TOML}{broker.port}\n", "x", {}).adapters
@@ -74,7 +74,7 @@ FLAT = (
     seen("radiator", "Radiator", DeviceKind.SWITCH, HEATED, CLIMATE, "climate"),
     seen("air", "Bedroom air", DeviceKind.SENSOR, {"temperature": celsius(19.4), **HUMID, "battery": 18}),
 )
-"""A flat with people living in it."""
+"""A flat with residents."""
 
 FLAT_ROOMS = {
     "hall": ("Hall", ("hall_lamp", "front_door", "hall_motion")),
@@ -115,7 +115,7 @@ FILES = {
 
 
 async def furnish_flat(app: App) -> None:
-    """Let the hub see the flat, with one lamp that cannot be reached."""
+    """Add the flat to the hub. One lamp is unreachable."""
     show(app.hub.registry, *FLAT)
     for room_id, (name, devices) in FLAT_ROOMS.items():
         await app.post("/rooms", {"id": room_id, "name": name})

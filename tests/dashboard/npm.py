@@ -1,4 +1,4 @@
-"""Packages of npm that only tests use: fetched once into a cache, never part of the project."""
+"""Packages of npm that only tests use. They are downloaded once into a cache, and are never part of the project."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def installed(*packages: str) -> Path:
 
 
 def cache_folder() -> Path:
-    """Return the cache of fetched packages."""
+    """Return the cache of downloaded packages."""
     return (
         Path(os.environ.get("BUILD_PY_CACHE") or os.environ.get("XDG_CACHE_HOME") or tempfile.gettempdir())
         / "lares-tests"

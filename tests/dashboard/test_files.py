@@ -1,4 +1,4 @@
-"""The dashboard's files over HTTP: public, cached by their content, compressed, and connected to the hub alone."""
+"""The dashboard's files over HTTP: public, cached by content, compressed, and connected only to the hub."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGE = "/dashboard/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raw:
-    """An answer with its raw bytes."""
+    """A response with its raw bytes."""
 
     status: int
     headers: dict[str, str]
@@ -37,13 +37,13 @@ class Raw:
 
 @pytest.fixture
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    """Yield a client that decompresses nothing."""
+    """Provide a client that does not decompress."""
     async with aiohttp.ClientSession(auto_decompress=False, skip_auto_headers=["Accept-Encoding"]) as opened:
         yield opened
 
 
 async def fetch(app: App, session: aiohttp.ClientSession, path: str, method: str = "GET", **headers: str) -> Raw:
-    """Return the answer of the hub; names of headers have underscores."""
+    """Return the hub's response. Names of headers have underscores."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     async with session.request(method, app.url + path, headers=sent, allow_redirects=False) as response:
         got = {name.lower(): value for name, value in response.headers.items()}
@@ -147,13 +147,13 @@ def test_the_page_names_no_other_host() -> None:
 
 
 KNOWN = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"}
-"""XML namespaces, which no browser fetches."""
+"""XML namespaces, which no browser requests."""
 
 
 ENTITIES = Path(appliance.__file__).parent / "adapters" / "mqtt"
 
 SAYS_ENOUGH = ("attribute.", "value.", "action.", "error.")
-"""The hub's names and sentences that a translation can omit."""
+"""Names and messages of the hub that a translation can omit."""
 
 
 @pytest.mark.slow
@@ -218,7 +218,7 @@ def test_the_first_view_is_small_and_requested_at_once() -> None:
 
 
 def words(text: str) -> dict[str, str]:
-    """Return the table of a language from the text of its file."""
+    """Parse a language file, and return its table."""
     table, section = {}, ""
     for line in text.split("`")[1].strip().splitlines():
         key, colon, value = line.partition(": ")

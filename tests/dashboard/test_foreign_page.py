@@ -1,4 +1,4 @@
-"""A page of another origin, such as the dashboard of another hub, works with this hub if CORS names its origin."""
+"""A page of another origin, such as another hub's dashboard, works with this hub if CORS allows its origin."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def _show_nothing(_: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def origin() -> AsyncIterator[str]:
-    """Yield an empty page of another origin."""
+    """Provide an empty page of another origin."""
     app = web.Application()
     app.router.add_get("/", _show_nothing)
     runner = web.AppRunner(app)
@@ -119,7 +119,7 @@ async def origin() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def at_home(tmp_path: Path, allowed: str) -> AsyncIterator[process.Process]:
-    """Yield a hub with a light, a scene, and an automation that accepts pages of this origin."""
+    """Provide a hub with a light, a scene, and an automation. It accepts pages of this origin."""
     async with LightSimulator() as light:
         cors = f'[api.cors]\nenabled = true\nallowed_origins = ["{allowed}"]\n'
         process.configure(tmp_path, cors + process.light_section(light.url))

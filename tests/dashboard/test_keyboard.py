@@ -31,7 +31,7 @@ STOPS = """() => {
     document.body.removeAttribute("tabindex");
     return window.missed.size;
 }"""
-"""Notes every control that can be used, and puts the focus before the first."""
+"""Records all controls that can be used, and moves the focus before the first."""
 
 STEP = """() => {
     const at = document.activeElement;
@@ -43,7 +43,7 @@ STEP = """() => {
     const isInSight = width > 0 && bottom > 0 && top < innerHeight;
     return isInSight && outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 ? "" : at.outerHTML.slice(0, 160);
 }"""
-"""Return null at the end of the page, otherwise the fault of the focused control."""
+"""Returns null at the end of the page, otherwise the fault of the focused control."""
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
@@ -66,7 +66,7 @@ async def test_tab_reaches_every_control_visibly(browser: Browser, tmp_path: Pat
 
 
 async def tab_through(page: Page) -> list[str]:
-    """Press Tab until the end of the page; return controls that were missed or hide their focus."""
+    """Press Tab until the end of the page. Return controls that were skipped or hide their focus."""
     count = await page.evaluate(STOPS)
     faults = []
     for _ in range(count + 20):
@@ -84,7 +84,7 @@ async def tab_through(page: Page) -> list[str]:
 
 
 async def focus(visit: Visit, role: str, name: str) -> None:
-    """Press Tab until this control has the focus, from wherever it is."""
+    """Press Tab until this control has the focus, from any place."""
     place = visit.page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]
     await expect(place).to_be_visible()
     for _ in range(250):
@@ -219,7 +219,8 @@ async def test_rare_controls_work_with_the_keyboard_and_the_focus_stays_near_rem
 
 
 async def dialog_by_keys(visit: Visit) -> None:
-    """Check that a dialog keeps Tab inside, Escape closes it and restores the focus, and Enter answers it."""
+    """Check that a dialog keeps Tab inside, that Escape closes it and restores the focus, and that Enter confirms
+    it."""
     page = visit.page
     await press(visit, "button", "Delete Nobody's", "Enter")
     dialog = page.get_by_role("dialog")

@@ -1,4 +1,4 @@
-"""The page in daily use: devices of every MQTT component, a hundred devices, running automations, a wall,
+"""The page in daily use: devices of all MQTT components, a hundred devices, running automations, a wall display,
 languages."""
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ async def test_every_component_is_in_one_of_the_tables() -> None:
 
 
 async def received(messages: Any, topic: str, part: str) -> None:
-    """Wait for the message, and return it."""
+    """Wait for the message."""
     async with asyncio.timeout(20):
         async for message in messages:
             if message.topic.value == topic and part in message.payload.decode():
@@ -169,7 +169,7 @@ async def test_an_unreachable_device_is_marked_and_cannot_be_commanded(browser: 
 
 
 async def names(page: Page, section: str) -> list[str]:
-    """Return the names of the tiles of a section, in order."""
+    """Return the names of a section's tiles, in order."""
     return await page.get_by_role("region", name=section, exact=True).locator("article strong").all_inner_texts()
 
 

@@ -1,4 +1,4 @@
-"""Quick actions, and actions of several people at once: no change and no unfinished input is lost."""
+"""Quick actions, and simultaneous actions of several people. No change and no unfinished input is lost."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ async def test_unfinished_input_survives_a_failed_refresh(browser: Browser) -> N
         field = visit.page.get_by_label("Value of mode")
         await field.fill("at ho")
         await visit.page.route("**/variables", refuse)
-        await until(lambda: len(refused) > 1, 30)  # the page has the first answer by then
+        await until(lambda: len(refused) > 1, 30)  # by then, the page has the first answer
         await expect(field).to_have_value("at ho")
 
 

@@ -1,4 +1,4 @@
-"""The page in a browser, as people use it. Each test opens a new page, and no page contacts a foreign host."""
+"""The page in a browser, as people use it. Each test opens a new page, and no page contacts another host."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ async def test_a_read_key_shows_everything_without_forbidden_buttons(browser: Br
         await expect(tile(page, "Simulated light")).to_be_visible()
         for view in VIEWS[:-1]:
             if view.partition("/")[2] in ("keys", "hooks", "backup"):
-                continue  # no such page for this key: the list is shown
+                continue  # this key has no such page, so the list is displayed
             await visit.go(view)
             enabled = await page.locator(
                 "main button, main input, main select, dialog button, dialog input"
@@ -326,7 +326,7 @@ async def test_a_read_key_shows_everything_without_forbidden_buttons(browser: Br
                 "Colours",
                 "Language",
             }
-            own = ("Favourite", "Hide", "Search", "Fold", "Copy")  # kept in the browser
+            own = ("Favourite", "Hide", "Search", "Fold", "Copy")  # stored in the browser
             assert {each for each in enabled if not each.startswith(own)} <= allowed, (view, enabled)
         assert visit.asked("/diagnostics") == visit.asked("/auth/keys") == 0
 
@@ -392,7 +392,7 @@ async def test_every_command_of_a_virtual_device_works(browser: Browser) -> None
         key = (await app.post("/auth/keys", {"label": "w", "role": "write"})).json["key"]
         await visit.open("#/device/virtual%3Aall", token=key)
         await expect(page.get_by_role("heading", level=1)).to_have_text("All")
-        assert device.commands is not None and len(device.commands) == len(device.attributes) - 1  # but for state
+        assert device.commands is not None and len(device.commands) == len(device.attributes) - 1
         await expect(page.locator(".control")).to_have_count(len(device.commands))
 
         def is_now(attribute: str, value: Any) -> bool:
@@ -473,7 +473,7 @@ async def test_a_killed_hub_is_reported_and_reconnected(browser: Browser, tmp_pa
         page = visit.page
         await visit.open("#/settings/rooms", token=process.KEY)
         await page.get_by_label("Name of a new room").fill("unfinished")
-        await page.evaluate("navigator.serviceWorker.ready.then(() => true)")  # the view stays loaded
+        await page.evaluate("navigator.serviceWorker.ready.then(() => true)")  # the view is still loaded
         await hub.kill()
         await expect(page.get_by_role("status")).to_contain_text("unreachable since")
         await expect(page.locator("main fieldset")).to_have_js_property("disabled", True)
@@ -490,7 +490,7 @@ async def test_a_killed_hub_is_reported_and_reconnected(browser: Browser, tmp_pa
 
 
 async def test_a_stream_that_a_proxy_lost_is_reported_and_opened_again(browser: Browser) -> None:
-    """The proxy passes the hub's answers but not its frames, and does not close the socket."""
+    """The proxy forwards the hub's responses but not its frames, and does not close the socket."""
     async with open_app() as app, visiting(browser, app) as visit:
         page, is_lost, opened = visit.page, False, 0
 
@@ -509,7 +509,7 @@ async def test_a_stream_that_a_proxy_lost_is_reported_and_opened_again(browser: 
         await page.clock.fast_forward(25_000)
         await expect(page.locator(".banner")).to_contain_text("unreachable since")
         await page.clock.run_for(5_000)
-        await until(lambda: opened >= 2)  # its first request may time out: the page's clock runs ahead
+        await until(lambda: opened >= 2)  # its first request may time out, because the page's clock is ahead
         await expect(page.locator("main.offline")).to_be_visible()
         is_lost = False
         await page.clock.run_for(60_000)
@@ -520,7 +520,7 @@ async def test_a_stream_that_a_proxy_lost_is_reported_and_opened_again(browser: 
 
 
 async def test_the_home_is_read_after_the_stream_is_open(browser: Browser, shared: App) -> None:
-    """A change between the two would be lost."""
+    """Otherwise, a change between reading and opening would be lost."""
     async with visiting(browser, shared) as visit:
         await visit.page.add_init_script(
             """window.WebSocket = class extends WebSocket {
@@ -654,9 +654,7 @@ async def test_hostile_names_and_errors_are_text(browser: Browser) -> None:
             if view.endswith("diagnostics"):
                 for text in HOSTILE:
                     app.hub.bus.publish(SystemErrorReported(message=text))
-            named = (
-                HOSTILE[:-1] if view.endswith("rooms") else HOSTILE
-            )  # the character that reverses text was removed
+            named = HOSTILE[:-1] if view.endswith("rooms") else HOSTILE  # all attributes except state
             for text in HOSTILE[:1] if view.startswith("device") else named:
                 shown = text.split("\u202e")[-1].strip()
                 await expect(visit.page.locator("main"), view).to_contain_text(shown, use_inner_text=True)

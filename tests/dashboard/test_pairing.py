@@ -1,4 +1,4 @@
-"""The page pairs a device by its code, typed or scanned; shares it, and lets it go."""
+"""The page pairs a device by its code, typed or scanned, shares it, and removes it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 CAMERA = """
 navigator.mediaDevices.getUserMedia = async () => document.createElement("canvas").captureStream(1);
 HTMLMediaElement.prototype.play = async () => {};
-let looks = 0;
+let scans = 0;
 globalThis.BarcodeDetector = class {
     async detect() {
-        return [{ rawValue: (looks += 1) > 2 ? "MT:Y.K90Q1212EZ0648G00" : "https://other" }];
+        return [{ rawValue: (scans += 1) > 2 ? "MT:Y.K90Q1212EZ0648G00" : "https://other" }];
     }
 };
 """
@@ -111,7 +111,7 @@ async def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(browser: B
             open_app(adapters=adapters) as app,
             visiting(browser, app, color_scheme=scheme, viewport=viewport) as visit,
         ):
-            await visit.page.add_init_script(CAMERA.replace("(looks += 1) > 2", "false"))
+            await visit.page.add_init_script(CAMERA.replace("(scans += 1) > 2", "false"))
             await visit.open("#/settings/devices")
             for view, button in (("settings/devices", "Scan"), ("device/matter%3Asim-1%3A1", "Share")):
                 await visit.go(view)

@@ -37,12 +37,12 @@ DAYS = 370
 
 
 def values(count: str) -> re.Pattern[str]:
-    """Return the label of the picture with this number of values."""
+    """Return the label of the chart with this number of values."""
     return re.compile(f"^Temperature, values: {count}$")
 
 
 def write_past(folder: Path) -> None:
-    """Write a year of hours until now, with half a kilowatt-hour in each, and lines of other devices between."""
+    """Write a year of hours until now, with half a kilowatt-hour in each, and lines of other devices in between."""
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     months = MonthFiles(Disk(folder))
     hours = [int((now - timedelta(hours=number)).timestamp()) for number in range(DAYS * 24, 0, -1)]

@@ -1,4 +1,4 @@
-"""Cameras on the page: the newest still, fetched with the key while the card is visible."""
+"""Cameras on the page. The newest still picture is fetched with the key while the card is visible."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COUNT_ADDRESSES = """() => {
 
 @asynccontextmanager
 async def camera_home(tmp_path: Path) -> AsyncIterator[tuple[App, aiomqtt.Client]]:
-    """Yield a home with a camera that has sent no picture."""
+    """Provide a home with a camera that has not sent a picture."""
     async with running(OwnBroker(tmp_path)) as broker, broker.client() as client:
         adapters = config.parse(f"{TOML}{broker.port}\n", "x", {}).adapters
         announced = {"topic": "porch/still", "unique_id": "porch", "name": None,

@@ -51,7 +51,7 @@ GERMAN = [
     "11: Mindestens eine dieser Bedingungen",
     "12: Keine dieser Bedingungen",
 ]
-"""How each begins, in the order of the tables."""
+"""The beginning of each, in the order of the tables."""
 
 LANGUAGES = {
     "en-GB": "does not hold",
@@ -75,11 +75,11 @@ WRITTEN = {
     **dict.fromkeys(("de-DE", "es-ES", "fr-FR"), "2_%, 2_°C, 2°, 2 lx"),
     "it-IT": "2%, 2_°C, 2°, 2 lx",
 }
-"""The forms of numbers with units in each language; `_` is a space without a line break."""
+"""The format of numbers with units in each language. `_` is a non-breaking space."""
 
 
 async def home(app: App) -> None:
-    """Name a lamp and put it in a room. Create two refused runs: one by a condition, one by a disabled automation."""
+    """Name a lamp and put it in a room. Create two refused runs: one by a condition, one of a disabled automation."""
     await app.post("/rooms", {"id": "den", "name": "Arbeitszimmer"})
     await app.post(f"/devices/{LIGHT}/name", {"name": "Schreibtisch"})
     await app.command(LIGHT, "power", "on")
@@ -110,7 +110,7 @@ async def test_triggers_and_conditions_are_described_in_every_language(browser: 
             await expect(tops).to_have_count(len(GERMAN))
             for text, begin in zip(await tops.all_inner_texts(), GERMAN, strict=True):
                 assert text.replace("\n", " ").startswith(begin), (text, begin)
-            assert await reported.count() > len(GERMAN)  # those within others
+            assert await reported.count() > len(GERMAN)  # including nested ones
             refused = "Nicht ausgeführt: Bedingung 1: Schreibtisch: Helligkeit > 90_% (war 50_%)"
             await expect(past).to_contain_text(refused.replace("_", "\N{NO-BREAK SPACE}"), use_inner_text=True)
             await expect(past.get_by_text("Nicht ausgeführt, sie ist ausgeschaltet.", exact=True)).to_be_visible()

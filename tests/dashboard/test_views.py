@@ -1,4 +1,4 @@
-"""Every view, at every width, light and dark, with text of the usual and of twice the size."""
+"""All views, at all widths, light and dark, with text of the usual size and of twice the size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXTS = "button:not(.switch), output, h1, h2, h3, dt, dd, small, strong, nav spa
 CUT_OFF = f"""() => [...document.querySelectorAll("{TEXTS}")]
     .filter((each) => each.clientWidth > 1 && each.scrollWidth > each.clientWidth + 1 && !each.closest(".hidden"))
     .map((each) => each.outerHTML.slice(0, 120))"""
-"""Texts that are wider than their place."""
+"""Texts that are wider than their space."""
 
 BROKEN = """() => [...document.querySelectorAll("h1, h2, h3, button, dt, small, summary, nav span, .label, .badge")]
     .filter((each) => !each.closest(".hidden"))

@@ -1,4 +1,4 @@
-"""Pages: the blocks of a Markdown page, and a home in which they are run."""
+"""The blocks of a Markdown page, and a home in which they run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Home:
         return out.decode()
 
     async def shell(self, text: str) -> str:
-        """Return the output of a block of commands; the hub here has another port."""
+        """Return the output of a block of commands. In the test, the hub has another port."""
         if "curl " in text:
             need("curl")
         here = text.replace("http://127.0.0.1:3000", self.hub.url)
@@ -70,7 +70,7 @@ class Home:
 
 @asynccontextmanager
 async def open_home(folder: Path, sections: str = "") -> AsyncIterator[Home]:
-    """Open a home with one light, and with these sections of the configuration."""
+    """Run a home with one light, and with these sections of the configuration."""
     home = folder / "home"
     make_tools(folder / "bin")
     (home / "config").mkdir(parents=True)
@@ -84,7 +84,7 @@ async def open_home(folder: Path, sections: str = "") -> AsyncIterator[Home]:
 
 
 def make_tools(folder: Path) -> None:
-    """Write the programs `lares` and `websocat` of the pages to this folder."""
+    """Write the pages' programs `lares` and `websocat` to this folder."""
     folder.mkdir()
     _write(folder / "lares", f'#!/bin/sh\nexec {sys.executable} -m appliance "$@"\n')
     _write(folder / "websocat", WEBSOCAT.format(python=sys.executable))

@@ -1,4 +1,4 @@
-"""The page of attributes has a row for each attribute of the catalog, with values, units and commands that work."""
+"""The page of attributes has a row for each attribute of the catalog. Its values, units, and commands work."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VALUES = {
 
 
 def rows() -> Iterator[str]:
-    """Return the lines of the tables, by domain."""
+    """Yield the rows of the tables."""
     for entry in KNOWN_ATTRIBUTES.values():
         yield f"| `{entry.key}` | {_values(entry)} | {_commands(entry)} | {entry.description} |"
 

@@ -1,4 +1,4 @@
-"""docs/first-evening.md: its commands, one after another in one shell, in a home without hardware."""
+"""docs/first-evening.md: its commands run one after another in one shell, in a home without hardware."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ curl -sf -o /dev/null -H "Authorization: Bearer $KEY" {url}/devices/virtual:lamp
 
 
 def script(url: str) -> str:
-    """Return every block after the first as one shell program, with a numbered line before each block."""
+    """Return all blocks after the first as one shell program, with a numbered line before each block."""
     text = "set -euo pipefail\n"
     for number, (language, block) in enumerate(BLOCKS[1:], 1):
         text += ON_THE_PAGE.get(number, "").format(url=url)

@@ -1,4 +1,4 @@
-"""docs/monitoring.md, dashboard and alert rules: every named metric exists, and tools can read them."""
+"""docs/monitoring.md, with its dashboard and alert rules: all metrics exist, and tools can read the files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ async def test_dashboard_and_alerts_name_metrics_that_are_there(app: App) -> Non
 
 
 def configurations(folder: Path) -> Iterator[list[str]]:
-    """Yield promtool's arguments: the rules, each expression of the dashboard as a rule, the page's configuration."""
+    """Yield promtool's arguments: the rules, each expression of the dashboard as a rule, and the page's
+    configuration."""
     yield ["check", "rules", str(ALERTS)]
     expressions = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
     rules = [{"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(expressions)]

@@ -1,4 +1,4 @@
-"""The pages of docs/: every command and every Lua block runs, and the shown output is the real output."""
+"""The pages of docs/: all commands and Lua blocks run, and the printed output is the real output."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ SOFTENER = """return {
   end,
 }
 """
-"""The automation that Troubleshooting asks about."""
+"""The automation on the page Troubleshooting."""
 
 LINK = re.compile(r"\]\(([^)#]+)(?:#([^)]+))?\)")
 
 
 async def _toggle(home: Home) -> None:
-    """Prepare the events that Troubleshooting explains."""
+    """Cause the events that the page Troubleshooting explains."""
     url = "http://127.0.0.1:3000/devices/elgato_lights:light:0/command"
     for action in ("off", "on"):
         body = f'{{"capability": "power", "action": "{action}"}}'
@@ -44,14 +44,14 @@ async def _toggle(home: Home) -> None:
 
 
 async def _save(home: Home, lua: str) -> None:
-    """Save an automation, and have it loaded."""
+    """Save an automation, and load it."""
     [id_] = re.findall(r'^  id = "(\w+)"', lua, re.MULTILINE)
     (home.folder / "config" / "automations" / f"{id_}.lua").write_text(lua)
     assert (await home.hub.ask("POST", "/automations/reload"))[1]["status"] == "ok"
 
 
 async def _show(home: Home, text: str) -> None:
-    """Run the command of a block, and check that its output contains each shown line."""
+    """Run the command of a block, and check that its output contains all lines on the page."""
     first, _, shown = text.partition("\n")
     found = plain(await home.shell(first.removeprefix("$ ")))
     for line in plain(shown):

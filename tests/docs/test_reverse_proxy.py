@@ -43,14 +43,14 @@ http {{
 
 
 def caddy(folder: Path, hub: str, port: int) -> list[str]:
-    """Return the command that starts Caddy with the shown file."""
+    """Return the command that starts Caddy with the page's file."""
     shown = (DOCS / "proxy" / "Caddyfile").read_text().replace("127.0.0.1:3000", hub)
     (folder / "Caddyfile").write_text(GLOBAL.format(port=port, folder=folder) + shown)
     return ["caddy", "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
 
 
 def nginx(folder: Path, hub: str, port: int) -> list[str]:
-    """Return the command that starts nginx with the shown file, and with the tests' certificate."""
+    """Return the command that starts nginx with the page's file, and with the tests' certificate."""
     shutil.copy(KEY, folder / "lares.key")
     shutil.copy(CERTIFICATE, folder / "lares.pem")
     shown = (DOCS / "proxy" / "nginx.conf").read_text().replace("127.0.0.1:3000", hub)
@@ -62,7 +62,7 @@ def nginx(folder: Path, hub: str, port: int) -> list[str]:
 
 @asynccontextmanager
 async def started(command: list[str], folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run the proxy, and end it by its own process."""
+    """Run the proxy, and stop it by its process id."""
     environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
     with (folder / "proxy.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=log, stderr=log)
@@ -80,7 +80,7 @@ async def test_requests_and_events_come_through(proxy: object, tmp_path: Path) -
     program = "caddy" if proxy is caddy else "nginx"
     path = need(program)
     async with open_app() as app:
-        for _ in range(5):  # another process may take the port first; then the proxy ends
+        for _ in range(5):  # another process may take the port first, which ends the proxy
             port = free_port()
             command = (caddy if proxy is caddy else nginx)(tmp_path, app.url.removeprefix("http://"), port)
             async with started([path, *command[1:]], tmp_path) as process:
@@ -90,7 +90,7 @@ async def test_requests_and_events_come_through(proxy: object, tmp_path: Path) -
 
 
 async def _is_passed_on(port: int, process: asyncio.subprocess.Process) -> bool:
-    """Return whether the proxy at the port serves requests and events; False if it has ended."""
+    """Return whether the proxy at the port forwards requests and events. Return False if it has ended."""
     anyone = ssl.create_default_context()
     anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
     headers = {"Authorization": f"Bearer {MASTER}", "Host": NAME}

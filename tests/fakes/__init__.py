@@ -1,1 +1,1 @@
-"""Stand-ins and helpers that tests share."""
+"""Fakes and other code that tests share."""

@@ -1,4 +1,4 @@
-"""An adapter that the test controls in place of a vendor."""
+"""An adapter that the test controls instead of a vendor."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from appliance.home.values import Value
 T = TypeVar("T")
 
 POWER = (CommandSpec(capability="power", actions=("on", "off", "toggle")),)
-"""The commands of the one device."""
+"""The commands of the adapter's only device."""
 
 
 class StubAdapter(PollingAdapter):
     """An adapter whose polls and commands wait in `polls` and `commands` for a result or an error from the test.
-    It offers only `power`, without `transition_secs`, and has the operations `echo`, `hang`, and `fail`."""
+
+    It offers only `power`, without `transition_secs`, and has the operations `echo`, `hang`, and `fail`.
+    """
 
     def __init__(self, context: AdapterContext, *, address: str = "") -> None:
         http = HttpClient(context.open_session(), address or f"http://{context.name}", context.clock)
@@ -33,7 +35,7 @@ class StubAdapter(PollingAdapter):
         self._stirred = asyncio.Event()
 
     def seen(self, **attributes: Value) -> Report:
-        """Return a report of the one device, `<name>:1`."""
+        """Return a report of the only device, `<name>:1`."""
         device_id = f"{self.name}:1"
         seen = Observation(device_id=device_id, kind=DeviceKind.SWITCH, attributes=attributes, commands=POWER)
         return Report(adapter=self.name, present=frozenset({device_id}), observations=(seen,))
@@ -42,7 +44,7 @@ class StubAdapter(PollingAdapter):
         return await self._wait_in(self.polls)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Run the command as the test defines; it cannot fade."""
+        """Wait for the result from the test. A fade is refused."""
         if command.transition_secs is not None:
             raise Invalid("it cannot fade")
         self.asked.append((device_id, command))
@@ -50,7 +52,7 @@ class StubAdapter(PollingAdapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """Return the operations: `echo` returns its payload, `hang` never returns, `fail` fails."""
+        """`echo` returns its payload, `hang` never returns, and `fail` fails."""
         return {"echo": self._echo, "hang": self._hang, "fail": self._fail}
 
     async def begun(

@@ -1,4 +1,4 @@
-"""Devices that announce themselves: answers of mDNS and SSDP as vendors send them, and responders on loopback."""
+"""Devices that announce themselves: vendors' answers of mDNS and SSDP, and responders on loopback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 CLASS = 0x8001
-"""The class IN, with the mDNS bit for the only record."""
+"""The class IN, with the cache-flush bit of mDNS."""
 
 
 def name(*labels: str) -> bytes:
@@ -34,7 +34,7 @@ def message(*records: bytes, flags: int = 0x8400) -> bytes:
 def announced(
     service: str, instance: str, host: str, port: int, pairs: Mapping[str, str] | None = None
 ) -> Sequence[bytes]:
-    """Return PTR, SRV, TXT, and A of one instance."""
+    """Return the records PTR, SRV, TXT, and A of one instance."""
     type_, full = (*service.split("."), "local"), name(instance, *service.split("."), "local")
     return (
         record(name(*type_), 12, full),
@@ -50,12 +50,12 @@ def found_by_ssdp(target: str, usn: str, location: str) -> bytes:
 
 
 Answer = Callable[[bytes], Sequence[bytes]]
-"""The answers of a responder to a question."""
+"""Returns a responder's answers to a question."""
 
 
 @contextmanager
 def responding(answer: Answer, *, group: tuple[str, int] | None = None) -> Iterator[tuple[str, int]]:
-    """Run a responder on a loopback address, or on a group address of the loopback interface; return the address."""
+    """Run a responder on a loopback address, or on a multicast group of the loopback interface. Yield its address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
         listening.bind(group or ("127.0.0.1", 0))
         if group is not None:

@@ -1,4 +1,4 @@
-"""A running hub for journeys: simulated devices, a hub, its server on loopback, and clients that talk to it."""
+"""A running hub for journeys: simulated devices, a hub, its server on loopback, and its clients."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LARGE = b" " * (1 << 20) + b"{}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """An answer as the client received it; `json` is None without a body."""
+    """A response as the client received it. `json` is None without a body."""
 
     status: int
     json: Any
@@ -84,7 +84,6 @@ class App:
         token: str | None = MASTER,
         headers: Mapping[str, str] | None = None,
     ) -> Received:
-        """Send a request, and return the answer."""
         sent = dict(headers or {})
         if token is not None:
             sent["Authorization"] = f"Bearer {token}"
@@ -126,7 +125,7 @@ class App:
                 await asyncio.sleep(0.005)
 
     async def received(self, frames: Frames) -> list[Any]:
-        """Return every frame until now, by publishing a marker and reading up to it."""
+        """Return all frames until now. To find the end, publish a marker and read up to it."""
         marker = f"marker {len(self.events)}"
         self.hub.bus.publish(SystemErrorReported(message=marker))
         collected = []
@@ -152,7 +151,7 @@ class Frames:
         return await self.socket.receive_json(timeout=within)
 
     async def until(self, type_: str, within: float = 20.0) -> list[Any]:
-        """Return the frames up to and including the first of this type."""
+        """Return the frames up to and including the first one of this type."""
         frames: list[Any] = []
         async with asyncio.timeout(within):
             while not frames or frames[-1]["type"] != type_:
@@ -161,7 +160,7 @@ class Frames:
 
 
 HAS_DASHBOARD = False
-"""Whether hubs serve the dashboard, a third of all routes; its own tests set this."""
+"""Whether hubs serve the dashboard, which is a third of all routes. Only its own tests set this."""
 
 
 @asynccontextmanager
@@ -182,10 +181,12 @@ async def open_app(
     file: Path | None = None,
     found: Sequence[Found] = (),
 ) -> AsyncIterator[App]:
-    """Run a hub with both simulated devices, polled every second of the clock; `adapters` replaces the devices. If
-    `poll_interval_secs` has two values, the first is the light's. `toml` is added to the configuration, and `root`
-    is the folder that contains `config/`. `found` is the result of every search of the local network. `file` is a
-    configuration file that the hub reads and reloads instead."""
+    """Run a hub with both simulated devices, polled every second of the clock.
+
+    `adapters` replaces the devices. If `poll_interval_secs` has two values, the first is the light's. `toml` is
+    added to the configuration, and `root` is the folder that contains `config/`. `found` is the result of every
+    search of the local network. `file` is a configuration file that the hub reads and reloads instead.
+    """
     async with AsyncExitStack() as stack:
         lamp = await stack.enter_async_context(light or LightSimulator())
         set_ = await stack.enter_async_context(tv or TvSimulator())

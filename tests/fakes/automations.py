@@ -1,4 +1,4 @@
-"""Automations without Lua: files are JSON, runs end when a test ends them, and time is virtual."""
+"""Automations without Lua. Their files are JSON, the test ends their runs, and time is virtual."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
 FOREVER = 1e9
-"""Seconds; a timer of this length keeps the scheduler on the clock, so that a test knows when it sleeps again."""
+"""Seconds of a timer that keeps the scheduler on the clock, so that a test knows when it sleeps again."""
 
 LAMP, TV = "desk:light:0", "tv:tv"
 LONG_AGO = datetime.fromisoformat("2020-01-01T00:00:00Z")
@@ -57,17 +57,17 @@ class Play:
             self.over.set_result(failure)
 
     def fail(self, status: str = "error") -> None:
-        """Let the run fail."""
+        """End the run with an error."""
         self.end(ScriptFailed(Fault("x.lua", 1, "no"), status))
 
     def cancel(self) -> None:
-        """Note that the run is asked to end."""
+        """End the run as cancelled."""
         self.end(ExecutionCancelled())
 
     stop_after_call = cancel
 
     def describe_activity(self) -> tuple[str, str]:
-        """Return the status and the present step in words."""
+        """Return the status and the current step."""
         return "running", "plays"
 
 
@@ -109,27 +109,27 @@ class _Context:
 
 @dataclass
 class Card:
-    """The stored values, which survive a restart."""
+    """Stored values, which survive a restart."""
 
     values: dict[str, Any] = field(default_factory=dict)
     devices: list[Device] = field(default_factory=list)
     is_bad: bool = False
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Like the document's."""
+        """Return the values with this prefix, like the document."""
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
     def get(self, key: str) -> bytes | None:
         return json.dumps(self.values[key]).encode() if key in self.values else None
 
     def remember(self, key: str, value: Any, *, is_minor: bool = False) -> None:
-        """Store at once; a value that is not JSON cannot be stored."""
+        """Store at once. A value that is not JSON raises an error."""
         self.values.pop(key, None)
         if value is not None:
             self.values[key] = json.loads(json.dumps(value))
 
     async def put_many(self, values: Mapping[str, Any]) -> None:
-        """Like the recorder: values to save later are saved later."""
+        """Store the values, like the recorder. If `is_bad` is set, store nothing."""
         if not self.is_bad:
             for key, value in values.items():
                 self.remember(key, value)
@@ -138,7 +138,7 @@ class Card:
             raise StoreFailed("the card is full")
 
     def is_being_flushed(self, _: str) -> bool:
-        """Return False: a flush takes no time."""
+        """Return False, because a flush takes no time."""
         return False
 
 
@@ -164,16 +164,16 @@ class Bench:
 
     @property
     def events(self) -> list[Any]:
-        """The events of these runs."""
+        """The events of all runs."""
         return [play.event for play in self.stage.plays]
 
     @property
     def instants(self) -> list[str]:
-        """Return the due times of everything that fired."""
+        """Return the due times of all fired occurrences."""
         return [event["scheduled_at"] for event in self.events]
 
     def show(self, device_id: str = LAMP, **attributes: Any) -> None:
-        """Let the device report these attributes, in addition to earlier ones."""
+        """Make the device report these attributes, in addition to earlier ones."""
         adapter = device_id.split(":", maxsplit=1)[0]
         known = self.registry.find_devices([device_id])
         shown = {**(known[0].attributes if known else {}), **attributes}
@@ -188,7 +188,7 @@ class Bench:
         self.registry.apply(Report(adapter=device_id.split(":", maxsplit=1)[0], present=frozenset(), observations=()))
 
     async def pass_by(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         await self.drain()
         await self.clock.advance(seconds, sleepers=1)
         await self.drain()
@@ -203,26 +203,25 @@ class Bench:
             await asyncio.sleep(0)
 
     async def reload(self, *definitions: Mapping[str, Any]) -> None:
-        """Load these automations."""
         write(self.folder, definitions)
         assert (await self.parts.engine.reload())[1] == []
 
     def outcomes(self, id_: str = "a") -> list[tuple[str, str | None]]:
-        """Return status and error of each result of its triggers, oldest first."""
+        """Return status and error of each result of an automation's triggers, oldest first."""
         return [(entry.status.value, entry.error) for entry in self.entries(id_)]
 
     def entries(self, id_: str = "a") -> list[ExecutionEntry]:
-        """Return the results of its triggers, the oldest first."""
+        """Return the results of an automation's triggers, oldest first."""
         return self.parts.list_runs(id_, Period(limit=1000))[::-1]
 
 
 def automation(trigger: Mapping[str, Any] | None = None, id_: str = "a", **more: Any) -> dict[str, Any]:
-    """Return the file of an automation. The default trigger is the lamp being switched on."""
+    """Return the file of an automation. The default trigger is that the lamp is switched on."""
     return {"id": id_, "name": id_.upper(), "trigger": dict(ON if trigger is None else trigger), **more}
 
 
 def write(folder: Path, definitions: Any) -> None:
-    """Write the files of these automations, and delete others."""
+    """Write the files of these automations, and delete all others."""
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.lua"):
         old.unlink()
@@ -246,8 +245,8 @@ async def bench(
     stage: Stage | None = None,
     is_idle: bool = False,
 ) -> AsyncIterator[Bench]:
-    """Run the automations of these definitions. A lamp that is off was seen, unless the card contains devices.
-    Data that survives a restart is written to the given card."""
+    """Run these automations. The home has a lamp that is off, unless the card contains devices. Data that survives
+    a restart is written to the given card."""
     write(folder, definitions)
     clock, bus, kept = VirtualClock(start), Bus(), card or Card()
     registry = PromptRegistry(bus, clock)

@@ -1,4 +1,4 @@
-"""A misbehaving card for a hub process: a preloaded C library that files switch on and off."""
+"""A faulty card for a hub process: a preloaded C library that files switch on and off."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ int fsync(int descriptor) {
     return is_on("EIO") ? refuse(EIO) : really(descriptor);
 }
 
-static ssize_t pwrite_as_told(int descriptor, const void *data, size_t length, off_t offset) {
+static ssize_t faulty_pwrite(int descriptor, const void *data, size_t length, off_t offset) {
     static int calls = 0;
     ssize_t (*really)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite64");
     if (is_on("ENOSPC")) return refuse(ENOSPC);
@@ -73,26 +73,26 @@ static ssize_t pwrite_as_told(int descriptor, const void *data, size_t length, o
     if (is_on("short")) return really(descriptor, data, (length + 1) / 2, offset);
     return really(descriptor, data, length, offset);
 }
-ssize_t pwrite(int d, const void *b, size_t n, off_t o) { return pwrite_as_told(d, b, n, o); }
-ssize_t pwrite64(int d, const void *b, size_t n, off_t o) { return pwrite_as_told(d, b, n, o); }
+ssize_t pwrite(int d, const void *b, size_t n, off_t o) { return faulty_pwrite(d, b, n, o); }
+ssize_t pwrite64(int d, const void *b, size_t n, off_t o) { return faulty_pwrite(d, b, n, o); }
 
-static int open_as_told(const char *path, int flags, mode_t mode) {
+static int faulty_open(const char *path, int flags, mode_t mode) {
     int (*really)(const char *, int, ...) = dlsym(RTLD_NEXT, "open64");
     int writes = (flags & (O_CREAT | O_TRUNC)) || (flags & O_ACCMODE) != O_RDONLY;
     return writes && is_on_card(path) && is_on("EROFS") ? refuse(EROFS) : really(path, flags, mode);
 }
 #define OPEN(name) int name(const char *path, int flags, ...) { \
     va_list more; va_start(more, flags); mode_t mode = va_arg(more, mode_t); va_end(more); \
-    return open_as_told(path, flags, mode); }
+    return faulty_open(path, flags, mode); }
 OPEN(open)
 OPEN(open64)
 
-static int ftruncate_as_told(int descriptor, off_t length) {
+static int faulty_ftruncate(int descriptor, off_t length) {
     int (*really)(int, off_t) = dlsym(RTLD_NEXT, "ftruncate64");
     return is_on("EROFS") ? refuse(EROFS) : really(descriptor, length);
 }
-int ftruncate(int descriptor, off_t length) { return ftruncate_as_told(descriptor, length); }
-int ftruncate64(int descriptor, off_t length) { return ftruncate_as_told(descriptor, length); }
+int ftruncate(int descriptor, off_t length) { return faulty_ftruncate(descriptor, length); }
+int ftruncate64(int descriptor, off_t length) { return faulty_ftruncate(descriptor, length); }
 
 #define NAMED(name, parameters, arguments) int name parameters { \
     int (*really) parameters = dlsym(RTLD_NEXT, #name); \
@@ -104,10 +104,12 @@ NAMED(unlink, (const char *path), (path))
 
 
 class Card:
-    """The data directory as the hub's process sees it. Moods: `slow` (every fdatasync takes 600 ms longer), `EIO`
-    (every sync
-    fails), `ENOSPC` (every write fails), `brim` (half of a write succeeds and later ones fail), `short` (writes
-    are accepted in parts), `EROFS` (every change fails)."""
+    """The data directory as the hub's process uses it.
+
+    Moods: `slow` (every fdatasync takes 600 ms longer), `EIO` (every sync fails), `ENOSPC` (every write fails),
+    `brim` (half of a write succeeds and later ones fail), `short` (writes are accepted in parts), `EROFS` (every
+    change fails).
+    """
 
     def __init__(self, folder: Path) -> None:
         self._switches = folder / "switches"

@@ -1,4 +1,4 @@
-"""A clock that a test moves."""
+"""A clock that only the test moves."""
 
 from __future__ import annotations
 
@@ -39,37 +39,37 @@ class VirtualClock(Clock):
         return self._elapsed
 
     def is_synchronised(self) -> bool:
-        """Return whether the clock is synchronised, as the test sets it."""
+        """Return the value that the test has set."""
         return self.synchronised
 
     def set(self, instant: datetime) -> None:
-        """Set the clock, like NTP or a person; nothing wakes up."""
+        """Set the clock, like NTP or a person. No sleeper wakes up."""
         self._start += instant - self.now()
 
     def suspend(self, seconds: float) -> None:
-        """Let the machine sleep: time continues, and sleepers on this clock wake this much later."""
+        """Suspend the machine. Time continues, and sleepers on this clock wake this much later."""
         self._elapsed += seconds
         self._heap = [(due + seconds, number, future) for due, number, future in self._heap]
 
     @property
     def sleepers(self) -> int:
-        """Return the number of waits on this clock."""
+        """Number of waits on this clock."""
         return sum(not future.done() for _, _, future in self._heap)
 
     @property
     def waits(self) -> list[float]:
-        """Return the remaining seconds of each wait."""
+        """Remaining seconds of each wait."""
         return [due - self._elapsed for due, _, future in self._heap if not future.done()]
 
     async def sleep(self, seconds: float) -> None:
-        """Return once the clock has advanced this far."""
+        """Return once the clock has advanced by this duration."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return
         await self._alarm(seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for the event, at most for these virtual seconds."""
+        """Wait for the event, for at most these virtual seconds."""
         if event.is_set():
             return True
         if seconds <= 0:
@@ -84,7 +84,7 @@ class VirtualClock(Clock):
         return event.is_set()
 
     async def advance(self, seconds: float, *, sleepers: int) -> None:
-        """Advance the clock. After each waking, wait (in real time) until this many sleep again."""
+        """Advance the clock. After each wake-up, wait (in real time) until this many tasks sleep again."""
         target = self._elapsed + seconds
         await self._settle(sleepers)
         while self._heap and self._heap[0][0] <= target:
@@ -93,7 +93,7 @@ class VirtualClock(Clock):
         self._elapsed = target
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run the work, and advance to the next alarm whenever everything sleeps; return the result of the work."""
+        """Run the work. Whenever all tasks sleep, advance to the next alarm. Return the result of the work."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(lambda _: self._stirred.set())
         async with asyncio.timeout(PATIENCE):
@@ -104,7 +104,7 @@ class VirtualClock(Clock):
         return task.result()
 
     def _wake_next(self) -> bool:
-        """Advance to the next alarm and fire it; return False without a waiter."""
+        """Advance to the next alarm and fire it. Return False if no task waits for it."""
         due, _, future = heapq.heappop(self._heap)
         if future.done():
             return False

@@ -1,4 +1,4 @@
-"""The context of an adapter in a test: a home of its own, and secrets in memory."""
+"""The context of an adapter in a test: its own home, and secrets in memory."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from appliance.home.registry import Registry
 
 
 class KeptInMemory:
-    """Secrets for the duration of the test."""
-
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
 
@@ -37,7 +35,7 @@ def context_of(
     gates: AddressGates | None = None,
     kinds: Any = None,
 ) -> AdapterContext:
-    """Return the context of an adapter of this name; missing parts are new."""
+    """Return the context of an adapter with this name. Missing parts are created."""
     bus = bus or Bus()
     return AdapterContext(
         name=name,
@@ -51,5 +49,4 @@ def context_of(
     )
 
 
-async def _record_nothing(_: Iterable[Device]) -> None:
-    """Ignore the value, because there is no card."""
+async def _record_nothing(_: Iterable[Device]) -> None: ...

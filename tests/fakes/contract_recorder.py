@@ -1,4 +1,4 @@
-"""The contract recorder: every answer that the test run received over HTTP, compared with the OpenAPI document."""
+"""The contract recorder: compares each HTTP response that the test run received with the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from appliance.api.openapi import describe
 from appliance.api.route import Route
 
 SEEN: set[tuple[str, str, int]] = set()
-"""Everything that was received from the routes of the table."""
+"""Method, path, and status of all responses from routes of the table."""
 
 FILES: set[str] = set()
-"""The test files of this run. They show whether the verdict is complete."""
+"""The test files of this run, which show whether the verdict is complete."""
 
 TESTS = Path(__file__).parent.parent
 
 EVERYWHERE = frozenset({400, 401, 403, 405, 408, 413})
-"""Answers to malformed requests and missing keys on every path; no route needs to list them."""
+"""Responses to malformed requests and missing keys on every path. Routes need not list them."""
 
 UNCHECKED = frozenset({429, 503})
-"""Answers on every path with a key while too many keys are checked or memory is low."""
+"""Responses on every path with a key while too many keys are checked or memory is low."""
 
 PREFLIGHT = ("OPTIONS", 204)
-"""The preflight request of a browser, which is answered on every path."""
+"""A browser's preflight request, which every path answers."""
 
 
 def _pattern_of(path: str) -> re.Pattern[str]:
-    """Return the pattern for the paths of a route; an id whose name ends in `_path` matches several segments."""
+    """Return the pattern for the paths of a route. An id whose name ends in `_path` matches several segments."""
     words = re.sub(r"<[a-z_]+_path>", "[^?#]+", re.escape(path))
     return re.compile(re.sub(r"<[a-z_]+>", "[^/]+", words) + r"\Z")
 
@@ -47,29 +47,29 @@ _PATTERNS = sorted(
 
 
 def _rows_of(path: str) -> list[Route]:
-    """Return the routes of a path as the router finds them: a fixed path, otherwise the longest pattern."""
+    """Return the routes of a path, as the router finds them: a fixed path, otherwise the longest pattern."""
     found = [route for pattern, route in _PATTERNS if pattern.match(path)]
     of = path if any(route.path == path for route in found) else next((route.path for route in found), "")
     return [route for route in found if route.path == of]
 
 
 _STATIC_PATHS = re.compile(r"/(dashboard(/.*)?)?\Z")
-"""The paths of the page, which are not in the table of routes; `tests/dashboard` checks their answers."""
+"""Paths of the page, which are not in the table of routes. `tests/dashboard` checks their responses."""
 
 _REQUEST = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.[01]\r\n")
 
 _DOCUMENT = json.loads(json.dumps(describe(ROUTES)))
-"""The documents about the hub's API, as a client reads them."""
+"""The API's documents, as a client reads them."""
 
 
 def note(method: str, path: str, status: int) -> None:
-    """Note an answer; `path` is as sent, with its query."""
+    """Record a response. `path` is as sent, with its query."""
     bare = path.partition("?")[0]
     SEEN.update((method, each, status) for each in {route.path for route in _rows_of(bare)})
 
 
 def judge(method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Fail unless the document describes this answer to this request: status, headers, type, and body."""
+    """Fail unless the document describes this response to this request: status, headers, type, and body."""
     if (method, status) == PREFLIGHT:
         return
     bare = re.split("[?#]", path, maxsplit=1)[0]
@@ -91,7 +91,7 @@ def judge(method: str, path: str, status: int, headers: Mapping[str, str], body:
 
 
 def judge_raw(asked: bytes, status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Check the answer to a request that begins with these bytes; without bytes, check only the answer."""
+    """Check the response to a request that begins with these bytes. Without bytes, check only the response."""
     if (line := _REQUEST.match(asked)) is not None:
         judge(line[1].decode(), line[2].decode(), status, headers, body)
     else:
@@ -99,7 +99,7 @@ def judge_raw(asked: bytes, status: int, headers: Mapping[str, str], body: bytes
 
 
 def judge_alone(status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Check an answer of an unknown request; all errors have the same form."""
+    """Check a response to an unknown request. All errors have the same format."""
     if status in _ERRORS:
         _check(_refer(status), headers, body or None, f"{status} {body[:300]!r}")
 
@@ -135,7 +135,7 @@ def _check(described: dict[str, Any], headers: Mapping[str, str], body: bytes | 
 
 
 def _is_type(given: str | None, named: str | None) -> bool:
-    """Return whether a media type is the named one; any picture matches `image/*`."""
+    """Return whether a media type matches the named one. Any picture matches `image/*`."""
     return given == named or (named == "image/*" and (given or "").startswith("image/"))
 
 
@@ -146,8 +146,10 @@ def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
 
 
 def verdict() -> str | None:
-    """Return the fault of a run of all tests: an answer that a row names and no test received, or one that no row
-    names. Return None without a fault, or if some HTTP tests did not run."""
+    """Return the fault of a complete run: a documented response that no test received, or an undocumented one.
+
+    Return None without a fault, or if some HTTP tests did not run.
+    """
     everything = {str(file) for folder in ("journeys", "api") for file in (TESTS / folder).glob("test_*.py")}
     if not everything <= FILES:
         return None
@@ -159,7 +161,7 @@ def verdict() -> str | None:
 
 
 def hand_on() -> dict[str, Any]:
-    """Return the records of this process, for `take` in another one."""
+    """Return the records of this process, for `take` in another process."""
     return {"seen": [list(each) for each in sorted(SEEN)], "files": sorted(FILES)}
 
 
@@ -171,13 +173,13 @@ def take(handed: dict[str, Any] | None) -> None:
 
 
 def expected() -> set[tuple[str, str, int]]:
-    """Return the required answers of each route, including the common answers of its kind of route."""
+    """Return the required responses of each route, including those that are common to its kind of route."""
     declared = {(route.method, route.path, status) for route in ROUTES for status in answers_of(route)}
     return declared | {("PATCH", route.path, 405) for route in ROUTES}
 
 
 def unnamed() -> set[tuple[str, str, int]]:
-    """Return recorded answers that no route lists; HEAD is served like GET."""
+    """Return recorded responses that no route lists. HEAD is served like GET."""
     named = {
         (route.method, route.path): answers_of(route) | (UNCHECKED if route.role is not None else set())
         for route in ROUTES
@@ -191,7 +193,7 @@ def unnamed() -> set[tuple[str, str, int]]:
 
 
 def answers_of(route: Route) -> set[int]:
-    """Return the answers of the route, and those of its role; 403 only if a lower role exists."""
+    """Return the responses of the route, and those of its role. 403 is included only if a lower role exists."""
     if route.role is None:
         return {*route.statuses}
     is_beyond_some = any(route.role not in REACH[role] for role in Role)

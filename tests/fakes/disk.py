@@ -1,6 +1,6 @@
 """A disk in memory that logs all operations and fails on request.
 
-`tests.store.cuts` derives the possible disk states after a power cut from the log.
+From the log, `tests.store.cuts` derives the possible disk states after a power cut.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Literal
 from appliance.store.disk import Disk
 
 Image = Mapping[str, bytes]
-"""The content of a disk, by name."""
+"""The content of a disk, by file name."""
 
 Refusal = Literal["ENOSPC", "EIO", "EROFS", "short"]
-"""The failure of an operation; `short` is a write that is half done before the disk is full."""
+"""The failure of an operation. `short` is a write that ends in the middle because the disk is full."""
 
 Fault = Callable[[int, str], Refusal | None]
-"""A function that can fail the operation with this number and name."""
+"""Decides whether the operation with this number and name fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A file that got a name, by creating, linking, or renaming; `old` is the name before a rename."""
+    """A file that got a name, by creating, linking, or renaming. `old` is the name before a rename."""
 
     file: int
     name: str
@@ -54,7 +54,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A sync of a file, or of the folder if there is no file."""
+    """A sync of a file, or of the folder if `file` is None."""
 
     file: int | None
     is_done: bool
@@ -62,7 +62,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The documents that a start may find from here on, and whether it may report damage."""
+    """The documents that a start may find from this point on, and whether it may report damage."""
 
     allowed: tuple[dict[str, bytes], ...]
     may_be_damaged: bool = False
@@ -73,11 +73,11 @@ Content = Write | Truncate
 Naming = Named | Removed
 
 MAX_GRANTED_BYTES = 6 * 1024
-"""The maximum bytes that a reservation adds to a file. This limit keeps images small."""
+"""Maximum number of bytes that a reservation adds to a file. This limit keeps images small."""
 
 
 class RecordingDisk(Disk):
-    """A disk in memory; `log` has the operations, `fault` the failing ones, `refusals` the number of failures.
+    """A disk in memory. `log` has the operations, `fault` decides on failures, and `refusals` counts them.
 
     `operations` lists the names of all calls.
     """
@@ -107,7 +107,7 @@ class RecordingDisk(Disk):
         self._broken.clear()
 
     def mark(self, mark: Mark) -> None:
-        """Note the documents that a start may find from now on."""
+        """Record the documents that a start may find from now on."""
         self.log.append(mark)
 
     def image(self) -> Image:
@@ -250,7 +250,6 @@ class RecordingDisk(Disk):
 
 
 def apply(content: bytearray, event: Content) -> None:
-    """Apply the event to the content of a file."""
     if isinstance(event, Truncate):
         del content[event.length :]
         content.extend(bytes(event.length - len(content)))

@@ -1,5 +1,7 @@
-"""`lares` and Lua workers without import time: forked from processes with the imports done. Such a process does
-not prove the imports of a start; tests of imports start an interpreter."""
+"""`lares` and Lua workers without import time. They are forked from processes with the imports done.
+
+Such a process does not test the imports of a start. Tests of imports start an interpreter.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,17 @@ MAX_REQUEST_BYTES = 1 << 17
 
 
 class Forked:
-    """A running process with the methods of `subprocess.Popen` that the tests use; this one is a `lares`."""
+    """A running `lares`, with the methods of `subprocess.Popen` that the tests use."""
 
     def __init__(
         self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: Any, stderr: Any
     ) -> None:
-        """Start it without input; `stdout` and `stderr` are files or descriptors."""
+        """Start `lares` without input. `stdout` and `stderr` are files or descriptors."""
         outs = [each if isinstance(each, int) else each.fileno() for each in (stdout, stderr)]
         self._start(HUBS, arguments, {1: outs[0], 2: outs[1]}, cwd=str(cwd), env={**env})
 
     def _start(self, kind: str, arguments: Sequence[str], descriptors: Mapping[int, int], **more: Any) -> None:
-        """Let the process of this kind fork, with these descriptors under these numbers."""
+        """Make the server of this kind fork, with these descriptors under these numbers."""
         self.args = arguments
         self.returncode: int | None = None
         self._reading = threading.Lock()
@@ -49,25 +51,25 @@ class Forked:
         self.pid = self._read_number()
 
     def __enter__(self) -> Self:
-        """Wait for the process at the end of the context."""
+        """Wait for the process when the context ends."""
         return self
 
     def __exit__(self, *_: object) -> None:
         self.wait()
 
     def poll(self) -> int | None:
-        """Return its exit code, negative for a signal; None while it runs."""
+        """Return the exit code, which is negative for a signal. Return None while the process runs."""
         return self._wait(0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return its exit code once it has ended; raise `subprocess.TimeoutExpired` after these seconds."""
+        """Return the exit code once the process has ended. Raise `subprocess.TimeoutExpired` after these seconds."""
         code = self._wait(timeout)
         if code is None:
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
         return code
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal if it runs; its exit code may not have arrived yet."""
+        """Send a signal if the process runs. The exit code may arrive later."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -96,21 +98,21 @@ class Forked:
 
 
 class ForkedWorker(Forked):
-    """A Lua worker that runs."""
+    """A running Lua worker."""
 
     def __init__(self, command: Sequence[str], *, stdin: int, **_: Any) -> None:
-        """Start it by the command that starts an interpreter for it, its socket as descriptor 0."""
+        """Start a worker with the command for an interpreter. Its socket becomes descriptor 0."""
         arguments = command[command.index("-c") + 2 :]
         self._start(WORKERS, arguments[2:7], {0: stdin})
 
 
 class _Server:
-    """The process that forks for this one; it ends when its socket closes."""
+    """The process that forks for this one. It ends when its socket closes."""
 
     def __init__(self, kind: str) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         descriptors = [theirs.fileno()]
-        if kind == HUBS:  # hubs have their Lua workers forked too
+        if kind == HUBS:  # the Lua workers of hubs are forked too
             descriptors.append(_SERVERS[WORKERS].socket.fileno())
         with theirs:
             self.process = subprocess.Popen(
@@ -135,23 +137,23 @@ def _server(kind: str) -> Any:
 
 
 def fork_workers() -> None:
-    """Let the hubs of this process have their Lua workers forked."""
+    """Make the hubs of this process fork their Lua workers."""
     from appliance.lua import process
 
     vars(process)["subprocess"] = SimpleNamespace(Popen=ForkedWorker, DEVNULL=subprocess.DEVNULL)
 
 
 def close() -> None:
-    """End the processes that fork, at the end of the tests."""
+    """End the forking processes, at the end of the tests."""
     while _SERVERS:
         server = _SERVERS.popitem()[1]
         server.socket.close()
-        server.process.terminate()  # a hub that still runs has the socket, too
+        server.process.terminate()  # a hub that still runs also has the socket
         server.process.wait()
 
 
 def _serve(requests: socket.socket) -> dict[str, Any]:
-    """Fork for each request; return only in a forked process, with the request."""
+    """Fork for each request. Return only in a forked process, with the request."""
     signal.pthread_sigmask(
         signal.SIG_BLOCK, [signal.SIGINT]
     )  # the signal stays blocked in forked processes until they can handle it
@@ -236,7 +238,8 @@ def _run_worker(requests: socket.socket) -> NoReturn:
 
 
 def _end(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> NoReturn:
-    """Run it and end like Python, but without emptying modules, which would copy the shared memory."""
+    """Run the function, and exit like Python, but do not clear the modules, because this would copy the shared
+    memory."""
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         code: Any = run(arguments)

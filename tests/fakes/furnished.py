@@ -1,4 +1,4 @@
-"""A home full of devices of every class, for the dashboard; only the registry knows them."""
+"""A home with devices of all classes, for the dashboard. Only the registry knows them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def seen(
     commands: Sequence[CommandSpec] = (),
     device_class: str | None = None,
 ) -> Observation:
-    """Return a device as its vendor describes it."""
+    """Return a device as described by its vendor."""
     return Observation(
         device_id=f"{ADAPTER}:{local_id}",
         kind=kind,
@@ -93,7 +93,6 @@ ROOMS = {
 
 
 def show(registry: Registry, *devices: Observation) -> None:
-    """Let the registry observe these devices."""
     registry.apply(Report(adapter=ADAPTER, observations=devices))
 
 
@@ -106,7 +105,7 @@ def many(count: int) -> list[Observation]:
 
 
 async def furnish(app: App) -> None:
-    """Rooms, a group and devices of every class."""
+    """Add rooms, a group, and devices of all classes."""
     show(app.hub.registry, *DEVICES)
     for room_id, (name, devices) in ROOMS.items():
         await app.post("/rooms", {"id": room_id, "name": name})

@@ -1,4 +1,5 @@
-"""A household on a broker: obedient devices, a hub that is stopped, started, and killed, and time that jumps."""
+"""A household with a broker: devices that execute commands, a hub that is stopped, started, and killed, and a
+clock that jumps."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from tests.fakes.mqtt_broker import Message
 from tests.fakes.patience import until
 
 TICKS = frozenset({QUIET_SECS, TICK_SECS, 2.0})
-"""Waits of exactly this many seconds are ticks without an effect on the home; a jump skips them."""
+"""Waits of exactly this many seconds are ticks without an effect on the home. A jump skips them."""
 
 OFF_SECS = 20
 """Seconds of the home's time that a restart takes."""
@@ -45,18 +46,17 @@ class JumpingClock(Clock):
         return self._loop.time() - self._began + self._jumped
 
     def is_synchronised(self) -> bool:
-        """Return True."""
         return True
 
     async def sleep(self, seconds: float) -> None:
-        """Return after these seconds, or at a jump over them."""
+        """Return after these seconds, or at a jump beyond them."""
         if seconds <= 0:
             await asyncio.sleep(0)
         else:
             await self.wait(asyncio.Event(), seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for the event, at most these seconds; return whether it was set."""
+        """Wait for the event, for at most these seconds. Return whether it was set."""
         if event.is_set() or seconds <= 0:
             return event.is_set()
         alarm: asyncio.Future[None] = self._loop.create_future()
@@ -80,7 +80,7 @@ class JumpingClock(Clock):
         return min(dues, default=float("inf")) - self.monotonic()
 
     def jump(self, seconds: float) -> None:
-        """Let these seconds pass at once."""
+        """Advance the clock by these seconds at once."""
         self._jumped += max(seconds, 0.0)
         for alarm, (due, _) in self._waits.items():
             if due <= self.monotonic() and not alarm.done():
@@ -89,7 +89,7 @@ class JumpingClock(Clock):
 
 @dataclass(kw_only=True)
 class Household:
-    """The home from its start to the end of the test; `lines` has the commands that devices received."""
+    """The home from its start to the end of the test. `lines` has the commands that devices received."""
 
     root: Path
     toml: str
@@ -107,7 +107,7 @@ class Household:
         return self.root / f"data{self.lives}"
 
     def note(self, what: str) -> None:
-        """Note an event with the home's time."""
+        """Record an event with the home's time."""
         zone = self.app.hub.timezone
         self.lines.append(f"{self.clock.now().astimezone(zone):%a %H:%M} {what}")
 
@@ -136,7 +136,7 @@ class Household:
         await self._life.aclose()
 
     async def restart(self, *, is_killed: bool, off_secs: float = OFF_SECS) -> None:
-        """Stop and start; a killed hub continues from the card before its stop."""
+        """Stop the hub, and start it again. A killed hub continues from the card before its stop."""
         if is_killed:
             shutil.copytree(self.data, self.root / f"data{self.lives + 1}")
         await self.stop()
@@ -149,13 +149,13 @@ class Household:
         self.broker.publish(Message(topic=f"home/{name}", payload=payload.encode(), qos=1, retain=False))
 
     async def go_on_until(self, instant: datetime) -> None:
-        """Let time pass from one wait to the next, until the instant."""
+        """Jump from one wait to the next, until the instant."""
         while (left := (instant - self.clock.now()).total_seconds()) > 0:
             self.clock.jump(min(left, self.clock.next_due() + 0.001))
             await self._rest()
 
     async def settle(self) -> None:
-        """Wait until the hub has processed all messages, and everything has ended or sleeps."""
+        """Wait until the hub has processed all messages, and all tasks have ended or sleep."""
         self._markers += 1
         registry = self.app.hub.registry
 
@@ -179,7 +179,7 @@ class Household:
                     await asyncio.sleep(0.001)
 
     def _is_idle(self) -> bool:
-        """Return whether nothing is being written and every execution sleeps."""
+        """Return whether nothing is being written, and all executions sleep."""
         hub = self.app.hub
         listed = [each for executor in hub.executors for each in executor.list_executions()]
         return hub.document._is_idle.is_set() and all(each.doing.startswith("sleep") for each in listed)
@@ -196,18 +196,18 @@ async def open_household(
         for topic, announcement in announcements.items():
             await client.publish(f"homeassistant/{topic}/config", json.dumps(announcement), qos=1, retain=True)
         await client.subscribe("home/+/set/#", qos=1)
-        obeying = asyncio.create_task(_obey(home, client))
+        running = asyncio.create_task(_run_devices(home, client))
         try:
             await home.start()
             yield home
         finally:
             await home.stop()
-            obeying.cancel()
+            running.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await obeying
+                await running
 
 
-async def _obey(home: Household, client: Any) -> None:
+async def _run_devices(home: Household, client: Any) -> None:
     states: dict[str, dict[str, Any]] = {}
     async for message in client.messages:
         _, name, _, *what = message.topic.value.split("/")

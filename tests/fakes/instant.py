@@ -23,15 +23,14 @@ COMMANDS = (
     CommandSpec(capability="brightness", actions=("set", "increase", "decrease"), min=0, max=100),
     CommandSpec(capability="power", actions=("on", "off", "toggle")),
 )
-"""The commands of the lamps."""
 
 
 class InstantAdapter(Adapter):
-    """Lamps `<name>:0` and so on. They offer power and brightness, refuse 13 %, and know the operation `echo`."""
+    """Lamps `<name>:0` and so on. They offer power and brightness, refuse 13 %, and have the operation `echo`."""
 
     def __init__(self, context: AdapterContext, lamps: int) -> None:
         super().__init__(context)
-        self.obeyed: list[tuple[str, str]] = []
+        self.executed: list[tuple[str, str]] = []
         self.echoed: list[Value] = []
         self._lamps = lamps
 
@@ -50,19 +49,18 @@ class InstantAdapter(Adapter):
         ]
         return Report(adapter=self.name, present=frozenset(ids), observations=tuple(seen))
 
-    async def run(self) -> None:
-        """Nothing."""
+    async def run(self) -> None: ...
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Obey or fail."""
+        """Execute the command, or fail for 13 %."""
         if command.value == 13:
             raise BadAnswer("thirteen brings bad luck")
-        self.obeyed.append((device_id, str(command)))
+        self.executed.append((device_id, str(command)))
         return CommandResult(report=None)
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """Return the operations: `echo` returns its payload."""
+        """`echo` returns its payload."""
         return {"echo": self._echo}
 
     async def _echo(self, payload: Mapping[str, Value]) -> Value:
@@ -72,7 +70,7 @@ class InstantAdapter(Adapter):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstantHome:
-    """Its registry, its dispatcher, and its only adapter."""
+    """The home's registry, dispatcher, and only adapter."""
 
     bus: Bus
     registry: PromptRegistry

@@ -12,7 +12,7 @@ from appliance.api.tokens import KeyToken, hash_token
 from appliance.store.stored_keys import KEY_ID_PREFIX, MASTER, Key
 
 COSTLY = tokens._argon2id
-"""Hashes as on a box: some 30 ms and 12 MiB each."""
+"""Real hashes, which take about 30 ms and 12 MiB each."""
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
 """The same algorithm at a thousandth of the cost, for tests of other subjects."""
@@ -23,7 +23,6 @@ MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 
 
 def key_of(token: KeyToken, role: Role) -> Key:
-    """Return the key of this token."""
     return keep(token.key_id, role, hash_token(token.text))
 
 

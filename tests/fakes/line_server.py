@@ -1,4 +1,4 @@
-"""A strict server for line protocol: it refuses a body with any invalid line."""
+"""A strict server for line protocol. It refuses a body with any invalid line."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from aiohttp.test_utils import TestServer
 TOKEN = "a-token-of-this-test"
 
 Point = tuple[str, tuple[tuple[str, str], ...], int]
-"""Measurement, tags, time in nanoseconds."""
+"""Measurement, tags, and time in nanoseconds."""
 
 _KEY = r"(?:[^ \t\n,=\\]|\\[, =]|\\(?=[^, =\t\n]))+"
-"""Servers treat only blanks, tabs, and line ends as white space, not a no-break space."""
+"""For servers, only blanks, tabs, and line ends are white space. A no-break space is not."""
 
 _VALUE = r'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\\n]|\\["\\])*"'
 _FIELD = rf"{_KEY}=(?:{_VALUE})"
@@ -23,7 +23,7 @@ _LINE = re.compile(rf"({_KEY})((?:,{_KEY}={_KEY})*) ({_FIELD}(?:,{_FIELD})*) (-?
 
 
 def parse_lines(body: bytes) -> dict[Point, Mapping[str, Any]]:
-    """Return the fields of each point; raise `ValueError` for an invalid line."""
+    """Return the fields of each point. Raise `ValueError` for an invalid line."""
     points: dict[Point, Mapping[str, Any]] = {}
     text = body.decode()
     if not text.endswith("\n"):
@@ -52,7 +52,7 @@ def _field(text: str) -> Any:
 
 
 class LineServer:
-    """The received points by time; while it is `away`, it answers with an error."""
+    """The received points by time. While `away` is set, requests fail with this status."""
 
     def __init__(self, token: str | None = TOKEN, max_bytes: int = 1 << 20) -> None:
         self.points: dict[Point, Mapping[str, Any]] = {}
@@ -62,7 +62,7 @@ class LineServer:
         self._max_bytes = max_bytes
 
     def write(self, body: bytes, authorization: str | None) -> tuple[int, str]:
-        """Return status and text of the answer."""
+        """Return status and text of the response."""
         self.requests += 1
         if self.away is not None:
             return self.away, "away"
@@ -77,7 +77,7 @@ class LineServer:
         return 204, ""
 
     async def serve(self) -> TestServer:
-        """Run the server on loopback, at `/api/v2/write?bucket=lares`; the test must close it."""
+        """Run the server on loopback, at `/api/v2/write?bucket=lares`. The test must close it."""
 
         async def handle(request: web.Request) -> web.Response:
             assert request.query_string == "bucket=lares"

@@ -1,4 +1,4 @@
-"""Lua files for a home: a configuration folder as a test writes it."""
+"""Lua files for a home: a configuration folder that a test writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
-    """Write the files by their path under `config/`; return the folder that contains `config/`."""
+    """Write the files, by their paths under `config/`. Return the folder that contains `config/`."""
     for path, text in files.items():
         file = root / "config" / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -22,7 +22,7 @@ def scene(id_: str, body: str = "", *, mode: str = "", name: str = "A scene") ->
 
 
 def automation(id_: str, trigger: str, body: str = "", *, more: str = "", name: str = "An automation") -> str:
-    """Return the text of an automation with this trigger and this body of `execute`; `more` are fields."""
+    """Return the text of an automation with this trigger, this body of `execute`, and `more` fields."""
     head = f'return {{\n  id = "{id_}",\n  name = "{name}",\n  trigger = {trigger},\n'
     stated = f"  {more},\n" if more else ""
     return f"{head}{stated}  execute = function(ctx, event)\n    {body}\n  end,\n}}\n"

@@ -21,7 +21,7 @@ def _initialise_without_writer(self: ClientResponse, *args: Any, **more: Any) ->
 
 @contextmanager
 def mocked_answers() -> Iterator[aioresponses]:
-    """Provide answers to requests of any session. aioresponses 0.7.9 does not set the writer that aiohttp 3.14
+    """Provide responses to requests of any session. aioresponses 0.7.9 does not set the writer that aiohttp 3.14
     needs."""
     with patch.object(ClientResponse, "__init__", _initialise_without_writer), aioresponses() as answers:
         yield answers

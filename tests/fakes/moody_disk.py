@@ -12,8 +12,8 @@ CHANGING = ("create", "open", "write", "sync", "sync_folder", "make_folder", "tr
 
 
 class MoodyDisk(Disk):
-    """A disk on which changes fail with the error number `mood` after the first `takes` changes. With `mood` None, no
-    change fails."""
+    """A disk on which changes fail with the error number `mood`, after the first `takes` changes. If `mood` is
+    None, no change fails."""
 
     def __init__(
         self, folder: Path, mood: int | None = None, takes: int = 0, changes: tuple[str, ...] = CHANGING

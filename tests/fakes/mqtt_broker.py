@@ -23,7 +23,7 @@ V311 = 4
 
 
 class ProtocolError(Exception):
-    """An invalid packet of a client; the connection ends."""
+    """A client sent an invalid packet. Its connection is closed."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Connect(msgspec.Struct, frozen=True, kw_only=True):
-    """The first packet of a client; `keepalive` in seconds, 0 for none."""
+    """A client's first packet. `keepalive` is in seconds. 0 disables it."""
 
     client_id: str
     keepalive: int = 0
@@ -44,7 +44,7 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fields(msgspec.Struct):
-    """The fields of a packet's body, read one after another; each raises `ProtocolError` if the body is over."""
+    """The fields of a packet's body, read one after another. Reading beyond the end raises `ProtocolError`."""
 
     body: bytes
     at: int = 0
@@ -56,11 +56,11 @@ class Fields(msgspec.Struct):
         return self.body[self.at - size : self.at]
 
     def number(self, size: int) -> int:
-        """Return an integer of this number of bytes."""
+        """Return an integer with this number of bytes."""
         return int.from_bytes(self.take(size), "big")
 
     def binary(self) -> bytes:
-        """Bytes with their length before them."""
+        """Return bytes that follow their length."""
         return self.take(self.number(2))
 
     def text(self) -> str:
@@ -110,7 +110,7 @@ def text(value: str) -> bytes:
 
 
 def parse_connect(fields: Fields) -> Connect | None:
-    """Return a CONNECT packet, or None for another version."""
+    """Parse a CONNECT packet. Return None for another version."""
     if (fields.text(), fields.number(1)) != ("MQTT", V311):
         return None
     flags, keepalive = fields.number(1), fields.number(2)
@@ -127,7 +127,7 @@ def parse_connect(fields: Fields) -> Connect | None:
 
 
 def is_filter(topic_filter: str) -> bool:
-    """Return whether a filter is well formed. `+` must be a whole level, and `#` the last one."""
+    """Return whether a filter is valid. `+` must be a whole level, and `#` the last one."""
     levels = topic_filter.split("/")
     if not topic_filter or "#" in levels[:-1]:
         return False
@@ -152,13 +152,12 @@ CONNECT_SECS = 20.0
 """Seconds within which a client must send its first packet."""
 
 REFUSED_LEVEL, REFUSED_LOGIN = b"\x00\x01", b"\x00\x04"
-"""Answers to a CONNECT with an unknown version, and with a wrong user or password."""
+"""Responses to a CONNECT with an unknown version, and with a wrong user or password."""
 
 
 class Broker:
     def __init__(self, passwords: Mapping[str, str], access: str | None = None) -> None:
-        """Accept these users; `access` is an access list in Mosquitto's format, and without it everything is
-        allowed."""
+        """Accept these users. `access` is an access list in Mosquitto's format. Without it, everything is allowed."""
         self.port = self.tls_port = 0
         self.passwords = dict(passwords)
         self.tls: ssl.SSLContext | None = None
@@ -180,7 +179,7 @@ class Broker:
         return int(server.sockets[0].getsockname()[1])
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End in order, or like SIGKILL: without a message, losing unsent data."""
+        """Stop in order, or like SIGKILL: without a message, and with a loss of unsent data."""
         for server in self._servers:
             server.close()
         for connection in tuple(self._connections):
@@ -226,7 +225,7 @@ class _Connection:
         self._ids = itertools.cycle(range(1, 0x10000))
 
     async def serve(self) -> None:
-        """Serve the client until either side ends the connection; an end without a DISCONNECT publishes its will."""
+        """Serve the client until either side closes the connection. Without a DISCONNECT, publish its will."""
         try:
             if await self._accept():
                 await self._handle_packets()
@@ -247,14 +246,14 @@ class _Connection:
             self._publish(will)
 
     def end(self, *, at_once: bool = False) -> None:
-        """End the connection, in order or at once."""
+        """Close the connection, in order or abruptly."""
         if at_once:
             self._writer.transport.abort()
         else:
             self._writer.close()
 
     def deliver(self, message: Message, granted: int, *, is_retained: bool) -> None:
-        """Send a message, unless the user may not read it."""
+        """Send a message if the user may read it."""
         if not self._broker.may(self._connect.user, "read", message.topic):
             return
         qos = min(message.qos, granted)
@@ -263,7 +262,8 @@ class _Connection:
         self._send(packet(PUBLISH, *body, flags=qos << 1 | is_retained))
 
     async def _accept(self) -> bool:
-        """Read CONNECT and answer it; return whether it is accepted. It ends an older connection of its client id."""
+        """Read CONNECT and respond. Return whether the client is accepted. Close an older connection with the same
+        client id."""
         async with asyncio.timeout(CONNECT_SECS):
             kind, _, fields = await read_packet(self._reader)
         if kind != CONNECT:
@@ -314,7 +314,7 @@ class _Connection:
             raise ProtocolError(f"a client sends no packet of type {kind}")
 
     def _take(self, flags: int, fields: Fields) -> None:
-        """Take a published message, and acknowledge one of QoS 1."""
+        """Process a published message, and acknowledge it if it has QoS 1."""
         topic, qos = fields.text(), flags >> 1 & 0x03
         if not topic or {"+", "#"} & set(topic) or qos > 1:
             raise ProtocolError("nothing can be published so")
@@ -324,7 +324,7 @@ class _Connection:
             self._send(packet(PUBACK, number(packet_id)))
 
     def _publish(self, message: Message) -> None:
-        """Publish the message if the client has the right; otherwise only acknowledge it."""
+        """Publish the message if the user may write it. Otherwise, ignore it."""
         if self._broker.may(self._connect.user, "write", message.topic):
             self._broker.publish(message)
 
@@ -358,8 +358,8 @@ class _Connection:
 
 
 def read_access(listed: str) -> dict[str | None, list[tuple[tuple[str, ...], str]]]:
-    """Return the rights of each user in an access list with the lines `user NAME` and `topic [read|write|readwrite]
-    FILTER`."""
+    """Parse an access list with the lines `user NAME` and `topic [read|write|readwrite] FILTER`. Return the rights
+    of each user."""
     access: dict[str | None, list[tuple[tuple[str, ...], str]]] = {}
     user = None
     for line in listed.splitlines():

@@ -1,4 +1,4 @@
-"""Waiting for events elsewhere, in real time and with a limit."""
+"""Waiting in real time for events outside of the test, with a limit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 PATIENCE = 60.0
-"""Seconds after which a test gives up waiting: far more than any event takes on a busy machine."""
+"""Seconds after which a test fails, far more than any event takes on a busy machine."""
 
 
 async def until(holds: Callable[[], object], within: float = PATIENCE) -> None:
-    """Return once the condition holds; it is checked at growing intervals."""
+    """Wait until the condition is true. It is checked at growing intervals."""
     pause = 0.001
     async with asyncio.timeout(within):
         while not holds():
@@ -19,7 +19,7 @@ async def until(holds: Callable[[], object], within: float = PATIENCE) -> None:
 
 
 async def until_async(holds: Callable[[], Awaitable[bool]], within: float = PATIENCE) -> None:
-    """Wait until the condition, which must be polled, holds."""
+    """Wait until the asynchronous condition is true. It is checked repeatedly."""
     async with asyncio.timeout(within):
-        while not await holds():  # noqa: ASYNC110 - nobody tells
+        while not await holds():  # noqa: ASYNC110 - no event to await
             await asyncio.sleep(0.05)

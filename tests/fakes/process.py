@@ -1,4 +1,4 @@
-"""A hub as its own process, which can be killed and given a misbehaving card."""
+"""A hub as a separate process, which can be killed, and whose card can be faulty."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.fakes.forked import Forked
 
 ROOT = Path(__file__).parents[2]
 PYTHONPATH = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("COVERAGE_LIBRARY")])])
-"""The module path of a process, with the library that measures branches for `build.py test --coverage`."""
+"""The module path of a process, including the library that measures branches for `build.py test --coverage`."""
 
 KEY = "master-key-of-the-process"
 _LISTENING = re.compile(r"listening at (http://\S+)")
@@ -31,7 +31,7 @@ _PATIENCE = 40.0
 
 @dataclass(slots=True, kw_only=True)
 class Process:
-    """A hub that answers at `url`."""
+    """A hub that listens at `url`."""
 
     popen: subprocess.Popen[bytes] | Forked
     log: Path
@@ -39,7 +39,7 @@ class Process:
     session: aiohttp.ClientSession
 
     async def ask(self, method: str, path: str, json: Any = None) -> tuple[int, Any]:
-        """Return status and body of an answer; None without a body."""
+        """Return status and body of a response. The body can be None."""
         async with self.session.request(method, self.url + path, json=json) as response:
             contract_recorder.judge(method, path, response.status, response.headers, await response.read())
             return response.status, await response.json() if await response.read() else None
@@ -57,7 +57,7 @@ class Process:
         return (await self.ask("POST", path, fields))[0]
 
     async def status_for(self, key: str, path: str = "/rooms") -> int:
-        """Return the status of the answer to a GET with this key."""
+        """Return the status of a GET with this key."""
         async with self.session.get(self.url + path, headers={"Authorization": f"Bearer {key}"}) as response:
             return response.status
 
@@ -66,7 +66,7 @@ class Process:
         return figures
 
     async def ready(self) -> None:
-        """Wait until every adapter was polled."""
+        """Wait until all adapters have been polled."""
         async with asyncio.timeout(_PATIENCE):
             while (await self.ask("GET", "/ready"))[0] != 200:  # noqa: ASYNC110 - asked over HTTP
                 await asyncio.sleep(0.01)
@@ -77,13 +77,13 @@ class Process:
         await asyncio.to_thread(self.popen.wait, _PATIENCE)
 
     async def stop(self) -> int:
-        """Stop it, and return its exit code."""
+        """Stop the hub, and return its exit code."""
         self.popen.send_signal(signal.SIGTERM)
         return await asyncio.to_thread(self.popen.wait, _PATIENCE)
 
 
 def configure(folder: Path, adapters: str = "") -> None:
-    """Write the configuration of a hub that lives in the folder, on a free port of loopback."""
+    """Write a configuration for a hub in this folder, on a free port of loopback."""
     file = folder / "config" / "default.toml"
     file.parent.mkdir(exist_ok=True)
     file.write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{adapters}')
@@ -102,9 +102,9 @@ def spawn(
     max_files: int | None = None,
     prefix: Sequence[str] = (),
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start `lares run` in the folder, with the prefix; its output goes to the log file.
+    """Start `lares run` in the folder, with the prefix. Its output goes to the log file.
 
-    It may open `max_files` files.
+    The process may open `max_files` files.
     """
     environment = {**os.environ, "LARES_MASTER_KEY": KEY, "PYTHONPATH": PYTHONPATH, **(extra or {})}
     with log.open("wb") as stream:
@@ -119,7 +119,7 @@ def spawn(
 def start(
     arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: Any, stderr: Any
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start `lares`: forked, or as an interpreter if the environment changes its start."""
+    """Start `lares`. Fork it, unless the environment requires a new interpreter."""
     if env.keys() & {"LD_PRELOAD", "COVERAGE_LIBRARY"} or env.get("PYTHONPATH") != PYTHONPATH:
         command = [sys.executable, "-m", "appliance", *arguments]
         return subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
@@ -151,7 +151,7 @@ async def running(
     max_files: int | None = None,
     prefix: Sequence[str] = (),
 ) -> AsyncIterator[Process]:
-    """Run a hub with the folder's configuration, from its first answer; kill it at the end if it still runs."""
+    """Run a hub with the folder's configuration. Yield once it answers, and kill it at the end if it still runs."""
     log = folder / "hub.log"
     headers = {"Authorization": f"Bearer {KEY}"}
     with spawn(folder, log, extra, arguments, max_files, prefix) as popen:

@@ -10,16 +10,16 @@ from appliance.clock import Clock
 
 
 class RecordingClient(HttpClient):
-    """Records each request with its time, and runs the test's action just before it is sent.
+    """Records each request with its time. Before each request is sent, the test's action runs.
 
-    A request that is repeated underneath is noted once.
+    A request that the base class repeats is recorded only once.
     """
 
     def __init__(self, session: DeviceSession, address: str, clock: Clock) -> None:
         super().__init__(session, address, clock)
         self.sent: list[tuple[float, str, str]] = []
         self.before: Callable[[int, str], None] = lambda number, method: None
-        """Called with the request's number, from 1 on, and its method."""
+        """Called with the request's number, which begins at 1, and its method."""
 
     async def request(self, method: str, path: str, **more: Any) -> bytes:
         self.sent.append((self._clock.monotonic(), method, path))

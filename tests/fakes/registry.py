@@ -1,4 +1,4 @@
-"""A registry that applies changes at once, for tests of effects but not of times."""
+"""A registry that applies changes at once, for tests that do not check times."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from appliance.home.registry import Registry
 
 
 def make(registry: Registry, change: Change) -> None:
-    """Make the change, without storing it."""
+    """Apply a change without storing it."""
     registry.commit(registry.preview(change, registry.layout))
 
 
 class PromptRegistry(Registry):
-    """The registry with a method for each change, which returns the changed object."""
+    """A registry with a method for each change, which returns the changed object."""
 
     def put_room(self, room_id: str, name: str) -> Room:
         make(self, lambda layout, _: layout.put_room(Room(id=room_id, name=name)))

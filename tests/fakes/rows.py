@@ -1,4 +1,4 @@
-"""Tables of cases that one test reads: a separate test for each row would cost more than most rows."""
+"""Tables of cases in one test. A separate test for each row would cost more than most rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Like `pytest.mark.parametrize` in one test; it tries every row and reports each failing row with its values.
+    """Run one test for all rows, like `pytest.mark.parametrize`. All failing rows are reported with their values.
 
-    For tests without fixtures, since all rows would share one.
+    Use it for tests without fixtures, because all rows would share a fixture.
     """
     words = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     table = [(row,) if isinstance(names, str) and len(words) == 1 else tuple(row) for row in rows]
@@ -27,7 +27,7 @@ def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Calla
             if wrong:
                 raise ExceptionGroup("\n".join(["rows that fail:", *wrong]), [*wrong.values()])
 
-        run.__dict__.update(test.__dict__)  # its marks
+        run.__dict__.update(test.__dict__)  # the marks of the test
         run.__name__, run.__qualname__ = test.__name__, test.__qualname__
         run.__module__, run.__doc__ = test.__module__, test.__doc__
         return run

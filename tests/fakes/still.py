@@ -9,7 +9,7 @@ from appliance.home.commands import Command
 
 
 class StillRunner(AdapterRunner):
-    """The adapter exists from the start, and its `run` is never called."""
+    """Its adapter exists from the start, and `run` of the adapter is never called."""
 
     def __init__(self, adapter: PollingAdapter, context: AdapterContext) -> None:
         super().__init__(lambda _: adapter, context)
@@ -17,14 +17,14 @@ class StillRunner(AdapterRunner):
 
     @property
     def misses(self) -> int:
-        """Return the number of polls without an answer since the last answer."""
+        """The number of polls without an answer since the last answer."""
         return self.polled.misses
 
     async def poll(self) -> None:
         await self.polled.poll_once()
 
     async def ask(self, device_id: str, command: Command) -> None:
-        """Command one device; raise the reason of a failure."""
+        """Command one device. Raise the error of a failure."""
         [error] = await self.command_when_free([device_id], command)
         if error is not None:
             raise error

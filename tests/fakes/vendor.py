@@ -10,12 +10,12 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 
 Speech = Callable[[asyncio.StreamWriter], Awaitable[None]]
-"""The bytes to send on a connection after a request."""
+"""Sends bytes on a connection after a request."""
 
 
 class RawVendor:
-    """Answers each request with `speech` and ends the connection. `heads` are the received heads. It reads no
-    bodies and answers once per connection."""
+    """Answers each request with `speech`, and closes the connection. `heads` are the received heads. Bodies are
+    not read."""
 
     def __init__(self, speech: Speech | bytes) -> None:
         self.speech = saying(speech) if isinstance(speech, bytes) else speech
@@ -46,7 +46,7 @@ class RawVendor:
             self.heads.append(await reader.readuntil(b"\r\n\r\n"))
             await self.speech(writer)
             writer.write_eof()
-            await reader.read()  # so that the bytes arrive before the connection ends
+            await reader.read()  # otherwise the connection could end before the bytes arrive
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
@@ -55,7 +55,7 @@ class RawVendor:
 
 
 def saying(*pieces: bytes) -> Speech:
-    """Sends one piece after another, each in its own packet."""
+    """Return a speech of these pieces, each in its own packet."""
 
     async def speech(writer: asyncio.StreamWriter) -> None:
         for piece in pieces:
@@ -67,7 +67,7 @@ def saying(*pieces: bytes) -> Speech:
 
 
 def endlessly(head: bytes, again: bytes, *, pause: float = 0.0) -> Speech:
-    """Sends the head and then the same piece endlessly, with these seconds between."""
+    """Return a speech that sends the head, and then the same piece endlessly, with these seconds in between."""
 
     async def speech(writer: asyncio.StreamWriter) -> None:
         writer.write(head)
@@ -80,7 +80,7 @@ def endlessly(head: bytes, again: bytes, *, pause: float = 0.0) -> Speech:
 
 
 def resetting_after(*pieces: bytes) -> Speech:
-    """Sends the pieces and then resets the connection."""
+    """Return a speech that sends the pieces, and then resets the connection."""
 
     async def speech(writer: asyncio.StreamWriter) -> None:
         await saying(*pieces, b"")(writer)

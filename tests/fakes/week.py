@@ -1,5 +1,5 @@
-"""A home with a virtual clock, so that days pass immediately. It has automations in Lua, devices that execute each
-command, and restarts."""
+"""A home with a virtual clock, in which days pass immediately. It has automations in Lua, devices that execute all
+commands, and restarts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class WeekClock(VirtualClock):
 
 @dataclass
 class Vendor:
-    """The devices, which outlive the hub: attributes by id, unplugged devices, and received commands."""
+    """The devices, which continue without the hub: attributes by id, unplugged devices, and received commands."""
 
     clock: WeekClock
     attributes: dict[str, dict[str, Any]]
@@ -62,7 +62,7 @@ class Vendor:
     lines: list[str] = field(default_factory=list)
 
     def note(self, what: str) -> None:
-        """Note an event with the home's time."""
+        """Record an event with the home's time."""
         self.lines.append(f"{self.clock.now().astimezone(BERLIN.timezone):%a %H:%M} {what}")
 
     def report(self) -> Report:
@@ -86,14 +86,13 @@ class Vendor:
 
 
 class VendorAdapter(Adapter):
-    """Commands change the vendor's values; notifications go to the operation `tell`."""
+    """Commands change the vendor's values. Notifications call the operation `tell`."""
 
     def __init__(self, context: AdapterContext, vendor: Vendor) -> None:
         super().__init__(context)
         self._vendor = vendor
 
-    async def run(self) -> None:
-        """Nothing."""
+    async def run(self) -> None: ...
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         name, capability = device_id.removeprefix("x:"), command.capability
@@ -104,7 +103,6 @@ class VendorAdapter(Adapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """Return the operation `tell`."""
         return {"tell": self._tell}
 
     async def _tell(self, payload: Mapping[str, Value]) -> Value:
@@ -113,12 +111,12 @@ class VendorAdapter(Adapter):
 
 
 class _SleepNoting(Context):
-    """Calls that count the sleeping executions in `asleep`."""
+    """Counts the sleeping executions in `asleep`."""
 
     asleep = 0
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """As it was, noted."""
+        """Count the call while it sleeps."""
         _SleepNoting.asleep += operation == "sleep"
         try:
             return await super().call(operation, arguments)
@@ -135,16 +133,16 @@ class Week:
     made: Executor
 
     def look(self) -> None:
-        """Let the hub read the values of the devices."""
+        """Make the hub read the values of the devices."""
         self.registry.apply(self.vendor.report())
         self.bus.publish(AdapterAnswered(adapter="x", at=self.vendor.clock.now()))
 
     def press(self, name: str, event: str) -> None:
-        """Let a device send an event."""
+        """Make a device send an event."""
         self.bus.publish(DeviceEvent(device_id=f"x:{name}", event=event, data={}))
 
     async def until(self, instant: datetime) -> None:
-        """Let time pass, one waited moment after the other."""
+        """Advance the clock from one wait to the next, until the instant."""
         clock = self.vendor.clock
         await self._settle()
         while (left := (instant - clock.now()).total_seconds()) > 0:
@@ -152,7 +150,7 @@ class Week:
             await self._settle()
 
     async def _settle(self) -> None:
-        """Wait until every execution has ended or sleeps."""
+        """Wait until all executions have ended or sleep."""
         async with asyncio.timeout(60):
             while True:
                 for _ in range(20):
@@ -167,7 +165,7 @@ class Week:
 async def open_week(
     config: Path, vendor: Vendor, card: Card, groups: Mapping[str, Sequence[str]], stopped_at: datetime | None
 ) -> AsyncIterator[Week]:
-    """Run the hub from a start to a stop; `card` survives it."""
+    """Run the hub from a start to a stop. `card` survives it."""
     clock, bus = vendor.clock, Bus()
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, card.devices)

@@ -1,4 +1,4 @@
-"""A strip that speaks WLED's JSON API, over HTTP and over its WebSocket."""
+"""A strip with WLED's JSON API, over HTTP and over its WebSocket."""
 
 from __future__ import annotations
 
@@ -42,10 +42,12 @@ def segment(number: int, **fields: Any) -> dict[str, Any]:
 
 
 class WledSimulator(SimulatedDevice):
-    """A WLED controller. `state` can be changed in place; `writes` contains the bodies of all POSTs. `answer`
-    replaces the answer to every write, which still takes effect. The next `torn_writes` writes take effect, but their
-    answers are incomplete. The next `busy_writes` writes get 503. `overrides` replaces parts of `/json`. `base`
-    are the arguments of `SimulatedDevice`."""
+    """A WLED controller. `state` can be changed in place. `writes` contains the bodies of all POSTs.
+
+    `answer` replaces the response to every write, which still takes effect. The next `torn_writes` writes take
+    effect, but their responses are incomplete. The next `busy_writes` writes get 503. `overrides` replaces parts
+    of `/json`. `base` holds the arguments of `SimulatedDevice`.
+    """
 
     content_type = "application/json"
 
@@ -73,7 +75,7 @@ class WledSimulator(SimulatedDevice):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The object `state` of the JSON API, as it is now."""
+        """The current object `state` of the JSON API."""
         self._apply_due_writes()
         return self._state
 

@@ -18,13 +18,13 @@ from appliance.store.disk import Disk
 
 
 class Trials:
-    """A trial that records its source and fails with an error of that file."""
+    """A trial that records its source, and fails with an error in this file."""
 
     def __init__(self) -> None:
         self.sources: list[Source] = []
 
     async def run(self, name: str, settings: Any, *, kind: Source, replay: Any) -> None:
-        """Fail as a trial of a text with an error."""
+        """Fail like the trial of a text with an error."""
         self.sources.append(kind)
         raise ConfigFailed([Fault(kind.name, 1, "poll must be a function")])
 

@@ -1,4 +1,4 @@
-"""Recipes: every bundled one can be filled in, checked, and simulated; and wrong fields and values are named."""
+"""Recipes: each bundled one can be filled in, checked, and simulated. Wrong fields and values are reported."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ EVENTS = {
     "washing_machine": ["00:10 virtual:plug power_consumption 500 W", "+60 virtual:plug power_consumption 1 W"],
     "window_heating": ["00:10 virtual:door contact open"],
 }
-"""The events in the home that make the automation run."""
+"""The events in the home that trigger the automation."""
 
 SHOWS = {
     "alarm_message": "Smoke detected",
@@ -112,12 +112,12 @@ SHOWS = {
     "heating_schedule": "target_temperature",
     "window_heating": "hvac_mode",
 }
-"""Expected content of the simulation's lines."""
+"""Expected parts of the simulation's lines."""
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """Provide a hub with the bundled configuration and a virtual device of each sort."""
+    """Run a hub with the bundled configuration and a virtual device of each kind."""
     root = tmp_path_factory.mktemp("home")
     write_config(root / "config", read_template(bundled_config()))
     (root / "config" / "test.toml").write_text(TOML)
@@ -138,7 +138,7 @@ async def listed(app: App) -> dict[str, Any]:
 
 
 def values_of(recipe: Any) -> dict[str, Any]:
-    """Return a value for each field, as a person chooses it."""
+    """Return a value for each field, as a person would choose it."""
     values = {}
     for field in recipe["fields"]:
         value = field["default"]

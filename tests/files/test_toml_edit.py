@@ -1,4 +1,4 @@
-"""A section is changed in its place: all other lines, comments, and their order stay."""
+"""A section is changed in place. All other lines and comments keep their order."""
 
 from __future__ import annotations
 

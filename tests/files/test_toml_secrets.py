@@ -1,4 +1,4 @@
-"""Secrets in TOML are hidden in each notation. A saved text with the mark keeps the stored secret."""
+"""Secrets in TOML are hidden in each notation. A saved text with the placeholder keeps the stored secret."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ FORMS = {
 
 
 def is_secret(path: Path) -> bool:
-    """Return whether a key on the path has a secret name."""
     return "password" in path
 
 

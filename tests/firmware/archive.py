@@ -1,4 +1,4 @@
-"""A small single file: a few files, packed like the real one, for this Python and another."""
+"""A small single file with a few files. It is packed like the real one, for this Python and another one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NATIVE = {"fast/one.so": b"object one" * 500, "fast/two.so": b"object two" * 500
 
 
 def this_target() -> Target:
-    """Return the target that this Python is."""
+    """Return the target of this Python."""
     _, python, machine, _, libc = lares_folder.TAG.split("-")
     return Target(python=f"3.{python[1:]}", machine=machine, libc=libc, wheels=())
 
@@ -64,23 +64,22 @@ def make_archive(file: Path, version: bytes = b"x = 1\n") -> Path:
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run it, or raise."""
+    """Run a command. Raise an exception if it fails."""
     subprocess.run(command, env=environment, check=True)
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Return the unpacked files of the folder, without compiled ones."""
+    """Return the unpacked files of the folder, without bytecode."""
     site = folder / "site-packages"
     files = (path for path in site.rglob("*") if path.is_file() and path.suffix != ".pyc")
     return {str(path.relative_to(site)): path.read_bytes() for path in files}
 
 
 def expected(version: bytes = b"x = 1\n") -> dict[str, bytes]:
-    """Return the expected files."""
     return {**PURE, **NATIVE, "version.py": version}
 
 
 def age(folder: Path) -> None:
-    """Change the dates as if the box had booted since."""
+    """Change the dates as if the box had been restarted."""
     (folder / lares_folder.BOOTED).write_text("another boot")
     os.sync()

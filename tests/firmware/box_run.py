@@ -1,4 +1,4 @@
-"""The scenarios of every box, with a simulated light on loopback, before and after a restart."""
+"""The scenarios for all boxes, with a simulated light on loopback, before and after a restart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.firmware.boxed import configure, started
 
 
 def put_through(run: Sequence[str | Path], folder: Path) -> None:
-    """Start the hub in the folder, run every scenario, stop it, start it again, and check that nothing changed."""
+    """Start the hub in the folder, run all scenarios, restart the hub, and check that nothing changed."""
     (folder / "data").mkdir()
     with light() as lamp:
         configure(folder, lamp.url)
@@ -36,7 +36,7 @@ def put_through(run: Sequence[str | Path], folder: Path) -> None:
 
 @contextmanager
 def light() -> Iterator[LightSimulator]:
-    """Provide a simulated light with a thread of its own."""
+    """Provide a simulated light with its own thread."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -52,6 +52,5 @@ def light() -> Iterator[LightSimulator]:
 
 
 def scenarios() -> list[ModuleType]:
-    """Return all scenarios."""
     names = sorted(each.name for each in pkgutil.iter_modules(package.__path__))
     return [importlib.import_module(f"{package.__name__}.{name}") for name in names]

@@ -1,4 +1,4 @@
-"""A hub that runs from the single file, and its client over HTTP."""
+"""A hub from the single file, and its HTTP client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY = "master-key-of-the-box"
 
 
 def configure(folder: Path, light_url: str = "", port: int = 0) -> Path:
-    """Write a configuration with at most one light, on this loopback port or a free one; return its file."""
+    """Write a configuration with at most one light, on this loopback port or a free one. Return its file."""
     file = folder / "config" / "default.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     light = f'[adapters.elgato_lights]\nbase_url = "{light_url}"\npoll_interval_secs = 1\n' if light_url else ""
@@ -29,7 +29,7 @@ def configure(folder: Path, light_url: str = "", port: int = 0) -> Path:
 
 @dataclass(slots=True, kw_only=True)
 class Box:
-    """A hub that answers at the port; `log` is its output."""
+    """A hub that listens at the port. `log` is its output."""
 
     process: subprocess.Popen[bytes] | None
     log: Path
@@ -37,7 +37,7 @@ class Box:
     host: str = "127.0.0.1"
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Return status and body of an answer."""
+        """Return status and body of a response."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
         with closing(connection):
             connection.request(method, path, json.dumps(body) if body else None, {"Authorization": f"Bearer {KEY}"})
@@ -45,7 +45,7 @@ class Box:
             return answer.status, json.loads(answer.read() or b"null")
 
     def until(self, path: str, holds: Any, within: float = 60.0) -> Any:
-        """Return the answer of the path once the condition holds."""
+        """Wait until the response of the path fulfils the condition, and return its body."""
         deadline = time.monotonic() + within
         while True:
             status, body = self.ask("GET", path)
@@ -64,12 +64,12 @@ class Box:
             time.sleep(0.05)
 
     def shows(self, device_id: str, **attributes: Any) -> None:
-        """Wait until the device shows these attributes."""
+        """Wait until the device reports these attributes."""
         path = f"/devices/{device_id}"
         self.until(path, lambda status, body: status == 200 and attributes.items() <= body["attributes"].items())
 
     def stop(self) -> int:
-        """Stop it, and return its exit code."""
+        """Stop the hub, and return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(30)
@@ -77,7 +77,7 @@ class Box:
 
 @contextmanager
 def started(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> Iterator[Box]:
-    """Provide the hub that the command starts, from its first answer on; killed at the end if it still runs."""
+    """Run the hub with this command. Yield once it answers, and kill it at the end if it still runs."""
     log = folder / "box.log"
     with log.open("wb") as stream:
         process = subprocess.Popen(list(command), cwd=folder, env=dict(environment), stdout=stream, stderr=stream)
@@ -97,5 +97,5 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
 
 
 def port_in(log: Path) -> int:
-    """Return the last port in the log; 0 without one."""
+    """Return the last port in the log, or 0."""
     return max((0, *(int(port) for port in re.findall(r"listening at http://\S+:(\d+)", log.read_text())[-1:])))

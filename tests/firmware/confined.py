@@ -1,5 +1,7 @@
-"""Run a command under the system call filters of a systemd unit: `confined.py UNIT COMMAND…`; needs libseccomp. In
-addition to `SystemCallFilter`, it applies `MemoryDenyWriteExecute` and `RestrictAddressFamilies` like systemd."""
+"""Run a command under the system call filters of a systemd unit: `confined.py UNIT COMMAND…`. Needs libseccomp.
+
+In addition to `SystemCallFilter`, it applies `MemoryDenyWriteExecute` and `RestrictAddressFamilies` like systemd.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ALLOW, REFUSE = 0x7FFF0000, 0x00050001
-"""The effect of the filter on a call: allow it, or fail with EPERM."""
+"""Actions of the filter: allow the call, or fail with EPERM."""
 
 MASKED_EQUAL = 7
 PROT_WRITE, PROT_EXEC = 2, 4
@@ -31,7 +33,7 @@ class Comparison(ctypes.Structure):
 
 
 def calls_of(names: str) -> Iterator[str]:
-    """Yield the named system calls, including those of each @set."""
+    """Yield the named system calls. For an @set, yield its calls."""
     for name in names.split():
         if name.startswith("@"):
             output = subprocess.check_output(["systemd-analyze", "syscall-filter", name], text=True)
@@ -41,7 +43,7 @@ def calls_of(names: str) -> Iterator[str]:
 
 
 def allowed_by(settings: list[tuple[str, str]]) -> set[str]:
-    """Return the calls that the unit's `SystemCallFilter`s allow; the first one lists the allowed calls."""
+    """Return the calls that the unit's `SystemCallFilter`s allow. The first filter lists the allowed calls."""
     allowed: set[str] = set()
     for name, value in settings:
         if name == "SystemCallFilter":
@@ -52,7 +54,7 @@ def allowed_by(settings: list[tuple[str, str]]) -> set[str]:
 
 
 def confine(unit: Path) -> None:
-    """Apply the unit's filters to this process and its children, for ever."""
+    """Permanently apply the unit's filters to this process and its children."""
     settings = re.findall(r"^(\w+)=(.*)$", unit.read_text(), re.MULTILINE)
     library = ctypes.CDLL("libseccomp.so.2", use_errno=True)
     library.seccomp_init.restype = ctypes.c_void_p

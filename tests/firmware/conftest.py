@@ -1,4 +1,4 @@
-"""The single file of the tests: built once per run, in a clean clone."""
+"""The single file for the tests, built once per run in a clean clone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEEDED = ("appliance", "config", "firmware", "build.py", "shiv.toml", "LICENSE")
 
 
 def clone(folder: Path) -> Path:
-    """Return a folder with the files that the build needs, without built ones."""
+    """Return a folder with the files that the build needs, without build results."""
     folder.mkdir(parents=True)
     for name in NEEDED:
         if (ROOT / name).is_dir():
@@ -30,7 +30,7 @@ def clone(folder: Path) -> Path:
 
 
 def build(folder: Path, *arguments: str, umask: int = 0o022, **environment: str) -> str:
-    """Run the clone's build and return its output; skip if nothing can be downloaded."""
+    """Run the clone's build, and return its output. Skip if nothing can be downloaded."""
     env = {**os.environ, "BUILD_PY_CACHE": str(cache_dir()), **environment}
     command = [BARE_PYTHON, str(folder / "build.py"), *arguments]
     done = subprocess.run(command, env=env, cwd="/", umask=umask, capture_output=True, text=True, timeout=900)
@@ -46,7 +46,7 @@ def digest(file: Path) -> str:
 
 @pytest.fixture(scope="session")
 def single_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provide dist/lares.pyz as a clean clone of this checkout builds it."""
+    """Provide dist/lares.pyz, built in a clean clone of this checkout."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "built" / "lares"
     with only_one(folder):

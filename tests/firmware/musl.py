@@ -1,4 +1,4 @@
-"""A CPython for musl, compiled from Debian's sources against Debian's musl, and kept in the cache."""
+"""A CPython for musl, compiled from Debian's sources against Debian's musl, and cached."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SOURCES = ("python3.11", "openssl", "libffi", "xz-utils", "zlib")
 
 
 def musl_python() -> Path:
-    """Return the interpreter if it has been compiled, otherwise None."""
+    """Return the path of the interpreter. It may not exist yet."""
     digest = hashlib.sha256(RECIPE.read_bytes()).hexdigest()[:8]
     return cache_dir() / f"musl-python-{digest}" / "bin" / "python3.11"
 
 
 def make_musl_python() -> Path:
-    """Return the interpreter; compile it if it is missing, which takes minutes. Skip if this is impossible."""
+    """Return the interpreter. If it is missing, compile it, which takes minutes. Skip if this is impossible."""
     if platform.machine() != "x86_64":
         pytest.skip("compiles a CPython for musl on x86_64, and this is another machine")
     for tool in ("gcc", "make", "perl"):

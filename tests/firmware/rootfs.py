@@ -1,4 +1,4 @@
-"""Root file systems of Debian packages, made without root and without changing the system's packages."""
+"""Root file systems of Debian packages, created without root and without changing the system's packages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cache_dir() -> Path:
 
 def make_rootfs(architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool = False) -> Path:
     """Return a folder with these packages and, unless `unpack_only`, their dependencies. Skip if it cannot be
-    made."""
+    created."""
     for tool in ("apt-get", "dpkg-deb"):
         need(tool)
     digest = hashlib.sha256(" ".join([*packages, str(unpack_only)]).encode()).hexdigest()[:8]
@@ -42,7 +42,7 @@ def make_rootfs(architecture: str, suite: str, packages: Sequence[str], *, unpac
 
 @contextmanager
 def only_one(folder: Path) -> Iterator[None]:
-    """Wait until no other run works on the folder."""
+    """Wait until no other run uses the folder."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -85,7 +85,7 @@ def make_sources(suite: str, packages: Sequence[str]) -> Path:
 
 
 def _workplace(folder: Path, source: str) -> Path:
-    """Return a folder next to this one in which apt finds only this source."""
+    """Return a folder next to this one in which apt uses only this source."""
     work = folder.with_suffix(".apt")
     shutil.rmtree(work, ignore_errors=True)
     for name in ("state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d"):
@@ -96,7 +96,7 @@ def _workplace(folder: Path, source: str) -> Path:
 
 
 def debian_mirror() -> str:
-    """Return the mirror that this machine uses."""
+    """Return the Debian mirror that this machine uses."""
     command = ["apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN)", "Identifier: Packages"]
     lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
     sites = [line.split()[0] for line in lines if line.split()[1:] == ["Debian"] and "security" not in line]

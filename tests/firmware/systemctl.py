@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A substitute for systemctl: it starts the unit's command line, and waits for READY=1."""
+"""A substitute for systemctl. It starts the command of the unit, and waits for READY=1."""
 
 import os
 import pwd
@@ -15,12 +15,12 @@ PID, LOG, CALLS, NOTIFY = (Path("/run") / name for name in ("lares.pid", "lares.
 
 
 def setting(name: str) -> str:
-    """Return the unit's last setting of this name."""
+    """Return the last value of a setting in the unit."""
     return [line.partition("=")[2] for line in UNIT.read_text().splitlines() if line.startswith(name + "=")][-1]
 
 
 def stop() -> None:
-    """End the process within the unit's time."""
+    """Stop the process within the unit's time limit."""
     if not PID.exists():
         return
     pid = int(PID.read_text())
@@ -36,7 +36,7 @@ def stop() -> None:
 
 
 def start() -> int:
-    """Start the unit like systemd. Return 0 once the unit reports that it is ready."""
+    """Start the unit like systemd. Return 0 once it reports that it is ready."""
     user = pwd.getpwnam(setting("User"))
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     NOTIFY.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The same file on arm64: Debian 12 and 13, emulated, with a simulated light on this machine's loopback."""
+"""The same file on arm64: emulated Debian 12 and 13, with a simulated light on this machine's loopback."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ pytestmark = [pytest.mark.slow(minutes=1.5), pytest.mark.release]
 
 BOXES = {"bookworm": "python3.11", "trixie": "python3.13"}
 PROCESSOR = "cortex-a53"
-"""The processor of a Raspberry Pi 3; qemu's default processor makes newer Debians ten times slower."""
+"""The processor of a Raspberry Pi 3. With qemu's default processor, newer Debian versions are ten times slower."""
 
 
 def command(root: Path, python: str, file: Path, *arguments: str) -> list[str | Path]:
-    """Return the command that runs the file in a root file system of arm64. Python takes a script for its own
-    program, which starts the emulator again, because this machine cannot run the arm64 Lua worker."""
+    """Return the command that runs the file in an arm64 root file system.
+
+    Python's own program is replaced by a script that starts the emulator again, because this machine cannot run
+    the arm64 Lua worker.
+    """
     program = root / "usr/bin" / python
     if platform.machine() == "aarch64":
         return [program, "-I", "-S", file, *arguments]

@@ -1,4 +1,4 @@
-"""The first start of a version: everything is on the card before it is used, and imports are compiled already."""
+"""The first start of a version: all files are on the card before they are used, and imports are already compiled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.firmware.archive import content, expected, make_archive
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """Return a small single file."""
+    """Provide a small single file."""
     return make_archive(tmp_path / "lares.pyz")
 
 
@@ -29,7 +29,6 @@ def folder(archive: Path, tmp_path: Path) -> Path:
 
 
 def compiled(folder: Path) -> list[Path]:
-    """Return the compiled files in the folder."""
     return sorted(folder.rglob("*.pyc"))
 
 
@@ -40,7 +39,7 @@ def test_imported_modules_are_compiled_as_python_would(folder: Path) -> None:
         source = path.parent.parent / f"{path.name.partition('.')[0]}.py"
         ours = path.read_bytes()
         path.unlink()
-        assert py_compile.compile(str(source), doraise=True) == str(path), "where Python looks for it"
+        assert py_compile.compile(str(source), doraise=True) == str(path), "the path that Python uses"
         theirs = path.read_bytes()
         assert ours[:16] == theirs[:16]
         assert marshal.loads(ours[16:]) == marshal.loads(theirs[16:])  # noqa: S302 - both were made here

@@ -1,4 +1,4 @@
-"""install.sh on its own box: install, upgrade, break, roll back, uninstall; the owner's files stay."""
+"""install.sh on its own box: install, upgrade, break, roll back, uninstall. The owner's files are kept."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Root:
     folder: Path
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a command in it as root."""
+        """Run a command in the root file system as root."""
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"}
         return subprocess.run(
             ["chroot", self.folder, *command], env=environment, capture_output=True, text=True, timeout=300
@@ -54,7 +54,7 @@ class Root:
         return (self.folder / path).read_bytes()
 
     def copies(self) -> list[str]:
-        """Return everything that root's commands have unpacked and left."""
+        """Return the unpacked files that root's commands have left."""
         candidate_folders = [
             self.folder / "opt" / "lares" / "program",
             *(self.folder / name for name in ("var/tmp", "tmp", "run")),
@@ -65,14 +65,14 @@ class Root:
         ]
 
     def left(self) -> list[str]:
-        """Return the Lares files that exist, and the lines of user databases."""
+        """Return the existing files of Lares, and its lines in the user databases."""
         folders = ("etc", "opt", "var", "srv", "tmp", "usr", "lib/upgrade")
         found = [str(path) for name in folders for path in (self.folder / name).rglob("*") if "lares" in path.name]
         files = [self.folder / "etc" / name for name in ("passwd", "group", "shadow", "gshadow")]
         return found + [str(file) for file in files if file.exists() and "lares" in file.read_text()]
 
-    def obeys_root(self) -> None:
-        """Run root's commands that unpack, and check that they share one copy."""
+    def check_root_commands(self) -> None:
+        """Run root's commands that unpack the file, and check that they share one copy."""
         for arguments in (["doctor"], ["check"], ["backup", "/home.tar.gz"], ["key", "list"], ["status"]):
             assert self.run("lares", *arguments).returncode == 0, arguments
         assert len(self.copies()) == 1, self.copies()
@@ -86,7 +86,7 @@ class Root:
         assert len(self.copies()) == 1, self.copies()
 
     def box(self, host: str = "127.0.0.1") -> Box:
-        """Return the hub that runs there."""
+        """Return the hub that runs in this root file system."""
         log = self.folder / "run" / "lares.log"
         return Box(process=None, log=log, port=port_in(log), host=host)
 
@@ -131,7 +131,7 @@ def make_broken(file: Path, good: Path, *, word: str = "run") -> Path:
 
 
 def put_in(root: Root, name: str, file: Path) -> str:
-    """Copy a file into the root; return its path there."""
+    """Copy a file into the root file system, and return its path there."""
     shutil.copy(file, root.folder / name)
     return f"/{name}"
 
@@ -150,14 +150,14 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.read("run/systemctl.log") == b"daemon-reload\nenable --quiet lares.service\nrestart lares.service\n"
     assert root.box().ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
     assert config.read_bytes() == mine and config.stat().st_mode & 0o777 == 0o640
-    config.chmod(0o644)  # upgrades must keep this decision of the owner
+    config.chmod(0o644)  # upgrades must keep this change of the owner
     os.chown(config.parent, 7, -1)
     data = root.folder / "var" / "lib" / "lares"
     assert data.stat().st_mode & 0o777 == 0o700 and data.stat().st_uid == (data / "lock").stat().st_uid != 0
     assert b"Lares on %h" in root.read("etc/avahi/services/lares.service")
     assert root.run("/usr/local/bin/lares", "--version").stdout.startswith(f"lares {VERSION}\n")
     assert root.install_sh("install", first) == f"lares: {VERSION} was installed already\n"
-    root.obeys_root()
+    root.check_root_commands()
     os.chown(config.parent, 0, -1)  # a restore needs write access to the parent folder, which user 7 lacks
     root.restores(["systemctl", "disable", "--now"], ["systemctl", "restart"])
     os.chown(config.parent, 7, -1)
@@ -171,8 +171,8 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert not root.copies(), "that of the version before is gone"
     assert config.stat().st_mode & 0o777 == 0o644 and config.parent.stat().st_uid == 7
     assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
-    root.obeys_root()
-    (data / "program").rename(tmp_path / "removed")  # the hub may be writing in it at this moment
+    root.check_root_commands()
+    (data / "program").rename(tmp_path / "removed")  # the hub may be writing in it now
     assert root.run("systemctl", "restart").returncode == 0
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
@@ -213,7 +213,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
 
 
 def make_openwrt(root: Root) -> None:
-    """Turn the root into OpenWrt's."""
+    """Turn the root file system into OpenWrt's."""
     for name in ("etc/init.d", "etc/rc.d", "lib/upgrade/keep.d"):
         (root.folder / name).mkdir(parents=True)
     (root.folder / "etc" / "openwrt_release").touch()
@@ -240,7 +240,7 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
     assert (root.folder / "srv" / "lares" / "lock").stat().st_uid == 400
     assert b"/srv/lares/*.json\n" in root.read("lib/upgrade/keep.d/lares")
     assert (root.folder / "etc" / "rc.d" / "S95lares").is_symlink()
-    root.obeys_root()
+    root.check_root_commands()
     root.restores(["/etc/init.d/lares", "stop"], ["/etc/init.d/lares", "start"])
     assert root.run("/etc/init.d/lares", "check").stdout == "/etc/lares/config/default.toml: no faults\n"
     assert root.run("/etc/init.d/lares", "reload").returncode == 0
@@ -249,7 +249,7 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
         archive.comment = b"another version"
     assert root.install_sh(first) == f"lares: {VERSION} is installed\n"
     assert not root.copies(), "that of the version before is gone"
-    root.obeys_root()
+    root.check_root_commands()
     assert "is installed again" in root.install_sh("rollback")
     assert root.read("opt/lares/lares.pyz") == single_file.read_bytes() and not root.copies()
     assert root.box("127.0.0.2").ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
@@ -296,7 +296,7 @@ def test_a_sysupgrade_keeps_a_whole_home(root: Root, single_file: Path) -> None:
     box = Box(process=None, log=root.folder / "run" / "lares.log", port=port, host=host)
     assert box.ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
     (root.folder / "srv" / "lares" / "first-key").write_text("a key that nobody has used yet")
-    for _ in range(2):  # the kept list must list itself
+    for _ in range(2):  # the list of kept files must contain itself
         assert root.run("/etc/init.d/lares", "stop").returncode == 0
         sysupgrade(root)
         started = root.run("/etc/rc.d/S95lares", "start")

@@ -27,7 +27,7 @@ SHARED = [f"{folder}/lares-{USER}" for folder in ("/var/tmp", "/tmp", "/run")]
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a small single file."""
+    """Provide a small single file."""
     return make_archive(tmp_path_factory.mktemp("archive") / "lares.pyz")
 
 
@@ -39,7 +39,7 @@ def folder(archive: Path, tmp_path: Path) -> Path:
 
 
 class TestPlaces:
-    """Folders that the environment names, the home, and then the folders of every box."""
+    """Folders in environment variables, the home, and then the folders of every box."""
 
     @pytest.mark.parametrize(
         ("environment", "expected"),
@@ -69,10 +69,10 @@ class TestPlaces:
 
 
 class TestChoice:
-    """The first folder that is writable, allows execution, and has room."""
+    """The first folder that is writable, allows execution, and has enough space."""
 
     def choose(self, archive: Path, *bases: Path) -> Path:
-        """Return the base to which it was unpacked."""
+        """Return the base to which the file was unpacked."""
         return Path(lares_launcher.find_folder(str(archive), [str(base) for base in bases])).parent
 
     def test_the_first_suitable_folder_is_used(self, archive: Path, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ class TestChoice:
         assert self.choose(archive, tmp_path / "open", tmp_path / "link", tmp_path / "c") == tmp_path / "c"
         assert (tmp_path / "c").stat().st_mode & 0o777 == 0o700
 
-    @pytest.mark.slow  # so that a quick run of an ordinary user does not skip seven tests
+    @pytest.mark.slow  # slow, so that the quick run of an ordinary user does not skip seven tests
     @pytest.mark.skipif(USER != 0, reason="only root can give folders away")
     @pytest.mark.parametrize("what", ["folder", "link", "link to ours", "file", "way", "open way", "new in theirs"])
     def test_files_of_another_user_are_never_run_or_written(self, archive: Path, tmp_path: Path, what: str) -> None:
@@ -175,32 +175,29 @@ class TestChoice:
 
 
 def harm_emptied(folder: Path) -> None:
-    """States that a power cut can leave."""
+    """Empty a file, as a power cut can."""
     (folder / "site-packages" / "fast" / "two.so").write_bytes(b"")
 
 
 def harm_lost(folder: Path) -> None:
-    """Remove a whole folder."""
     shutil.rmtree(folder / "site-packages" / "appliance")
 
 
 def harm_edited(folder: Path) -> None:
-    """Change the content without its length."""
+    """Change the content, but not the length."""
     (folder / "site-packages" / "config.toml").write_bytes(b"key = 2\n")
 
 
 def harm_list(folder: Path) -> None:
-    """Make the list unreadable."""
     (folder / "files.json").write_bytes(bytes(40))
 
 
 def harm_list_of_another_sort(folder: Path) -> None:
-    """Write a list file with valid JSON of the wrong structure."""
+    """Write a list with valid JSON of the wrong structure."""
     (folder / "files.json").write_text("0")
 
 
 def harm_no_list(folder: Path) -> None:
-    """Remove the list."""
     (folder / "files.json").unlink()
 
 
@@ -227,12 +224,12 @@ def fill_card(monkeypatch: pytest.MonkeyPatch, until_gone: Path) -> None:
 
 
 def started(archive: Path, folder: Path) -> bool:
-    """Return whether a start finds or makes the same folder."""
+    """Return whether a start finds or creates the same folder."""
     return lares_launcher.find_folder(str(archive), [str(folder.parent)]) == str(folder)
 
 
 class TestUnpacked:
-    """The unpacked files are whole at every start."""
+    """The unpacked files are intact at every start."""
 
     def test_exactly_the_files_of_this_target_are_unpacked(self, folder: Path) -> None:
         assert content(folder) == expected()

@@ -1,4 +1,4 @@
-"""The plugin for Matterbridge: its own tests and its package, if this machine has the needed programs."""
+"""The plugin for Matterbridge: its own tests and its package, if the necessary programs are installed."""
 
 from __future__ import annotations
 

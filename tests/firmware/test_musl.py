@@ -1,4 +1,5 @@
-"""The same file on musl, with a CPython compiled for it; only if it exists or was requested."""
+"""The same file on musl, with a CPython that was compiled for it. Runs only if this CPython exists, or with `-m
+musl`."""
 
 from __future__ import annotations
 
@@ -20,14 +21,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.musl]
 
 @pytest.fixture(scope="session")
 def python(request: pytest.FixtureRequest) -> Path:
-    """Return a CPython that runs on musl."""
     if request.config.option.markexpr != "musl" and not musl_python().exists():
         pytest.skip("compiles a CPython for minutes, which `python3 build.py test -m musl` asks for")
     return make_musl_python()
 
 
 def command(python: Path, file: Path, *arguments: str) -> list[str | Path]:
-    """Return how to run the file on musl."""
+    """Return the command that runs the file on musl."""
     return [python, "-I", "-S", file, *arguments]
 
 
@@ -63,7 +63,7 @@ def test_the_worker_is_confined_and_loads_no_glibc(python: Path, single_file: Pa
 
 
 def _shared_objects(pid: int) -> set[Path]:
-    """Return the process's shared objects; only root can read those of a protected process."""
+    """Return the process's shared objects. Only root can read those of a protected process."""
     return {Path(name) for name in re.findall(r"/\S+\.so\S*", Path(f"/proc/{pid}/maps").read_text())}
 
 

@@ -1,4 +1,4 @@
-"""The files of the wheels that the single file contains, and the use of each by the build."""
+"""The files of the wheels in the single file, and the reason for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAN = made([(0, 4096)])
 
 
 def wheel(folder: Path, name: str, **files: bytes) -> Path:
-    """Return a wheel with these files. In names, `__` means a slash, and `_dot_` a dot."""
+    """Return a wheel with these files. In names, `__` is a slash, and `_dot_` a dot."""
     path = folder / f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for key, data in files.items():
@@ -51,7 +51,7 @@ def test_all_time_zones_are_in_one_file(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def zone_bytes(name: str) -> bytes:
-    """Return the hub's reading of the zone."""
+    """Return the bytes that the hub reads for the zone."""
     path, start, size = home_locale.find_zone(name)
     return path.read_bytes()[start : start + size]
 
@@ -71,7 +71,7 @@ def test_python_files_are_shared_and_objects_belong_to_a_target(tmp_path: Path) 
 def test_differences_between_targets_are_refused(tmp_path: Path) -> None:
     parts = Parts()
     add(parts, GNU, wheel(tmp_path, "a", x_dot_py=b"x"))
-    with pytest.raises(UnsupportedWheel, match=r"x\.py of a-1\.0-py3-none-any\.whl is not the same for all targets"):
+    with pytest.raises(UnsupportedWheel, match=r"x\.py in a-1\.0-py3-none-any\.whl differs between targets"):
         add(parts, MUSL, wheel(tmp_path, "a", x_dot_py=b"y"))
 
 
@@ -199,6 +199,7 @@ def test_wheels_that_are_not_in_the_lock_are_not_used(tmp_path: Path) -> None:
 
     store = Store(folder=tmp_path / "kept", run=lambda command: fetch(list(command)), say=lambda line: None)
     with pytest.raises(
-        ChecksumMismatch, match=r"does not hold what the lock names \(a-1\.0-py3-none-any\.whl\); remove it"
+        ChecksumMismatch,
+        match=r"does not contain the packages of the lock \(a-1\.0-py3-none-any\.whl\)",
     ):
         store.wheels("python", lock, [GNU])

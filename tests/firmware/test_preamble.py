@@ -1,5 +1,4 @@
-"""Tests of the start code of the single file. Each Python can run the code, and an unsuitable Python prints the
-reason."""
+"""The start code of the single file. Each Python can run it, and an unsuitable Python prints the reason."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ runpy.run_path(sys.argv[1] + "/__main__.py", run_name="__main__")
 
 @pytest.fixture
 def boot(tmp_path: Path) -> Path:
-    """Return the start code for these targets, with a launcher that only reports its start."""
+    """Provide the start code for these targets, with a launcher that only reports its start."""
     shutil.copy(BOOT / "__main__.py", tmp_path)
     (tmp_path / "lares_file.py").write_text(f"BUILD = 'x'\nGLIBC = '2.28'\nTARGETS = {HELD!r}\n")
     (tmp_path / "lares_launcher.py").write_text("def launch():\n    print('launched')\n    return 7\n")
@@ -51,7 +50,7 @@ def boot(tmp_path: Path) -> Path:
 
 
 def start(boot: Path, version: str, tag: str, glibc: str) -> subprocess.CompletedProcess[str]:
-    """Start it in a Python that pretends to be this one."""
+    """Run the start code in a Python that pretends to be this version."""
     command = [sys.executable, "-S", "-c", FEIGN, str(boot), version, tag, glibc]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 

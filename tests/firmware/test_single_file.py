@@ -1,4 +1,4 @@
-"""The single file: the same bytes from every build, small, and without dependencies."""
+"""The single file: identical in every build, small, and without dependencies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ print(hub.returncode)
 
 @pytest.fixture(scope="module")
 def alone() -> list[str]:
-    """Return the command prefix for a machine without a network, if this machine allows it."""
+    """Return a command prefix that disables the network, if this machine allows it."""
     command = ["unshare", "--map-root-user", "--net", "--"]
     if shutil.which("unshare") is None or subprocess.run([*command, "true"], capture_output=True).returncode:
         return []
@@ -209,7 +209,7 @@ def test_damaged_files_are_repaired(single_file: Path, tmp_path: Path) -> None:
 
 
 def compiled_in(folder: Path) -> dict[Path, int]:
-    """Return the files that Python compiled there, with their inode numbers."""
+    """Return the compiled files with their inode numbers."""
     return {path: path.stat().st_ino for path in folder.rglob("*.pyc")}
 
 
@@ -234,7 +234,7 @@ def test_after_a_power_cut_partial_bytecode_is_removed(single_file: Path, tmp_pa
 
 @pytest.fixture(scope="module")
 def objects(single_file: Path) -> dict[str, dict[str, bytes]]:
-    """Return each target's compiled objects by their paths."""
+    """Return each target's compiled objects by path."""
     unpacked: dict[str, dict[str, bytes]] = {}
     with zipfile.ZipFile(single_file) as archive:
         parts = json.loads(archive.read("parts.json"))

@@ -1,4 +1,4 @@
-"""The targets, and that the lock contains everything for each of them."""
+"""The targets. The lock contains all packages for each of them."""
 
 from __future__ import annotations
 

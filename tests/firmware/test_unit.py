@@ -1,4 +1,4 @@
-"""The systemd unit is sound and allows little."""
+"""The systemd unit is valid, and allows little."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGE = (ROOT / "docs" / "systemd.md").read_text()
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Return the output of systemd-analyze; skip without one that can read files."""
+    """Return the output of systemd-analyze. Skip without a version that can read files."""
     tool = need("systemd-analyze")
     done = subprocess.run([tool, "--man=no", *arguments], capture_output=True, text=True, timeout=120)
     if "unrecognized option" in done.stderr:
@@ -50,7 +50,7 @@ def test_systemd_finds_no_error_in_the_unit(tmp_path: Path) -> None:
     assert not complaints, done.stderr
     with (folder / "lares.service").open("a") as unit:
         unit.write("[Service]\nWatchdog=soon\n")
-    assert "Watchdog" in analyze("verify", f"--root={root}", "lares.service").stderr, "it looks at that file"
+    assert "Watchdog" in analyze("verify", f"--root={root}", "lares.service").stderr, "the file is read"
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ async def test_a_hub_works_under_the_units_filters_and_long_scripts_have_low_pri
 
 
 def reload_command(pid: int) -> list[str]:
-    """Run the unit's ExecReload in an environment with only a shell."""
+    """Return the unit's ExecReload as a command."""
     [command] = re.findall(r"^ExecReload=(.*)$", UNIT.read_text(), re.MULTILINE)
     return shlex.split(command.replace("$MAINPID", str(pid)))
 
@@ -110,7 +110,7 @@ def test_a_reload_needs_only_a_shell() -> None:
 
 
 def is_filtered(pid: int) -> bool:
-    """Return whether a filter of system calls applies to the process."""
+    """Return whether a system call filter applies to the process."""
     return "Seccomp:\t2" in Path(f"/proc/{pid}/status").read_text()
 
 
@@ -122,7 +122,6 @@ def is_limited(worker: int) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the child processes."""
     found = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for children in found for child in children.read_text().split()]
 

@@ -1,4 +1,4 @@
-"""`lares upgrade` on a box with systemd, on OpenWrt, and on a file that is run by hand."""
+"""`lares upgrade` on a box with systemd, on OpenWrt, and with a file that is started manually."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ while True:
 
 
 def make_file(file: Path, version: str, *, code: int = 0, answer: str = "200 OK") -> Path:
-    """Write a version: `check` exits with the code; the hub gives this answer to each request, or ends at once."""
+    """Write a version. Its `check` exits with the code. Its hub gives this answer to each request, or ends at
+    once."""
     text = HUB.format(version=version, code=code, answer=answer, root=str(ROOT), python=sys.executable)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("__main__.py", text)
@@ -71,14 +72,14 @@ def make_file(file: Path, version: str, *, code: int = 0, answer: str = "200 OK"
 
 @dataclass(slots=True, kw_only=True)
 class Machine:
-    """The machine of the test with private copies of the folders that an installation changes."""
+    """The test's machine, with private copies of the folders that an installation changes."""
 
     keeper: int
     folder: Path
     data: str = "/var/lib/lares"
 
     def run(self, *command: str | Path, code: int = 0) -> str:
-        """Run a command there; return its output."""
+        """Run a command on the machine, and return its output."""
         done = subprocess.run(
             ["nsenter", f"--mount=/proc/{self.keeper}/ns/mnt", "env", f"--chdir={self.folder}", *command],
             env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
@@ -113,7 +114,6 @@ exec sleep 600
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    """Provide the machine."""
     if os.geteuid() != 0:
         pytest.skip("changes into a root file system, and makes a user there, which only root may")
     (tmp_path / "layer").mkdir()
@@ -210,7 +210,7 @@ def test_an_upgrade_that_cannot_finish_is_undone(machine: Machine, kind: str, fa
     service = "/etc/systemd/system/lares.service" if kind == "systemd" else "/etc/init.d/lares"
     before = machine.run("cat", service, "/usr/local/bin/lares" if kind == "systemd" else "/usr/bin/lares")
     make_file(machine.folder / "new.pyz", "2")
-    if fault == "full":  # no space for the service file while the new version is there
+    if fault == "full":  # there is no space for the service file next to the new version
         place = Path(service).parent
         (machine.folder / "chmod").write_text(
             f'#!/bin/sh\ncase $2 in {place}/*.new) [ ! -f "/opt/lares/lares.previous.pyz" ] || '
@@ -232,7 +232,7 @@ def test_an_upgrade_that_cannot_finish_is_undone(machine: Machine, kind: str, fa
 
 
 def by_hand(folder: Path, *words: str) -> tuple[int, str]:
-    """Run `upgrade` of the file in the folder; return its exit code and output."""
+    """Run `upgrade` of the file in the folder. Return its exit code and output."""
     done = subprocess.run(
         [sys.executable, "lares.pyz", "upgrade", *words], cwd=folder, capture_output=True, text=True, timeout=60
     )
@@ -245,7 +245,7 @@ def version_of(file: Path) -> str:
 
 @pytest.fixture
 def hand(tmp_path: Path) -> Path:
-    """Provide a folder with version 1, run by hand, and a configuration."""
+    """Provide a folder with version 1, which is started manually, and a configuration."""
     make_file(tmp_path / "lares.pyz", "1")
     (tmp_path / "config").mkdir()
     shutil.copy(ROOT / "config" / "default.toml", tmp_path / "config")

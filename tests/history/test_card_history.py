@@ -1,4 +1,4 @@
-"""History on the card: writes and their bytes, reads, and faulty clocks and cards."""
+"""History on the card: writes and their sizes, reads, and faulty clocks and cards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BEFORE_2030 = Period(end=datetime(2030, 1, 1, tzinfo=UTC), limit=1000)
 
 
 def no_server(url: str, token: str | None) -> Any:
-    """Fail: the test uses no server."""
+    """Fail, because the test uses no server."""
     raise AssertionError(url)
 
 
@@ -56,7 +56,7 @@ class Box:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[Box]:
-        """Return a run of the hub, which writes at its end."""
+        """Run the hub, which writes at its end."""
         self.bus = Bus()
         self.devices: dict[str, Device] = {}
 
@@ -201,7 +201,7 @@ async def test_days_begin_at_midnight_at_home(tmp_path: Path) -> None:
             datetime(2027, 11, 6, 5, tzinfo=UTC),
             ["2027-11-07T00:00:00-04:00", "2027-11-06T00:00:00-04:00"],
         ),
-    ):  # there the clocks show the first hour of the 7th twice
+    ):  # there, the first hour of the 7th occurs twice
         box = Box(tmp_path / zone[:4], zone)
         box.clock = VirtualClock(since)
         async with box.run():
@@ -480,8 +480,7 @@ async def test_without_a_card_hours_come_from_memory(tmp_path: Path) -> None:
 
 
 def collected(*, attributes: int, entries: int) -> Collected:
-    """Return six hours of attributes, the more frequent ones first, and commands and skipped executions
-    alternately."""
+    """Return six hours of attributes, more frequent ones first, and commands and skipped executions alternately."""
     hours = [Hour(start=3600 * hour, secs=3600, low=1.5, value=2.5, high=3.5) for hour in range(6)]
     return Collected(
         hours=[

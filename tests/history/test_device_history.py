@@ -1,4 +1,4 @@
-"""Device history: every value is returned unchanged, within a limit of bytes, and fair to all devices."""
+"""Device history: all values are returned unchanged, within a size limit that devices share fairly."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Home:
 
 
 def _a_device() -> Device:
-    """Return a device with every field."""
+    """Return a device with all fields."""
     registry = PromptRegistry(Bus(), VirtualClock(NOON))
     seen = Observation(device_id="x:1", kind=DeviceKind.SENSOR, attributes={}, vendor_specific={})
     registry.apply(Report(adapter="x", present=frozenset({"x:1"}), observations=(seen,)))
@@ -81,7 +81,7 @@ def test_a_series_returns_every_value_unchanged(values: list[Any]) -> None:
 
 
 def _ordered(value: Any) -> Any:
-    """Return a measurement in the order of stored ones: its number first."""
+    """Return a measurement with its keys in the stored order: the number first."""
     is_measurement = isinstance(value, dict) and type(value.get("value")) in (int, float)
     is_measurement = is_measurement and abs(value["value"]) <= 1 << 53
     return {"value": value["value"], **value} if is_measurement else value
@@ -188,7 +188,7 @@ def test_without_room_packed_histories_are_dropped_first_the_oldest_of_them() ->
 
 
 def test_each_of_many_devices_keeps_a_day_in_hours() -> None:
-    """The share of 100 devices is as with 2,000 in four megabytes."""
+    """With 100 devices, the share of a device is as with 2,000 devices in four megabytes."""
     home = Home(max_bytes=(4 << 20) * 7 // 8 // 20)
     for hour in range(60):
         for number in range(100):
@@ -214,7 +214,7 @@ def test_the_budget_holds_for_any_values(max_bytes: int) -> None:
 
 @pytest.mark.slow
 def test_a_month_of_a_usual_home_stays_useful_within_four_megabytes(capsys: pytest.CaptureFixture[str]) -> None:
-    """60 devices with 200 attributes; a million events are 165 changes of each attribute per day."""
+    """60 devices have 200 attributes. A million events are 165 changes of each attribute per day."""
     budget, days, events = (4 << 20) * 7 // 8, 30, 1_000_000
     home, step = Home(budget), days * 86_400 / events
     _report(home, random.Random(1), events, step)
@@ -233,7 +233,7 @@ def test_a_month_of_a_usual_home_stays_useful_within_four_megabytes(capsys: pyte
 
 
 def _report(home: Home, rng: random.Random, events: int, step: float) -> None:
-    """Let the devices report this number of changes, one per `step` seconds."""
+    """Make the devices report this number of changes, one per `step` seconds."""
     units = [{"unit": "celsius"}, {"unit": "percent"}, {"unit": "lux"}]
     devices = [[f"custom.d.{number}" for number in range(3 + (index % 3 == 0))] for index in range(60)]
     shown: list[dict[str, Any]] = [dict.fromkeys(names, 0) for names in devices]

@@ -32,7 +32,6 @@ def entry(subject: str, number: int, results: int = 0) -> ExecutionEntry:
 
 
 def numbers(history: ExecutionHistory, subject: str, period: Period = Period(limit=1000)) -> list[int]:  # noqa: B008
-    """Return the numbers of the entries."""
     return [each.duration_ms for each in history.list_runs(subject, period)]
 
 
@@ -92,7 +91,7 @@ def test_every_part_of_an_entry_counts_by_size_and_is_returned_unchanged(field: 
 
 
 def send(bus: Bus, second: int, device_id: str, message: str | None = None) -> None:
-    """Let a command to the device end this many seconds after noon."""
+    """Publish that a command to the device ended this many seconds after noon."""
     at, sent = NOON + timedelta(seconds=second), Command(capability="brightness", action="set", value=40)
     ended = {"source": "device", "room_id": "hall", "device_id": device_id, "command": sent, "message": message}
     bus.publish(CommandEnded(at=at, status="ok" if message is None else "error", **ended))  # type: ignore[arg-type]

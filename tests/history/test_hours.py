@@ -16,7 +16,7 @@ MINUTE = 60_000
 
 
 def rows(hours: list[Hour]) -> list[tuple[float, ...]]:
-    """Start in hours after ten, seconds, and the numbers."""
+    """Return for each hour its start (in hours after ten), its seconds, and its numbers."""
     return [_row(each) for each in hours]
 
 

@@ -1,6 +1,8 @@
-"""Simulate many days in a home with 200 devices. Each day stays within its budget, memory does not grow, and the
+"""Simulates many days in a home with 200 devices. Each day stays within its budget, memory does not grow, and the
 history is readable.
-`PROOF_HISTORY_DAYS=365 python3 build.py test -m release -k each_day_stays` plays a whole year, in five minutes."""
+
+`PROOF_HISTORY_DAYS=365 python3 build.py test -m release -k each_day_stays` simulates a whole year in five minutes.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class Year(Clock):
 
 
 class Home:
-    """Temperatures each minute, power each ten seconds, and switches, all written by the collector's own rules."""
+    """Temperatures every minute, power every ten seconds, and switches, all written by the collector's own rules."""
 
     def __init__(self, clock: Year, bus: Bus, collector: Collector) -> None:
         chance = random.Random(1)
@@ -56,7 +58,7 @@ class Home:
         self._is_on = [False] * SWITCHES
 
     def live(self) -> None:
-        """Let one period of five minutes pass."""
+        """Simulate one period of five minutes."""
         at = to_millis(self._clock.now())
         for number in range(SENSORS):
             hours = self._collector._find_numbers((f"virtual:d{number}", "temperature"), {"unit": "celsius"})
@@ -91,8 +93,8 @@ class Home:
 
 
 DAYS = int(os.environ.get("PROOF_HISTORY_DAYS", "100"))
-"""The number of simulated days in a release test. They include three month ends, and are three times the kept
-days."""
+"""Number of simulated days in a release test. They include three month ends, and are three times as long as the
+kept period."""
 
 
 @pytest.mark.slow
@@ -129,5 +131,5 @@ async def test_each_day_stays_within_its_budget_and_memory_does_not_grow(tmp_pat
         print(f"30 days of one attribute: {1000 * (time.perf_counter() - began):.0f} ms, {len(values.hours)} parts")
         assert len({hour.start for _, hour in values.hours}) == 24 * min(days, 30)
     print(f"at most {max(written) >> 10} KiB a day, {sum(written) / days / 1024:.0f} in the mean; {after}")
-    settled = held[min(60, days - 8) :]  # one reaches its size when the first days are removed
+    settled = held[min(60, days - 8) :]  # the size is stable once the first days are removed
     assert max(settled) - settled[0] < 4 << 20, "memory grows"

@@ -1,4 +1,4 @@
-"""The bus: the order of events, the listeners of each, and their count."""
+"""The bus: the order of events, and the listeners of each event."""
 
 from __future__ import annotations
 

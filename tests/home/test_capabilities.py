@@ -1,4 +1,4 @@
-"""The catalog of capabilities, compared with a second copy of the contract's."""
+"""The catalog of capabilities, compared with a second copy of the contract's catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of one device: range, options, and the sentence of a refusal."""
+"""The commands of one device: range, options, and the error message of a refusal."""
 
 from __future__ import annotations
 

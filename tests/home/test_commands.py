@@ -1,4 +1,4 @@
-"""Commands: the fields of a JSON object, and the sentence about a wrong one."""
+"""Commands: the fields of a JSON object, and the error message for a wrong field."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAMPLES: dict[str, Any] = {
     "hs_color": {"hue": 200, "saturation": 60},
     "color_temperature": WARM,
 }
-"""A good value of each type except enum."""
+"""A valid value of each type except enum."""
 
 PAIRS = [(key, action) for key, entry in CAPABILITIES.items() for action in entry.actions]
 
@@ -40,13 +40,13 @@ def command(capability: Any, action: Any, **more: Any) -> dict[str, Any]:
 
 
 def sample(key: str) -> Any:
-    """Return a value that the capability takes."""
+    """Return a value that the capability accepts."""
     entry = CAPABILITIES[key]
     return entry.values[0] if entry.values else SAMPLES[entry.type]
 
 
 def refusal(raw: Any) -> str:
-    """Return the sentence of its rejection."""
+    """Return the error message."""
     with pytest.raises(Invalid) as refused:
         Command.parse(raw)
     return str(refused.value)
@@ -141,7 +141,7 @@ UNSOUND: dict[str, list[Any]] = {
         command("effect", "set", value="disco")
     ],
 }
-"""Wrong commands, by the sentence of their rejection."""
+"""Wrong commands by their error messages."""
 
 
 def test_an_invalid_command_is_refused_with_the_problem_and_the_choices() -> None:

@@ -1,4 +1,4 @@
-"""Commands to software devices: the same for virtual devices and in a simulation."""
+"""Commands to software devices have the same effect for virtual devices and in a simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands in Lua's form: the device accepts each copied example."""
+"""Commands as Lua code: the device accepts each copied example."""
 
 from __future__ import annotations
 

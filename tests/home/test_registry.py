@@ -1,4 +1,4 @@
-"""The registry: the state after a change, the published events in order, and changes without a trace."""
+"""The registry: the state after a change, the published events in order, and changes without an effect."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ NOON = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 
 
 class TickingClock(Clock):
-    """A clock that advances one second at each reading, so that no two readings are equal."""
+    """A clock that advances one second at each reading, so that all readings differ."""
 
     def __init__(self) -> None:
-        self.looks = 0
+        self.reads = 0
 
     def now(self) -> datetime:
-        """Return the next second."""
-        self.looks += 1
-        return NOON + timedelta(seconds=self.looks)
+        self.reads += 1
+        return NOON + timedelta(seconds=self.reads)
 
 
 class Home:
@@ -60,14 +59,14 @@ class Home:
 
 
 def seen(device_id: str = "a:1", note: Any = None, **attributes: Any) -> Observation:
-    """Return an observation of a light; `note` is the vendor's own data."""
+    """Return an observation of a light. `note` is the vendor's own data."""
     return Observation(
         device_id=device_id, kind=DeviceKind.LIGHT, attributes=attributes, vendor_specific={"note": note}
     )
 
 
 def report(*observations: Observation, adapter: str = "a", also: Iterable[str] = ()) -> Report:
-    """Return a report of these devices, and of present but unreadable ones."""
+    """Return a report of these devices, and of devices in `also`, which are present but unreadable."""
     present = frozenset({*(each.device_id for each in observations), *also})
     return Report(adapter=adapter, present=present, observations=observations)
 

@@ -1,4 +1,4 @@
-"""The schema types: accepted values before, at, and after every bound, and their canonical form."""
+"""The schema types: values around all bounds, and their canonical form."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ACCEPTED: dict[str, list[Any]] = {
         *map(mireds, (153, 154, 556)),
     ],
 }
-"""Values that stay as they are, by type."""
+"""Values that are already canonical, by type."""
 
 MADE_CANONICAL: list[tuple[str, Any, Any]] = [
     ("integer", 50.0, 50),
@@ -70,7 +70,7 @@ MADE_CANONICAL: list[tuple[str, Any, Any]] = [
     ("color_temperature", {**kelvin(4000.0), "note": 1}, kelvin(4000)),
     ("color_temperature", mireds(555.0), mireds(555)),
 ]
-"""Type, value, canonical form."""
+"""Type, value, and canonical form."""
 
 REFUSED: dict[str, list[Any]] = {
     "number": ODD,
@@ -113,7 +113,7 @@ REFUSED: dict[str, list[Any]] = {
         *({"value": 4000}, {"unit": "kelvin"}, 4000, None),
     ],
 }
-"""By type."""
+"""Rejected values by type."""
 
 
 def test_a_value_within_the_schema_comes_back_in_canonical_form() -> None:

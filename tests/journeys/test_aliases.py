@@ -1,4 +1,4 @@
-"""A short id that people choose is accepted wherever a device id is, and answers keep the id."""
+"""An alias that people choose is accepted in place of a device id. Responses contain the id."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ FILES = {
 
 @pytest_asyncio.fixture
 async def app(tmp_path: Path) -> AsyncIterator[App]:
-    """Provide a home of virtual devices with automations that name aliases which do not exist yet."""
+    """Run a home with virtual devices. Its automations use aliases that do not exist yet."""
     root = write(tmp_path / "home", {**FILES, "default.toml": LOOPBACK + HOME})
     (root / "data").mkdir()
     async with open_app(adapters=_virtual(HOME), root=root, data_dir=root / "data") as app:
@@ -74,14 +74,14 @@ def _virtual(text: str) -> Any:
 
 
 async def give(app: App, device_id: str, alias: str | None) -> Any:
-    """Set the alias; return the device of the answer."""
+    """Set the alias. Return the device in the response."""
     answer = await app.post(f"/devices/{device_id}/alias", {"alias": alias})
     assert answer.status == 200, answer.json
     return answer.json
 
 
 async def runs(app: App, id_: str, holds: Callable[[list[Any]], bool]) -> list[Any]:
-    """Return the history of the automation once this holds for it."""
+    """Wait until the automation's history fulfils the condition, and return it."""
     for _ in range(400):
         entries: list[Any] = (await app.get(f"/automations/{id_}/history")).json["entries"]
         if holds(entries):

@@ -1,4 +1,4 @@
-"""Automations over HTTP: from events of the simulated lamp to the simulated TV, and the reports."""
+"""Automations over HTTP, from events of the simulated lamp to the simulated TV, and their reports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILES = {
 
 @pytest.fixture
 async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[App]:
-    """Provide a running hub with automations and without passing time; the light and the TV are off."""
+    """Run a hub with automations and a stopped clock. The light and the TV are off."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     async with open_app(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES)) as app:
         await app.command(TV, "power", "off")
@@ -43,13 +43,13 @@ async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[App]:
 
 
 async def entries(app: App, id_: str, query: str = "") -> list[Any]:
-    """Return the history of the automation, the newest first."""
+    """Return the history of the automation, newest first."""
     found: list[Any] = (await app.get(f"/automations/{id_}/history{query}")).json["entries"]
     return found
 
 
 async def ran(app: App, id_: str, times: int = 1) -> list[Any]:
-    """Return the history of the automation once it has this many entries."""
+    """Wait until the automation's history has this many entries, and return it."""
     async with asyncio.timeout(20):
         while len(found := await entries(app, id_)) < times:  # noqa: ASYNC110 - asked over HTTP
             await asyncio.sleep(0.002)
@@ -57,7 +57,6 @@ async def ran(app: App, id_: str, times: int = 1) -> list[Any]:
 
 
 def of(answer: Received) -> tuple[int, Any]:
-    """Return status and body."""
     return answer.status, answer.json
 
 
@@ -221,7 +220,7 @@ FAULTY: tuple[tuple[str | None, list[tuple[int, str]]], ...] = (
     (automation("follows", "{}", more="nmae = 1"), [(4, "trigger.type is missing"), (5, "nmae is not a field")]),
     (None, [(0, "is gone")]),
 )
-"""Possible contents of a file, and each line with the beginning of its sentence; None for no file."""
+"""Possible contents of a file, its line, and the beginning of the error message. None means no file."""
 
 
 async def test_validate_reports_the_errors_of_a_reload(lua: App, tmp_path: Path, subtests: pytest.Subtests) -> None:

@@ -1,4 +1,4 @@
-"""A card that accepts nothing: changes are refused and invisible, the home continues, and the hub recovers."""
+"""A card that accepts no writes. Changes are refused and invisible, the home continues, and the hub recovers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("DELETE", "/rooms/den", None),
     ("POST", f"/devices/{LIGHT}/name", {"name": "Lamp"}),
 ]
-"""Every kind of durable change; each is visible in a home that was `furnished`, also after the earlier ones."""
+"""All kinds of durable changes. Each is visible in a home that was `furnished`, also after the earlier ones."""
 
 FURNISHING: list[tuple[str, str, Any]] = [
     ("POST", "/rooms", {"id": "den", "name": "Den"}),
@@ -59,12 +59,11 @@ SENTENCES = {
 class TestEveryRoute:
     @pytest.fixture
     def disk(self, tmp_path: Path) -> MoodyDisk:
-        """Provide the card."""
         return MoodyDisk(tmp_path)
 
     @pytest.fixture
     async def home(self, disk: MoodyDisk) -> AsyncIterator[App]:
-        """Provide a furnished home on that card."""
+        """Provide a furnished home on the faulty card."""
         async with open_app(disk=disk) as home:
             for method, path, body in FURNISHING:
                 assert (await home.ask(method, path, json=body)).status == 200
@@ -132,7 +131,7 @@ class TestEveryRoute:
 
 
 class TestKeys:
-    """A key that the card does not accept is refused, because a restart would forget it."""
+    """A key that the card does not accept is refused, because a restart would lose it."""
 
     async def test_a_key_is_neither_created_nor_revoked_until_the_card_accepts_it(self, tmp_path: Path) -> None:
         disk, expected = MoodyDisk(tmp_path), {"label": "tablet", "role": "read"}
@@ -158,7 +157,7 @@ async def _seen_in(home: App) -> list[Any]:
 
 
 class ReceivedFrames:
-    """The frames of a process's event stream, noted in the background."""
+    """The frames of a process's event stream, recorded in the background."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -173,7 +172,7 @@ class ReceivedFrames:
         return any(attributes.items() <= state.items() for state in states)
 
     async def note(self) -> None:
-        """Note them until the stream ends."""
+        """Record the frames until the stream ends."""
         async for message in self._socket:
             self.frames.append(message.json())
 
@@ -190,7 +189,7 @@ async def listening(hub: Process) -> AsyncIterator[ReceivedFrames]:
 
 @pytest.fixture
 def card(tmp_path: Path) -> Card:
-    """Return the card of the hub of `home`."""
+    """Provide the card of the hub in `home`."""
     return Card(tmp_path)
 
 
@@ -214,7 +213,7 @@ async def _furnish(hub: Process) -> None:
 
 
 async def _refuse_all(hub: Process, reason: str) -> None:
-    """Check that every change is answered 503 with the sentence, one by one and all at once."""
+    """Check that all changes are answered with 503 and this reason, one by one and all at once."""
     refusal = (503, {"error": f"the change cannot be stored now: {reason}", "code": "store_unavailable"})
     for change in CHANGES:
         assert await hub.ask(*change) == refusal
@@ -222,7 +221,7 @@ async def _refuse_all(hub: Process, reason: str) -> None:
 
 
 async def _live_on(hub: Process, light: LightSimulator, received: ReceivedFrames, brightness: int) -> None:
-    """Check that lights can be switched and their values read."""
+    """Check that lights can be switched, and that their values can be read."""
     power = "off" if light.lights[0].on else "on"
     command = {"capability": "power", "action": power}
     assert await hub.ask("POST", f"/devices/{LIGHT}/command", command) == (200, {"status": "ok"})
@@ -290,7 +289,7 @@ async def test_a_hub_stops_in_order_on_any_card(mood: str, tmp_path: Path, card:
 
 @contextmanager
 def _tmpfs(folder: Path) -> Iterator[None]:
-    """Provide a tmpfs of one mebibyte as the hub's data directory; skip if this user may not mount."""
+    """Mount a tmpfs of one mebibyte as the hub's data directory. Skip if this user may not mount."""
     data = folder / "data"
     data.mkdir(mode=0o700)
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", str(data)]

@@ -1,4 +1,4 @@
-"""A home with a device of every bundled kind, which API, scenes, and automations command, or only read."""
+"""A home with a device of each bundled kind. The API, scenes, and automations command or read it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEVER = '{ type = "wall_clock", hour = 3, minute = 0 }'
 
 
 class Home:
-    """The hub, and its vendors by the names of their sections."""
+    """The hub, and its vendors by section name."""
 
     def __init__(self, app: App, vendors: Mapping[str, Vendor]) -> None:
         self.app = app
@@ -38,7 +38,8 @@ class Home:
 
 
 def files(name: str, row: Bundled) -> dict[str, str]:
-    """Return a scene that switches the device off and an automation that switches it on, or both record its value."""
+    """Return a scene that switches the device off, and an automation that switches it on. For a read-only device,
+    both record its value."""
     bodies = {"scenes": _body(name, row, "off"), "automations": _body(name, row, "on")}
     return {
         f"scenes/{name}.lua": scene(name, bodies["scenes"]),

@@ -31,7 +31,7 @@ EXAMPLES = [
     for number, text in enumerate(re.findall(r"```lua\n(.*?)```", (ROOT / name).read_text(), re.DOTALL), 1)
     if "trigger =" not in text
 ]
-"""The examples of the documents: whole scenes, and lines of one."""
+"""Examples in the documents: whole scenes, and lines of scenes."""
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ SAID = {
     "wake_up": ["wake up: the group has no light that is online"],
     "wind_down": ["wind down: no light is on"],
 }
-"""The report of each scene in a home without devices."""
+"""The response of each scene in a home without devices."""
 
 
 async def test_bundled_scenes_report_an_empty_home(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:

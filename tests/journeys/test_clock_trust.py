@@ -1,4 +1,4 @@
-"""An untrusted clock: a person confirms it, over HTTP or on the box, also after restarts."""
+"""An untrusted clock. A person confirms it, over HTTP or on the box, also after restarts."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_a_failing_card_does_not_change_the_trust_in_the_clock(tmp_path: P
 BOOT = datetime(1970, 1, 1, tzinfo=UTC)
 NOON = datetime(2027, 6, 1, 12, tzinfo=UTC)
 IDLE = 2
-"""The number of tasks that sleep in a hub without adapters: the recorder and the scheduler."""
+"""Number of tasks that sleep in a hub without adapters: the recorder and the scheduler."""
 
 WINDOW = "conditions = { { type = 'time_window', start = '00:00', ['end'] = '23:59' } }"
 FILES = {
@@ -98,15 +98,14 @@ class Hub:
     async def pass_by(self, **span: float) -> None:
         await self.clock.advance(timedelta(**span).total_seconds(), sleepers=IDLE)
         async with asyncio.timeout(10):
-            while self.app.hub.automations.figures()["running"]:  # noqa: ASYNC110 - nobody tells
+            while self.app.hub.automations.figures()["running"]:  # noqa: ASYNC110 - no event to await
                 await asyncio.sleep(0.002)
 
     async def counts(self) -> Mapping[str, int]:
-        """Return the number of runs of each."""
+        """Return the number of runs of each automation."""
         return {id_: len([each for each in await self.entries(id_) if each["status"] == "ok"]) for id_ in "ciwt"}
 
     async def entries(self, id_: str) -> list[Any]:
-        """Return the history of the automation."""
         found: list[Any] = (await self.app.get(f"/automations/{id_}/history")).json["entries"]
         return found
 
@@ -116,7 +115,7 @@ class Hub:
 
 @asynccontextmanager
 async def hub(folder: Path, start: datetime) -> AsyncIterator[Hub]:
-    """Open a hub whose clock has this time at the start."""
+    """Run a hub whose clock has this time at the start."""
     clock = VirtualClock(start)
     async with open_app(clock=clock, root=write(folder, FILES), adapters={}) as app:
         yield Hub(app, clock)

@@ -1,4 +1,4 @@
-"""Commands on the box while a hub stops on a slow card: the next start has everything that they confirmed."""
+"""Commands on the box while a hub stops on a slow card. The next start has all changes that they confirmed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.fakes.process import PYTHONPATH, Process, configure, running
 pytestmark = pytest.mark.slow  # needs a C compiler, and each sync takes 0.6 s
 
 MOMENTS_SECS = (0.0, 1.2)
-"""The seconds from the stop signal until a command begins. The stop waits for some syncs."""
+"""Seconds from the stop signal until a command begins. The stop waits for some syncs."""
 
 
 async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, str]:
@@ -43,7 +43,8 @@ async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, 
 async def stop_meanwhile(
     hub: Process, card: Card, folder: Path, delay: float, *arguments: str
 ) -> tuple[int, str, str]:
-    """Stop the hub with something to write, and run the command after the delay; return the result of the command."""
+    """Stop the hub while it has changes to write, and run the command after the delay. Return the result of the
+    command."""
     assert (await hub.ask("PUT", "/variables/mode", {"value": "day"}))[0] == 200
     card.switch_on("slow")
     changing = asyncio.ensure_future(hub.post("/rooms", id=f"room-{delay}", name="Room"))
@@ -61,7 +62,7 @@ async def stop_meanwhile(
 
 @pytest.fixture
 def card(tmp_path: Path) -> Card:
-    """Provide a fast card, and a home on it."""
+    """Provide a fast card with a home."""
     configure(tmp_path)
     return Card(tmp_path)
 
@@ -144,7 +145,7 @@ async def test_a_second_hub_is_ready_once_the_first_has_ended(tmp_path: Path, ca
                     [answer] = await asyncio.gather(changing, return_exceptions=True)
                     mode, rooms = await second.get("/variables/mode"), await second.get("/rooms")
                     started += 1
-            except AssertionError as refused:  # a refusal is fine too
+            except AssertionError as refused:  # a refusal is also correct
                 assert "is in use by another hub" in str(refused), refused
                 await asyncio.gather(changing, return_exceptions=True)
                 continue

@@ -1,4 +1,4 @@
-"""The effects of `ctx` in a home: scenes that run over HTTP."""
+"""The effects of `ctx` in a home, with scenes that run over HTTP."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ FAILS = {
     "a device that is not there": ('print(ctx:get_device("nope").attributes)', "nil"),
     "nothing of the box": ('io.open("/etc/passwd")', "nil"),
 }
-"""Failing calls with their lines and words; `test_every_word` and `test_mistakes` have the rest."""
+"""Failing calls with their lines and messages. `test_every_word` and `test_mistakes` have the rest."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def lua(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    """Provide a running hub with a room, a group, and a scene for each case."""
+    """Run a hub with a room, a group, and a scene for each case."""
     holds = {f"scenes/holds{n}.lua": scene(f"holds{n}", body) for n, body in enumerate(HOLDS.values())}
     fails = {f"scenes/fails{n}.lua": scene(f"fails{n}", body) for n, (body, _) in enumerate(FAILS.values())}
     logs = scene("logs", 'ctx:log("warn", "hello", { room = "den", level = 3 })\n    print("to the log", 1, nil)')

@@ -1,4 +1,4 @@
-"""Tests of `ctx` except commands: variables, timers, scenes, waits, messages, restored lights, and the trace."""
+"""`ctx` except commands: variables, timers, scenes, waits, messages, restored lights, and the trace."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ FILES = {
 
 
 async def run(app: App, id_: str) -> Any:
-    """Run a scene; return the answer."""
+    """Run a scene, and return the response."""
     return await app.post(f"/scenes/{id_}/execute")
 
 
 async def variable(app: App, name: str) -> Any:
-    """Return the value of a variable; None if it is not set."""
+    """Return the value of a variable, or None."""
     return app.hub.variables.find(name)
 
 
@@ -135,7 +135,7 @@ async def test_scenes_that_wait_for_each_other_are_a_cycle_too(tmp_path: Path) -
 
 async def test_scenes_that_run_each_other_without_a_queue_are_not_a_cycle(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
-        first = asyncio.ensure_future(run(app, "dusk"))  # it waits for the first run of "dark", which sleeps
+        first = asyncio.ensure_future(run(app, "dusk"))  # waits for the first run of "dark", which sleeps
         await until(lambda: app.hub.variables.find("m"))
         assert (await run(app, "dark")).status == 200, "it runs a dusk that ends at once"
         await app.post("/scenes/dusk/cancel")
@@ -201,7 +201,7 @@ async def test_the_trace_has_a_failed_scene_and_a_cancelled_wait(tmp_path: Path)
             await until(lambda: app.hub.scenes.figures()["running"] > 0)
             await asyncio.sleep(
                 0.4
-            )  # wait until the scene waits for an event that never happens; no report shows this
+            )  # wait until the scene waits for an event that never happens, which no report contains
             await app.post(f"/scenes/{id_}/cancel")
             assert (await running).status == 400
             assert await last_step(app, id_) == step

@@ -1,4 +1,4 @@
-"""Devices over HTTP, against simulated ones."""
+"""Devices over HTTP, with simulated devices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Every trigger, condition, and call of `ctx`, in one table each. The API returns each documented field. A failed
-condition has a reason, and a wrong call has its file and line."""
+"""All triggers, conditions, and calls of `ctx`, in one table each.
+
+The API returns all documented fields. A false condition has a reason, and a wrong call has its file and line.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     ),
     "none": ("conditions = { { type = 'weekday', days = { 'thu' } } }", "condition 1.1: day was thu, must not be"),
 }
-"""For each condition, one that does not hold, and the reason."""
+"""For each condition, an example that is false, and the reason."""
 
 CALLS: dict[str, tuple[str, str]] = {
     "command": ("'x', { capability = 'power', action = 'of' }", "power has no action 'of'"),
@@ -142,7 +144,7 @@ STATED: dict[str, dict[str, Any]] = {
     "date_range": {"from": "06-01", "to": "06-30", "timezone": "Europe/Berlin"},
     "variable": {"name": "mode", "equals": "away"},
 }
-"""The content of `GET /why` for these conditions, in addition to the type and whether each holds."""
+"""The fields in `GET /why` for these conditions, in addition to the type and the result."""
 
 
 async def test_why_has_the_fields_of_each_for_programs(tmp_path: Path) -> None:

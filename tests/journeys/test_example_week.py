@@ -83,7 +83,7 @@ Tue 19:00 remote battery 12
 Tue 20:00 hall_motion motion detected
 Tue 20:01 hall_motion unplug -
 """
-"""Actions of people and reports of devices, by the home's clock."""
+"""Actions of people and reports of devices, in the home's time."""
 
 EXPECTED = """
 Wed 06:30 bed brightness 1
@@ -201,7 +201,7 @@ def devices() -> dict[str, dict[str, Any]]:
 
 
 def instant(day: str, time: str) -> datetime:
-    """Return the instant of a line, in the week from 2026-03-25; the clocks go forward on the Sunday."""
+    """Return the instant of a line, in the week from 2026-03-25. The clocks go forward on the Sunday."""
     start = datetime(2026, 3, 25, tzinfo=BERLIN.timezone)
     number = ("Wed", "Thu", "Fri", "Sat", "Sun", "Mon", "Tue").index(day)
     hour, minute = map(int, time.split(":"))

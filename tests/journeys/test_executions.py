@@ -1,4 +1,4 @@
-"""Running executions are listed and can be cancelled: over HTTP, and by `status` and `why`."""
+"""Running executions are listed and can be cancelled, over HTTP and by `status` and `why`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ trigger = {type = "wall_clock", hour = 3, minute = 0}, execute = function(ctx) c
 
 
 async def listed(app: App) -> list[dict[str, Any]]:
-    """Return the answer of `GET /executions`."""
+    """Return the response of `GET /executions`."""
     found: list[dict[str, Any]] = (await app.get("/executions")).json["executions"]
     return found
 
 
 async def started(app: App, path: str, count: int) -> asyncio.Task[Any]:
-    """Start executions through the path, and wait until there are `count`."""
+    """Start executions through the path, and wait until `count` of them are running."""
     task = asyncio.ensure_future(app.post(path, {}))
     await until(lambda: len(list_executions(app.hub.executors)) == count)
     return task

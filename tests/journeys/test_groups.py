@@ -1,4 +1,4 @@
-"""Groups over HTTP, and commands to every member of one."""
+"""Groups over HTTP, and commands to all members of a group."""
 
 from __future__ import annotations
 

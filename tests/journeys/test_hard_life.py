@@ -1,4 +1,5 @@
-"""A hard hour: kills, clock steps, faults of adapters and card, and floods together; the model holds."""
+"""A hard hour: kills, clock steps, faults of adapters and card, and floods at the same time. The model stays
+correct."""
 
 from __future__ import annotations
 
@@ -22,34 +23,36 @@ from tests.store.cuts import durable
 
 TROUBLES = 1000
 STEP_SECS = 4.0
-"""The time that passes with each trouble: more than an hour in all."""
+"""Seconds that pass with each trouble, more than an hour in total."""
 
 BASE = "base"
-"""The room that is never removed and that can contain the lamp."""
+"""A room that is never removed and that can contain the lamp."""
 
 KEYS = [f"{kind}/thing{number}" for kind in ("room", "group", "variable") for number in range(30)]
 NEVER_GONE = ("name", "place")
 """Keys of the lamp that always have a value: a name, and a room or null."""
 
 Values = dict[str, str | None]
-"""Values by `room/<id>`, `group/<id>`, `variable/<id>`, `name`, and `place`; a missing thing has no key."""
+"""Values by `room/<id>`, `group/<id>`, `variable/<id>`, `name`, and `place`. A missing item has no key."""
 
 
 @dataclass(slots=True)
 class Model:
-    """The expected home: `known`; after a start, keys in `unanswered` can have another value."""
+    """The expected home: `known`. After a start, keys in `unanswered` can have another value."""
 
     known: Values = field(default_factory=dict)
     unanswered: dict[str, set[str | None]] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
-    """Keys of changes without an answer yet; of two simultaneous ones, the order would be unknown."""
+    """Keys of unanswered changes. Only one change per key is requested at a time, because the order of two would
+    be unknown."""
 
     def copy(self) -> Model:
-        """Return a copy of the model for a hub that is killed now. Its pending answers are lost."""
+        """Return a copy of the model for a hub that is killed now. Its pending responses are lost."""
         return Model(dict(self.known), {key: set(values) for key, values in self.unanswered.items()})
 
     def check(self, found: Values, *, is_start: bool) -> None:
-        """Compare with the values of a hub. A start may contain unconfirmed changes, which are known from then on."""
+        """Compare the model with the values of a hub. After a start, the values may include unconfirmed changes,
+        which are known from then on."""
         for key in {*found, *self.known}:
             unanswered = self.unanswered.get(key, set()) if is_start else set[str | None]()
             allowed = {self.known.get(key), *unanswered}
@@ -65,7 +68,7 @@ class Life:
         self._lamp = asyncio.Lock()
 
     async def change(self, key: str) -> int:
-        """Request a change of the key, update the model by the answer, and return the status."""
+        """Request a change of the key, update the model by the response, and return the status."""
         model = self.model
         value = None if self.dice.random() < 0.2 and key != "name" else f"{self.dice.random():.9f}"
         if key == "place":
@@ -103,7 +106,7 @@ class Life:
         return await asyncio.gather(*map(self.change, chosen))
 
     async def switch_the_lamp(self) -> None:
-        """Switch the lamp; if the hub confirms the command, the lamp has switched."""
+        """Switch the lamp. If the hub confirms the command, the lamp must have switched."""
         async with self._lamp:
             action = self.dice.choice(("on", "off"))
             status = (await self.app.command(LIGHT, "power", action)).status
@@ -111,7 +114,7 @@ class Life:
             assert status == 400 or self.app.light.lights[0].on == (action == "on")
 
     async def check(self, *, is_start: bool = False) -> None:
-        """Check that the hub answers with the values of the model."""
+        """Check that the hub returns the values of the model."""
         assert (await self.app.get("/health", token=None)).status == 200
         shown = {kind: (await self.app.get(f"/{kind}s")).json for kind in ("room", "group")}
         found: Values = {
@@ -130,7 +133,7 @@ class Life:
         self.clock.set(START + timedelta(days=self.dice.uniform(0, 400)))
 
     async def fail_the_adapter(self) -> None:
-        """Let the lamp misbehave, or recover; switch it."""
+        """Make the lamp misbehave or recover, and switch it."""
         await self._heal_the_lamp()
         faults = self.app.light.faults
         match self.dice.randrange(6):
@@ -147,19 +150,19 @@ class Life:
         await self.switch_the_lamp()
 
     async def fail_the_card(self) -> None:
-        """Let the card refuse writes, sometimes or always, or recover; make changes meanwhile."""
+        """Make the card refuse some or all writes, or recover. Request changes meanwhile."""
         refusals: tuple[Refusal, ...] = ("ENOSPC", "EIO", "EROFS", "short")
         refusal, chance = self.dice.choice(refusals), self.dice.choice((0.0, 0.3, 1.0))
         self.disk.fault = lambda index, operation: refusal if self.dice.random() < chance else None
         await self.flood(4)
 
     async def flood_it(self) -> None:
-        """Forty changes at once, as many readers, and a command."""
+        """Request forty changes, as many readings, and a command at once."""
         readers = [self.app.get("/devices") for _ in range(40)]
         await asyncio.gather(self.flood(40), self.switch_the_lamp(), *readers)
 
     async def trouble(self, most: int) -> None:
-        """Cause one to four troubles, at most `most`, at the same time; then let time pass."""
+        """Cause one to four troubles, at most `most`, at the same time. Then advance the clock."""
         kinds = (self.step_the_clock, self.fail_the_adapter, self.fail_the_card, self.flood_it)
         chosen = self.dice.sample(kinds, min(most, self.dice.randint(1, len(kinds))))
         self.counts.update(each.__name__ for each in chosen)
@@ -182,7 +185,7 @@ class Life:
         return (shown["state"], shown["power"]) == ("online", power)
 
     async def die(self) -> tuple[Image, Model]:
-        """Kill the hub or cut the power in the middle of changes; return the disk and the model."""
+        """Kill the hub or cut the power during changes. Return the disk and the model."""
         self.counts["die"] += 1
         changing = asyncio.ensure_future(self.flood(20))
         for _ in range(self.dice.randrange(60)):
@@ -198,7 +201,7 @@ class Life:
         await self.app.light.plug_in()
 
     async def _while_time_passes(self, work: asyncio.Future[Any] | Coroutine[Any, Any, Any]) -> None:
-        """Do the work, whose time limits use the clock."""
+        """Do the work while the clock advances, because its time limits use the clock."""
         task, pause = asyncio.ensure_future(work), 0.005
         while not (await asyncio.wait({task}, timeout=pause))[0]:
             await self.clock.advance(0.25, sleepers=0)

@@ -1,4 +1,4 @@
-"""Ten automations of a household run for three days with announced devices. Each wait includes a restart."""
+"""Ten automations of a household run for three days with announced devices. The hub restarts during each wait."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ to = "ann@home.example"
 
 LAMPS = ("hall", "bed", "desk", "garden", "stairs", "porch")
 AT_FIRST = {"motion": "OFF", "door": "OFF", "ann": "home", "bath": "50", "washer/power": "0", "radiator/target": "18"}
-"""The attributes of devices before the first event: a first value is not a change."""
+"""The attributes of devices before the first event, because a first value is not a change."""
 
 GROUPS = {"vacation": ["garden"], "night": ["garden", "stairs", "porch"], "pretend": ["porch"]}
 NAMED: dict[str, dict[str, list[str]]] = {
@@ -60,7 +60,7 @@ NAMED: dict[str, dict[str, list[str]]] = {
     "away": {"people": ["mqtt:ann"]},
     "vacation_lights": {},
 }
-"""The used recipes, and the devices in their fields."""
+"""The recipes, and the devices in their fields."""
 
 OWN = {
     "sunset": """return { id = "sunset", name = "Sunset",
@@ -202,7 +202,7 @@ Fri 18:15 restart
 Fri 18:40 ann home
 Sat 18:20 ann home
 """
-"""The events by the home's clocks: values of devices, changes by people, and stops of the hub with their seconds."""
+"""The events in the home's time: values of devices, changes by people, and stops of the hub with their seconds."""
 
 EXPECTED = """
 Thu 15:10 hall {"state":"ON"}
@@ -240,7 +240,7 @@ Fri 18:40 porch {"state":"OFF"}
 
 
 def announcements() -> dict[str, dict[str, Any]]:
-    """Return the announcements of the devices, by their discovery topics."""
+    """Return the announcements of the devices by discovery topic."""
 
     def lamp(name: str) -> dict[str, Any]:
         return {"schema": "json", "brightness": True, "brightness_scale": 100, "command_topic": f"home/{name}/set"}
@@ -281,7 +281,7 @@ def announcements() -> dict[str, dict[str, Any]]:
 
 
 def furnish(root: Path) -> None:
-    """Write the bundled modules and automations, enabled and with filled-in names, and own ones."""
+    """Write the bundled modules, the filled-in automations, and additional ones."""
     shutil.copytree(CONFIG / "scripts", root / "config/scripts")
     for name, named in NAMED.items():
         write(root, {f"automations/{name}.lua": filled(name, **named)})

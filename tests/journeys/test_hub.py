@@ -1,4 +1,4 @@
-"""Tests of the hub's health, diagnostics, and connection to the event stream over HTTP."""
+"""The hub's health, diagnostics, and connection to the event stream over HTTP."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ PANEL = "http://panel.local"
 
 
 def configure(folder: Path, text: str) -> None:
-    """Make a box whose `[api]` begins with this text."""
+    """Create a box whose `[api]` begins with this text."""
     (folder / "config").mkdir()
     (folder / "config" / "default.toml").write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{text}')
 

@@ -1,4 +1,4 @@
-"""Keys over HTTP: create, list, use, and revoke; the end of connections with a revoked key."""
+"""Keys over HTTP: create, list, use, and revoke. Connections with a revoked key are closed."""
 
 from __future__ import annotations
 

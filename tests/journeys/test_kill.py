@@ -25,7 +25,7 @@ MARGIN = "x" * 900
 
 @dataclass(slots=True)
 class Memory:
-    """The possible values of one thing: the last confirmed one, or a requested one without an answer."""
+    """The possible values of one item: the last confirmed one, or a requested one without a response."""
 
     held: Any = None
     asked: list[Any] = field(default_factory=list)
@@ -40,8 +40,11 @@ class Memory:
 
 
 class Writer:
-    """Changes one or two rooms, a group, the room of one lamp, an automation, a variable, a timer, and keys, one
-    after another, and remembers each answer. Some requests must be refused; their changes must never appear."""
+    """Changes rooms, a group, the room of one lamp, an automation, a variable, a timer, and keys, one after
+    another, and remembers each response.
+
+    Some requests must be refused. Their changes must never appear.
+    """
 
     def __init__(self, number: int) -> None:
         self.lamp = f"elgato_lights:light:{number}"
@@ -53,7 +56,7 @@ class Writer:
         self._numbers = itertools.count()
 
     def files(self) -> dict[str, str]:
-        """Write the automation that the test enables and disables, and the scene that starts a timer."""
+        """Return the automation that the test enables and disables, and the scene that starts a timer."""
         return {
             f"automations/{self.automation}.lua": automation(self.automation, "{ type = 'system_error' }"),
             f"scenes/{self.timer}.lua": scene(self.timer, f"ctx:start_timer('{self.timer}', 86400)"),
@@ -111,7 +114,7 @@ class Writer:
         await self._change(id_, None, hub.ask("DELETE", f"{path}/{id_}"))
 
     async def _change(self, thing: str, expected: Any, asking: Awaitable[tuple[int, Any]]) -> Any:
-        """Return the body of the answer."""
+        """Request a change, remember its response, and return the body."""
         memory = self.memories[thing]
         memory.asked.append(expected)
         status, body = await asking
@@ -129,9 +132,9 @@ class Writer:
 
 
 async def _look(hub: Process) -> dict[str, Any]:
-    """Return everything that the writers could have changed."""
+    """Return all values that the writers could have changed."""
     await hub.ready()
-    assert await hub.post("/automations/reload") == 200  # safe mode after the crashes would load no automations
+    assert await hub.post("/automations/reload") == 200  # after the crashes, safe mode would load no automations
     rooms = {each["id"]: {"name": each["name"]} for each in await hub.get("/rooms")}
     groups = {each["id"]: {"name": each["name"], "members": each["members"]} for each in await hub.get("/groups")}
     others = {
@@ -145,7 +148,7 @@ async def _look(hub: Process) -> dict[str, Any]:
 
 
 def _check(found: dict[str, Any], writers: list[Writer]) -> None:
-    """Check that nothing confirmed is missing, and that the rest was confirmed or never answered."""
+    """Check that no confirmed change is missing, and that all other values were requested."""
     memories = {thing: memory for writer in writers for thing, memory in writer.memories.items()}
     assert found.keys() <= memories.keys(), "something is there that was refused"
     for thing, memory in memories.items():

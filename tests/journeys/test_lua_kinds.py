@@ -1,4 +1,4 @@
-"""The journey of a hobbyist: write out a bundled kind, change it, break it, and fix it, without a restart."""
+"""A hobbyist writes out a bundled kind, changes it, breaks it, and fixes it, without a restart."""
 
 from __future__ import annotations
 

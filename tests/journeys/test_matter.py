@@ -32,7 +32,7 @@ return {{ id = "watcher", name = "Watcher", triggers = triggers, execute = funct
 
 
 def _recording(name: str) -> list[dict[str, Any]]:
-    """Play the recorded events, and switch the plug by hand at the end."""
+    """Return the recorded events. At the end, the plug is switched manually."""
     lines = load(name)
     end = max(at for at, each in enumerate(lines) if "'event': 'node_updated'" in str(each["msg"])[:40])
     lines = lines[: end + 1]
@@ -63,6 +63,6 @@ async def test_no_automation_runs_because_the_server_or_a_device_was_absent(tmp_
             await until(lambda: not server.script, within=60)
             await until(lambda: app.hub.registry.get_device("matter:uid-plug:1").attributes["power"] == switched)
             async with asyncio.timeout(20):
-                while not (found := await _runs(app)):  # noqa: ASYNC110 - nobody tells
+                while not (found := await _runs(app)):  # noqa: ASYNC110 - no event to await
                     await asyncio.sleep(0.01)
             assert found == [("matter:uid-plug:1", switched)]

@@ -1,4 +1,4 @@
-"""Common mistakes are reported with file, line, and remedy by `lares check`, reloads, and runs over HTTP."""
+"""`lares check`, reloads, and runs over HTTP report common mistakes with file, line, and remedy."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.lua.mistakes import AT_CHECK, AT_RUN, Mistake
 
 KINDS = ["scenes", "automations"]
 CHECKED = [(mistake.kinds[0], mistake) for mistake in (AT_CHECK[0], AT_CHECK[4], AT_CHECK[-1])]
-"""Faults of the text, of a field, and of a script: a reload reports each in the same words."""
+"""Mistakes in a text, a field, and a script. A reload reports each with the same message."""
 TRIGGERS = {"scenes": "", "automations": 'trigger = { type = "interval", every_secs = 3600 },'}
 
 
 def lay_out(root: Path, kind: str, mistake: Mistake) -> str:
-    """Write the mistake's files as scenes or automations; return its sentence with file and line."""
+    """Write the mistake's files as scenes or automations. Return its error message with file and line."""
     files = {f"{kind}/mistake.lua": mistake.text, **mistake.files}
     filled = {name.replace("KIND", kind): text.replace("TRIGGER", TRIGGERS[kind]) for name, text in files.items()}
     write(root, {**filled, "default.toml": ""})

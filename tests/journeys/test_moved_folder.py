@@ -1,4 +1,4 @@
-"""A data directory that is moved, replaced, or unmounted under a running hub: nothing is written where it was."""
+"""The data directory of a running hub is moved, replaced, or unmounted. Nothing is written at its old place."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def replace_by_link(folder: Path) -> Path:
 
 
 def list_contents(folder: Path) -> dict[str, bytes]:
-    """List all files of the folder, except the lock."""
+    """Return all files of the folder, except the lock."""
     files = (each for each in folder.rglob("*") if each.is_file() and each.name != "lock")
     return {str(each.relative_to(folder)): each.read_bytes() for each in files}
 

@@ -1,4 +1,4 @@
-"""A whole hub with a broker: devices over HTTP, two hubs, and an announcer from another project."""
+"""A whole hub with a broker: devices over HTTP, two hubs, and devices of another project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.fakes.household import JumpingClock
 
 
 async def shown(app: App, path: str, holds: Any) -> Any:
-    """Return the answer of a route once this holds for it."""
+    """Wait until a route's response fulfils the condition, and return it."""
     for _ in range(800):
         got = await app.get(path)
         if got.status == 200 and holds(got.json):
@@ -43,12 +43,12 @@ async def test_a_zigbee_plug_is_switched_over_http_and_survives_a_restart(broker
             await client.publish(sent.topic, sent.payload, qos=1, retain=True)
         await client.subscribe("zigbee2mqtt/+/+/set", qos=1)
 
-        async def obey() -> None:
+        async def run_plug() -> None:
             async for message in client.messages:
                 state = json.dumps({"state": bytes(message.payload).decode(), "power": 12.5})
                 await client.publish(message.topic.value.removesuffix("/set"), state, qos=1, retain=True)
 
-        plug = asyncio.create_task(obey())
+        plug = asyncio.create_task(run_plug())
         async with open_app(adapters=settings, data_dir=data) as app:
             await shown(app, f"/devices/{device_id}", lambda body: body["attributes"]["state"] == "online")
             answer = await app.command(device_id, "power", "on")
@@ -186,7 +186,7 @@ async def test_an_announcer_from_another_project_works_in_both_directions(broker
     received = threading.Event()
     asked: list[str] = []
 
-    def obey(client: Any, user_data: Any, message: Any) -> None:
+    def on_command(client: Any, user_data: Any, message: Any) -> None:
         asked.append(message.payload.decode())
         show: Callable[[], None] = switch.on if asked[-1] == "ON" else switch.off
         show()
@@ -196,7 +196,7 @@ async def test_an_announcer_from_another_project_works_in_both_directions(broker
     facts = discoverable.DeviceInfo(name="Pump house", identifiers="pump-1", manufacturer="Nobody")
     info = SwitchInfo(name="Pump", unique_id="pump1", device=facts)
     async with open_app(adapters={"mqtt": replace(PLAIN, port=broker.port)}) as app:
-        switch = await asyncio.to_thread(Switch, discoverable.Settings(mqtt=mqtt, entity=info), obey)
+        switch = await asyncio.to_thread(Switch, discoverable.Settings(mqtt=mqtt, entity=info), on_command)
         try:
             await asyncio.to_thread(switch.off)
             await shown(app, "/devices/mqtt:pump_1", lambda body: body["attributes"]["state"] == "online")

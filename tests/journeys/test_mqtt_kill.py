@@ -1,4 +1,4 @@
-"""Two hubs and their broker are killed repeatedly; within seconds, both hubs list all devices again."""
+"""Two hubs and their broker are killed repeatedly. Within seconds, both hubs list all devices again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.adapters.mqtt.broker import KINDS, PASSWORD, USER, Broker, running
 from tests.fakes import process
 
 HEALED_SECS = 20.0
-"""Seconds from the last restart within which all devices are present and take commands."""
+"""Seconds from the last restart within which all devices are present and accept commands."""
 
 LAMP, TV = "mqtt:lares_first_elgato_lights_light_0", "mqtt:lares_second_roku_tv_tv"
 
@@ -43,7 +43,7 @@ class Neighbour:
         await self.hub.kill()
         await self._stack.aclose()
 
-    async def obeys(self, device_id: str, action: str) -> bool:
+    async def succeeds(self, device_id: str, action: str) -> bool:
         """Return whether a device from the broker executes a command."""
         path, body = f"/devices/{device_id}/command", {"capability": "power", "action": action}
         status, _ = await self.hub.ask("POST", path, body)
@@ -80,8 +80,8 @@ class Neighbourhood:
         action = "off" if self.rounds % 2 else "on"
         async with asyncio.timeout(HEALED_SECS):
             while not (  # noqa: ASYNC110 - asked over HTTP
-                await self.second.obeys(LAMP, action)
-                and await self.first.obeys(TV, action)
+                await self.second.succeeds(LAMP, action)
+                and await self.first.succeeds(TV, action)
                 and await self.first.shown() == {"elgato_lights:light:0": action, TV: action}
                 and await self.second.shown() == {"roku_tv:tv": action, LAMP: action}
             ):

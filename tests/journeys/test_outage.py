@@ -1,4 +1,4 @@
-"""A lamp and a TV are unplugged for ten minutes of virtual time: reports, log lines, answers, and recovery."""
+"""A lamp and a TV are unplugged for ten minutes of virtual time: reports, log lines, responses, and recovery."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ TEN_MINUTES = 600
 
 @pytest.fixture
 async def home(adapter: str, clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> AsyncIterator[App]:
-    """Provide a quiet hub with two lamps at one address and a TV, and its log from now on. Only the tested adapter
-    is polled each second."""
+    """Run a hub with two lamps at one address and a TV, and record its log from now on. Only the tested adapter is
+    polled each second."""
     lamps = LightSimulator(
         lights=[SimulatedLight(on=True, temperature=200), SimulatedLight(temperature=300)], clock=clock
     )
@@ -41,14 +41,14 @@ def _lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 
 async def _wait_out(clock: VirtualClock, asking: asyncio.Task[Received]) -> Received:
-    """Return the answer to a command that is repeated once after 250 ms, while the adapters' polls sleep."""
+    """Return the response to a command that is repeated once after 250 ms, while the adapters' polls sleep."""
     await until(lambda: clock.sleepers == 4)
     await clock.advance(0.25, sleepers=3)
     return await asking
 
 
 async def _pass_a_poll(app: App, clock: VirtualClock, adapter: str) -> None:
-    """Move time on until a poll has failed, when the next one is most of a minute away."""
+    """Advance the clock until a poll has failed. The next poll is most of a minute away."""
 
     def failed_polls() -> int:
         return sum(isinstance(event, AdapterErrored) and event.adapter == adapter for event in app.events)
@@ -133,13 +133,13 @@ async def test_commands_during_an_outage_fail_in_time_and_the_first_one_after_it
                 answer = await _wait_out(clock, _asking(home, id_, action))
                 assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_unreachable"})
                 assert clock.monotonic() - began == 0.25
-        assert await home.received(frames) == [], "the outage was told before"
+        assert await home.received(frames) == [], "the outage was already reported"
         assert _lines(caplog) == []
 
         await device.plug_in()
         device.requests.clear()
         caplog.clear()
-        has_facts = adapter == "elgato_lights"  # it reads them with the first poll after ten minutes
+        has_facts = adapter == "elgato_lights"  # read with the first poll after ten minutes
         began = clock.monotonic()
         assert (await home.command(ids[0], "power", "toggle")).status == 200
         assert clock.monotonic() == began, "it did not wait for a poll"

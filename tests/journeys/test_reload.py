@@ -1,4 +1,4 @@
-"""A reload over HTTP loads all files or no file, for each content of the folder. Running executions continue."""
+"""A reload over HTTP loads either all files or none, for each content of the folder. Running executions continue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOOD = {"scenes/one.lua": scene("one"), "scenes/two.lua": scene("two"), "scripts
 
 @pytest.fixture
 async def lua(tmp_path: Path) -> AsyncIterator[App]:
-    """Provide a running hub with two scenes and a script."""
+    """Run a hub with two scenes and a script."""
     async with open_app(root=write(tmp_path, GOOD)) as app:
         yield app
 
@@ -32,7 +32,7 @@ async def ids(app: App) -> list[str]:
 
 
 async def reload(app: App, target: str = "scenes") -> Any:
-    """Return the answer of a reload without its duration."""
+    """Return the response of a reload without its duration."""
     answer = await app.post(f"/{target}/reload")
     assert answer.status == 200
     assert isinstance(answer.json.pop("duration_ms"), int)
@@ -40,13 +40,13 @@ async def reload(app: App, target: str = "scenes") -> Any:
 
 
 def failed(*faults: tuple[str, int, str], target: str = "scenes") -> Any:
-    """Return the answer of a reload with these errors."""
+    """Return the response of a reload with these errors."""
     errors = [{"file": file, "line": line, "message": message} for file, line, message in faults]
     return {"status": "error", "target": target, "loaded_count": 0, "errors": errors}
 
 
 def done(count: int, target: str = "scenes") -> Any:
-    """Return the answer of a reload without errors."""
+    """Return the response of a reload without errors."""
     return {"status": "ok", "target": target, "loaded_count": count, "errors": []}
 
 
@@ -194,7 +194,7 @@ RETURNED: tuple[tuple[str, str | None], ...] = (
     ("local s = 'x' while true do s = s .. s end", "memory"),
     ("return {" + "{" * 150 + "}" * 150 + "}", ""),
 )
-"""Possible results of a file, and the sentence of the error; None for a scene."""
+"""Possible results of a file, and the error message. None means a valid scene."""
 
 
 async def test_any_result_of_a_file_is_a_scene_or_an_error(
@@ -242,7 +242,7 @@ KINDS = {
     "automations": ("automation.catalog_", "automations/a.lua", 1),
     "scripts": ("scripts.", "scripts/deep/math.lua", 1),
 }
-"""For each kind, the beginning of its frames, one of its files, and their number."""
+"""For each kind, the beginning of its frames, one of its files, and the number of files."""
 
 
 async def test_reloads_are_on_the_event_stream(lua: App, tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ ALL = "[scenes]\nwatch = true\n[automations]\nwatch = true\n[scripts]\nwatch = t
 
 
 def frames_of(app: App) -> list[str]:
-    """Return the catalog's events so far, by their class."""
+    """Return the catalog's events so far, by class."""
     return [type(event).__name__ for event in app.events if type(event).__name__.startswith("Catalog")]
 
 

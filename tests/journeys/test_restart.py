@@ -1,4 +1,4 @@
-"""Restarts: the data that survives, its writes, and the reports about files that the start cannot trust."""
+"""Restarts: the data that survives, the writes, and reports about files that the start cannot trust."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 SECOND = "elgato_lights:light:1"
 FLUSH_SECS = 300
 SLEEPERS = 3
-"""The number of tasks that sleep in a quiet hub: both adapters' polls and the recorder."""
+"""Number of tasks that sleep in an idle hub: both adapters' polls and the recorder."""
 
 Lamps = Sequence[SimulatedLight]
 ONE: Lamps = (SimulatedLight(on=True, temperature=200),)
@@ -59,7 +59,7 @@ async def living(
 
 
 async def furnish(app: App) -> None:
-    """Make two rooms with a lamp each, and a group of both and the TV."""
+    """Create two rooms with a lamp each, and a group of both lamps and the TV."""
     for path, body in (
         ("/rooms", {"id": "den", "name": "Den"}),
         ("/rooms", {"id": "bath", "name": "Bath"}),
@@ -87,7 +87,7 @@ async def store_of(app: App) -> dict[str, Any]:
 
 
 async def cost_of(app: App) -> tuple[int, int]:
-    """Return the bytes and syncs until now."""
+    """Return the number of bytes and syncs until now."""
     figures = await store_of(app)
     return figures["bytes_written"], figures["syncs"]
 
@@ -176,7 +176,7 @@ class TestWhatIsThereAgain:
 
 
 class TestWhatIsWritten:
-    """Values of devices are written rarely, and only changed ones."""
+    """Values of devices are written rarely, and only if they changed."""
 
     async def test_values_are_written_once_after_flush_secs(self, tmp_path: Path, clock: VirtualClock) -> None:
         async with living(tmp_path, clock) as app:
@@ -240,7 +240,7 @@ async def test_diagnostics_show_the_load_of_the_card(tmp_path: Path, clock: Virt
 
 
 class TestFilesThatCannotBeTrusted:
-    """Damage is reported; intact files are used."""
+    """Damage is reported. Intact files are used."""
 
     async def test_damage_is_reported_in_the_log_an_event_and_diagnostics(
         self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
@@ -306,7 +306,7 @@ SPOILT: list[tuple[str, Callable[[Path], object], int, str]] = [
     ),
     ("journal", _make_a_folder, os.EX_IOERR, "the store cannot be read: "),
 ]
-"""Damages of a file, with the exit code of the start and its sentence."""
+"""Damaged files, the exit code of the start, and its error message."""
 
 
 async def test_a_start_from_unreadable_files_ends_with_a_sentence_and_keeps_them(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ async def put(app: App, room_id: str, name: str = "Den") -> Received:
 
 
 async def furnish(app: App, room_id: str, *device_ids: str) -> None:
-    """Create a room with these devices in it."""
+    """Create a room with these devices."""
     await put(app, room_id)
     for device_id in device_ids:
         assert (await app.post(f"/devices/{device_id}/room", {"room_id": room_id})).status == 200

@@ -1,5 +1,5 @@
-"""After crashes, the hub starts in safe mode without automations. Later, it runs them again without a person's
-action."""
+"""After crashes, the hub starts in safe mode without automations. Later, it runs them again without an action of a
+person."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fakes.clock import VirtualClock
 
 TICK = 'return { id = "tick", name = "Tick", trigger = { type = "interval", every_secs = 60 }, execute = print }'
 IDLE = 2
-"""The number of tasks that sleep in a hub without adapters: the recorder and the scheduler."""
+"""Number of tasks that sleep in a hub without adapters: the recorder and the scheduler."""
 
 
 async def test_safe_mode_ends_by_itself(

@@ -1,4 +1,4 @@
-"""After kill -9 during saves, each file has its old or its new text. Each answered save is kept, and the hub
+"""After kill -9 during saves, each file has its old or its new text. All confirmed saves are kept, and the hub
 starts."""
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ PATH = "config/scenes/evening.lua"
 
 
 def text_of(number: int) -> str:
-    """Return a scene that is long enough for a torn write."""
+    """Return a scene that is long enough for an incomplete write."""
     return scene("evening", f"local n = {number}") + f"-- {number}" * 4000
 
 
 def put(url: str, number: int) -> int:
-    """Save the text of this number; return the status."""
+    """Save the text of this number, and return the status."""
     headers = {"Authorization": f"Bearer {KEY}"}
     data = json.dumps({"text": text_of(number)}).encode()
     request = urllib.request.Request(f"{url}/files/{PATH}", data=data, headers=headers, method="PUT")

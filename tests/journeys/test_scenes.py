@@ -1,4 +1,4 @@
-"""Scenes over HTTP: listed, run, dropped, queued, and replaced; their history."""
+"""Scenes over HTTP: listed, run, dropped, queued, and replaced, and their history."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ FILES = {
 
 @pytest.fixture
 async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[App]:
-    """Provide a running hub with scenes and a stopped clock."""
+    """Run a hub with scenes and a stopped clock."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     async with open_app(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES), toml=LIMITS) as app:
         yield app
 
 
 def start(app: App, id_: str) -> asyncio.Task[Received]:
-    """Request an execution without waiting for the answer."""
+    """Request an execution without waiting for the response."""
     return asyncio.ensure_future(app.post(f"/scenes/{id_}/execute"))
 
 
@@ -80,7 +80,6 @@ async def asleep(clock: VirtualClock, count: int) -> None:
 
 
 def of(answer: Received) -> tuple[int, Any]:
-    """Return status and body."""
     return answer.status, answer.json
 
 

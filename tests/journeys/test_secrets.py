@@ -1,4 +1,4 @@
-"""Secrets stay secret: a whole journey with many keys, then a search of all files, answers, and logs."""
+"""Secrets are not revealed. The test uses many keys, and then searches all files, responses, and logs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from appliance.api.auth import Role
 from tests.cli.test_commands_line import LOOPBACK, PATIENCE, Ended, Running, box, ended, lares
 
 WRONG = "lrs_{}_" + "wrongsecret" * 3 + "0123456789"
-"""A wrong secret of the right form; typing errors are close to the secret, so it must not appear either."""
+"""A wrong secret in the correct format. It must not appear either, because a mistyped secret is similar to the
+real one."""
 
 OWN = "the-owners-own-key-that-is-configured"
 
 
 @dataclass
 class Traces:
-    """The traces of a journey: each secret, and every text that must not contain one."""
+    """The secrets of the test, and all texts that must not contain one."""
 
     secrets: set[str] = field(default_factory=set)
     texts: dict[str, bytes] = field(default_factory=dict)
@@ -38,7 +39,7 @@ class Traces:
         self.texts[f"{self.reported} {where}"] = text if isinstance(text, bytes) else text.encode()
 
     def note_files(self, folder: Path) -> None:
-        """Record every file of the folder, also in archives."""
+        """Record all files of the folder, including files in archives."""
         for file in (path for path in folder.rglob("*") if path.is_file()):
             data = file.read_bytes()
             self.note(str(file), data)
@@ -46,7 +47,7 @@ class Traces:
                 self.note(f"{file}, unpacked", gzip.decompress(data))
 
     def finds(self) -> Iterator[str]:
-        """Return the places of each secret, whole or only its random part."""
+        """Yield the places of each secret, or of its random part."""
         parts = {secret: {secret, secret[-43:], quote(secret, safe="")} for secret in self.secrets}
         for where, text in self.texts.items():
             for secret, forms in parts.items():
@@ -55,7 +56,7 @@ class Traces:
 
 
 def ask(traces: Traces, url: str, method: str, path: str, token: str | None, body: Any = None) -> tuple[int, bytes]:
-    """Return the answer, which is recorded with its headers unless it may contain a secret."""
+    """Return the response. Record it with its headers, unless it may contain a secret."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + path, data=data, headers=headers, method=method)
@@ -71,7 +72,7 @@ def ask(traces: Traces, url: str, method: str, path: str, token: str | None, bod
 
 
 async def listen(url: str, token: str) -> list[int]:
-    """Open `/events` with the token in each possible way; return the statuses, 101 for an accepted one."""
+    """Open `/events` with the token in each possible way. Return the statuses. 101 is success."""
     ways: list[dict[str, Any]] = [
         {"headers": {"Authorization": f"Bearer {token}"}},
         {"protocols": ["lares.events", f"bearer.{quote(token, safe='')}"]},
@@ -89,7 +90,7 @@ async def listen(url: str, token: str) -> list[int]:
 
 
 def use(traces: Traces, url: str, token: str, *, is_good: bool) -> None:
-    """Use the token in every way that clients do."""
+    """Use the token in all ways that clients do."""
     assert asyncio.run(listen(url, token)) == [101 if is_good else 401] * 3
     for method, path in (("GET", "/devices"), ("GET", "/nothing"), ("PATCH", "/rooms"), ("POST", "/rooms")):
         status, _ = ask(traces, url, method, path, token, {} if method == "POST" else None)
@@ -99,7 +100,7 @@ def use(traces: Traces, url: str, token: str, *, is_good: bool) -> None:
 
 
 def call_hook(traces: Traces, url: str, token: str) -> None:
-    """Call the hook of the token in both ways; no automation listens to it."""
+    """Call the hook of the token in both ways. No automation uses it."""
     assert ask(traces, url, "POST", "/hooks/nobody", token, {})[0] == 404
     for path, status in (("/hooks/nobody", 404), ("/hooks/other", 403), ("/devices", 401)):
         assert ask(traces, url, "GET", f"{path}?token={token}", None)[0] == status
@@ -134,7 +135,7 @@ def expected(role: Role) -> dict[str, str]:
 
 
 def keep(traces: Traces, message: Ended) -> str:
-    """Return the secret that a command printed, which may contain it once only."""
+    """Return the secret that a command printed. Check that it was printed only once."""
     assert message.code == 0, message
     traces.note("standard error", message.err)
     return message.out.strip()
@@ -147,7 +148,7 @@ def note_words(traces: Traces, message: Ended) -> None:
 
 
 def note_arguments(traces: Traces, running: Running) -> None:
-    """Record the parts of the process that any user on the box can read."""
+    """Record the data of the process that any user on the box can read."""
     traces.note("the arguments of the process", Path(f"/proc/{running.process.pid}/cmdline").read_bytes())
 
 
@@ -174,7 +175,7 @@ def test_no_secret_is_left_anywhere_after_a_whole_journey(tmp_path: Path, form: 
         use(traces, running.url(), owner, is_good=False)
         journey(traces, tmp_path, running, again)
         note_words(traces, running.stop())
-    for file in tmp_path.glob("*.out"):  # printed for people and checked above
+    for file in tmp_path.glob("*.out"):  # printed for people, and checked above
         file.unlink()
     traces.note_files(tmp_path)
     assert len(traces.secrets) >= 15 and len(traces.texts) > 100

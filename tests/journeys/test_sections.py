@@ -1,4 +1,5 @@
-"""A changed configuration: adapter sections start, stop and change while the hub runs; other keys are reported."""
+"""A changed configuration: adapter sections start, stop, and change while the hub runs. Changes of other keys are
+reported."""
 
 from __future__ import annotations
 
@@ -42,13 +43,13 @@ class Home:
         write(self.root, {"default.toml": LOOPBACK + "".join(parts)})
 
     async def reload(self) -> Any:
-        """Reload the adapters; return the answer."""
+        """Reload the adapters, and return the response."""
         answer = await self.app.post("/adapters/reload")
         assert answer.status == 200
         return answer.json
 
     async def states(self) -> Mapping[str, str]:
-        """Return the devices, and whether each is reachable."""
+        """Return the state of each device."""
         return {each["id"]: each["attributes"]["state"] for each in (await self.app.get("/devices")).json}
 
     async def has(self, *ids: str) -> None:
@@ -59,7 +60,7 @@ class Home:
         raise AssertionError(found)
 
     async def notes(self) -> list[str]:
-        """Return the status's sentences about the configuration, which every key can read in the overview."""
+        """Return the status messages about the configuration, which any key can read in the overview."""
         notes: list[str] = (await self.app.get("/diagnostics/status")).json["config"]
         assert (await self.app.get("/overview", token=READER.text)).json["config"] == notes
         return notes
@@ -67,7 +68,7 @@ class Home:
 
 @pytest_asyncio.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Home]:
-    """Provide a home with one virtual device."""
+    """Run a home with one virtual device."""
     home = Home(tmp_path)
     home.save(VIRTUAL)
     (tmp_path / "data").mkdir()

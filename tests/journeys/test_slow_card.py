@@ -1,4 +1,4 @@
-"""A card on which every sync takes 300 ms: only changes wait for the sync, and several changes share one sync."""
+"""On this card, every sync takes 600 ms. Only changes wait for it, and several changes share one sync."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DELAY = 0.6
 
 @pytest.fixture
 def card(tmp_path: Path) -> Card:
-    """Provide the card, fast until the test slows it."""
+    """Provide the card, which is fast until the test slows it down."""
     return Card(tmp_path)
 
 
@@ -49,19 +49,19 @@ async def test_a_change_is_answered_after_its_sync_and_invisible_before(hub: Pro
         began = time.perf_counter()
         listening = asyncio.ensure_future(listen(socket))
         changing = asyncio.ensure_future(hub.post("/rooms", id="den", name="Den"))
-        looks = 0
+        polls = 0
         while not changing.done() and (await hub.ask("GET", "/rooms/den"))[0] == 404:
-            looks += 1
+            polls += 1
         seen = time.perf_counter() - began
         assert await changing == 200
         acknowledged = time.perf_counter() - began
         assert (await hub.ask("GET", "/rooms/den"))[0] == 200
         await until(lambda: frames)
         listening.cancel()
-    print(f"acknowledged after {acknowledged:.3f} s; looked {looks} times meanwhile and saw nothing")
+    print(f"acknowledged after {acknowledged:.3f} s; polled {polls} times meanwhile without a change")
     assert acknowledged >= DELAY
     assert seen >= DELAY
-    assert looks >= 3
+    assert polls >= 3
     assert frames[0][1] == "room.added"
     assert frames[0][0] >= DELAY
     assert card.syncs == syncs + 1

@@ -1,4 +1,5 @@
-"""SIGTERM under load: five seconds at most, streams are closed, confirmed changes are on the card, exit 0."""
+"""SIGTERM under load: the hub stops within five seconds, closes streams, stores all confirmed changes, and exits
+with 0."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def tv_section(tv: TvSimulator) -> str:
 
 
 async def read_to_the_end(hub: Process, opened: list[None]) -> int | None:
-    """Read an event stream until it is closed; return the code."""
+    """Read an event stream until it is closed. Return the close code."""
     async with hub.session.ws_connect(f"{hub.url}/events") as stream:
         opened.append(None)
         async for _ in stream:

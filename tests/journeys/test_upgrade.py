@@ -1,4 +1,4 @@
-"""Homes of earlier versions, killed in their second run, are complete under this version."""
+"""Homes of earlier versions, killed in their second run, are complete in this version."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LAMP, HEATING, MOTION = "virtual:lamp", "virtual:heating", "virtual:motion"
 
 
 def unpack(version: str, folder: Path) -> dict[str, Any]:
-    """Unpack the home of a version into the folder; return its keys."""
+    """Unpack the home of a version into the folder, and return its keys."""
     with tarfile.open(HOMES / f"home-{version}.tar.gz") as archive:
-        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python has it from 3.11.4 on
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # available since Python 3.11.4
         archive.extractall(folder)  # noqa: S202 - our own archive
     keys: dict[str, Any] = json.loads((folder / "keys.json").read_text())
     return keys

@@ -1,4 +1,4 @@
-"""`why` of an automation names an unreachable trigger device, and the wait in progress."""
+"""`why` of an automation reports an unreachable trigger device, and the running wait."""
 
 from __future__ import annotations
 

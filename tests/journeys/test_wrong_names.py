@@ -1,4 +1,4 @@
-"""Every wrong name is reported with the same words: in the log, and by `why`, `check`, and `simulate`."""
+"""Each wrong name is reported with the same message in the log, and by `why`, `check`, and `simulate`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ TABLE = [
     *(("", f"conditions = {{ {{ {condition} }} }}", "", sentence) for condition, sentence in CONDITIONS.items()),
     *(("", "", call, sentence) for call, sentence in CALLS.items()),
 ]
-"""Trigger, field, and call of each automation, and the warning about it; empty for no warning."""
+"""Trigger, field, and call of each automation, and the warning. An empty text means no warning."""
 
 
 @pytest.mark.slow
@@ -113,7 +113,8 @@ async def test_each_wrong_name_has_one_warning_everywhere(tmp_path: Path, caplog
 
 
 def judge(lines: list[str], wrong: list[tuple[str, str]]) -> None:
-    """Check that one line is about the target of messages, and one about each automation, with its warning."""
+    """Check that one line is about the target of messages, and one line is about each automation, with its
+    warning."""
     assert sum("'phone:sent'" in line for line in lines) == 1 and len(lines) == len(wrong) + 1
     for id_, sentence in wrong:
         assert [sentence in line for line in lines if f"/{id_}.lua:" in line] == [True], (id_, sentence)

@@ -24,13 +24,13 @@ from tests.fakes.instant import InstantHome
 
 FILE = "config/scenes/test.lua"
 ROOMY = ExecutionLimits(max_cpu_secs=20.0, backstop_secs=60.0)
-"""Wide limits for correct scripts, so that a busy machine does not make them fail."""
+"""Wide limits for correct scripts, so that they do not fail on a busy machine."""
 
 TRIVIAL = 'ctx:command("a", {capability = "power", action = "on"})'
 
 
 class Notes:
-    """Calls that are recorded; `answer` returns the answer of each, null by default."""
+    """Records the calls of a script. `answer` returns the answer to each call, by default null."""
 
     def __init__(self, answer: Callable[[str, Any], Any] | None = None) -> None:
         self.asked: list[tuple[str, Any]] = []
@@ -40,7 +40,7 @@ class Notes:
 
     @property
     def printed(self) -> list[str]:
-        """Return the logged or printed text, without level and fields."""
+        """The logged or printed texts, without level and fields."""
         return [message for _, message, _ in self.lines]
 
     async def call(self, operation: str, arguments: Any) -> Any:
@@ -53,7 +53,7 @@ class Notes:
 
 
 def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxFunction]:
-    """Return the operations of `ctx` in the home; no scene can run."""
+    """Return the operations of `ctx` in the home. No scene can run."""
     environment = environment_of(home.registry, home.bus, clock)
     return CtxWork(environment, _no_scene, ()).table()
 
@@ -70,7 +70,7 @@ async def open_pool(
     clock: Clock | None = None,
     on_kill: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[WorkerPool]:
-    """Open a pool without scripts, unless a folder is given."""
+    """Run a pool without scripts, unless a folder is given."""
     async with WorkerPool(
         limits=limits,
         scripts=None if scripts is None else Folder(path=scripts, name="config/scripts", is_deep=True),
@@ -86,7 +86,7 @@ def file(text: str) -> Source:
 
 
 def scene(body: str) -> Source:
-    """Return a scene whose execute begins on line 1, with the body from the second line on."""
+    """Return a scene. Its `execute` begins on line 1, and the body on line 2."""
     return file(f"return {{id = 'test', name = 'Test', execute = function(ctx, event)\n{body}\nend}}")
 
 
@@ -99,29 +99,28 @@ class Started:
         self._task = asyncio.get_running_loop().create_task(pool.run(execution))
 
     async def end(self) -> Failure:
-        """Return its result at its end; a cancelled waiter changes nothing."""
+        """Wait for the result. A cancelled waiter does not affect the execution."""
         await asyncio.wait([self._task])
         return self._task.result()
 
 
 def start(pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, *, name: str) -> Started:
-    """Begin an execution of the file."""
     return Started(pool, pool.begin(source, calls, event, name=name))
 
 
 async def ended(execution: Started) -> None:
-    """Return when the execution has succeeded; otherwise raise `ScriptFailed` or `ExecutionCancelled`."""
+    """Wait until the execution has succeeded. Otherwise, raise `ScriptFailed` or `ExecutionCancelled`."""
     failure = await execution.end()
     if isinstance(
         failure, ScriptFailed
-    ):  # a new error each time, because a stored one keeps the frames of its traceback
+    ):  # create a new error each time, because a stored one keeps the frames of its traceback
         raise ScriptFailed(failure.fault, failure.status)
     if failure is not None:
         raise ExecutionCancelled(str(failure))
 
 
 async def run(pool: WorkerPool, body: str, notes: Notes | None = None, event: Any = None) -> Notes:
-    """Run the body to its end; record its calls and log lines."""
+    """Run the body to its end, and record its calls and log lines."""
     notes = notes or Notes()
     await ended(start(pool, scene(body), notes, event, name="scene:test"))
     return notes

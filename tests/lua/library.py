@@ -26,7 +26,7 @@ class Field:
 
     @property
     def words(self) -> list[str]:
-        """Return the strings of a type that consists of strings only: `"on"|"off"`."""
+        """Return the strings of a type that consists only of strings: `"on"|"off"`."""
         return [each.strip('"') for each in self.type.split("|")]
 
 
@@ -50,7 +50,7 @@ class Library:
 
 
 def read() -> Library:
-    """Return the parsed stub; raise for a line of an unknown form."""
+    """Parse the stub. Raise an exception for a line in an unknown format."""
     found = Library()
     for block in STUB.read_text("utf-8").split("\n\n"):
         _read_block(block.strip().splitlines(), found)

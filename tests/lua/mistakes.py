@@ -1,5 +1,5 @@
-"""The commonest mistakes, each as a file with its whole sentence. `TRIGGER` marks the place of a trigger: without
-it, the same file is a scene."""
+"""The most common mistakes, each as a file with its whole error message. `TRIGGER` is the place of a trigger.
+Without it, the same file is a scene."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ LAMP = "elgato_lights:light:0"
 
 
 class Mistake(NamedTuple):
-    """A file, and the message: `{line}: {sentence}`. `files` are next to it, by their path under `config/`.
-    `kinds` are the folders with this sentence."""
+    """A file, and the message `{line}: {sentence}`. `files` are other files, by their paths under `config/`.
+    `kinds` are the folders with this message."""
 
     text: str
     line: int

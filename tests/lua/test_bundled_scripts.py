@@ -32,7 +32,8 @@ MODES = _spec("hvac_mode", "set", values=("off", "heat"))
 
 
 class Home(Notes):
-    """Devices that obey at once, unless they are `stubborn`; `commanded` has the commands as short lines."""
+    """Devices that execute commands at once, unless they are `stubborn`. `commanded` has the commands as short
+    lines."""
 
     def __init__(self) -> None:
         super().__init__(self.answer)
@@ -48,7 +49,7 @@ class Home(Notes):
         self.devices[id_] = {"id": id_, "kind": kind, "attributes": shown, "commands": list(commands)}
 
     def answer(self, operation: str, arguments: Any) -> Any:
-        """Return the answers of ctx."""
+        """Return the answer to a call of `ctx`."""
         match operation, list(arguments):
             case "get_device", [id_, *_]:
                 return self.devices.get(id_)
@@ -78,7 +79,7 @@ class Home(Notes):
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[WorkerPool]:
-    """Provide a pool that finds the bundled scripts."""
+    """Provide a pool with the bundled scripts."""
     async with open_pool(scripts=SCRIPTS) as opened:
         yield opened
 
@@ -89,8 +90,8 @@ async def play(pool: WorkerPool, home: Home, module: str, body: str) -> list[str
 
 
 def lamps() -> Home:
-    """Return lamps: a is off, b on at 50 %, c is on and only switches; d reports its colour temperature in mireds
-    and is off."""
+    """Return four lamps: `a` is off, `b` is on at 50 %, `c` is on and can only be switched, and `d` is off and
+    reports its colour temperature in mireds."""
     home = Home()
     home.add("a", POWER, BRIGHTNESS, WARMTH, power="off", brightness=20)
     home.add("b", POWER, BRIGHTNESS, power="on", brightness=50)
@@ -129,7 +130,7 @@ async def test_lights_are_commanded_within_their_ranges(pool: WorkerPool) -> Non
         assert "|".join(home.commanded) == expected, body
 
 
-async def test_functions_of_lights_return_whether_all_obeyed_and_never_raise(pool: WorkerPool) -> None:
+async def test_functions_of_lights_return_whether_all_succeeded_and_never_raise(pool: WorkerPool) -> None:
     home = lamps()
     home.stubborn = {"a"}
     body = "print(lights.on(ctx, 'a'), lights.on(ctx, 'd'), lights.on(ctx, 'gone'), lights.on(ctx, {'a', 'b'}))"

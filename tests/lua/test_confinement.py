@@ -1,4 +1,4 @@
-"""The worker's second barrier: code that has escaped from Lua reaches nothing in a confined process."""
+"""The worker's second barrier: code that has escaped from Lua cannot access anything in a confined process."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ async def test_a_worker_is_confined_before_it_runs_lua() -> None:
             del opened["0"]
             assert all(name.startswith("libffi.so") for name in opened.values()), (
                 opened
-            )  # of 3.5 processes: it reads itself
+            )  # of 3.5 processes, because the process reads itself
             assert (process / "environ").read_bytes() == b""
             assert str((process / "cwd").readlink()) == "/"
     assert worker["confinement"] == "complete" and worker["resident_bytes"] > 1 << 20

@@ -30,7 +30,7 @@ FAILED = FailedCalls(VirtualClock())
 
 
 class Stage:
-    """A home, and the context of the last execution in it."""
+    """A home, and the context of its last execution."""
 
     def __init__(self, pool: WorkerPool, home: InstantHome, clock: VirtualClock) -> None:
         self.pool = pool

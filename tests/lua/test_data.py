@@ -1,4 +1,4 @@
-"""Values do not change between the hub and Lua, or are refused with a sentence."""
+"""Values do not change between the hub and Lua, or are refused with an error message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An execution inside the worker, on the test's thread: frames that arrive while it sends one."""
+"""An execution inside the worker, on the test's thread, with frames that arrive while it sends one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARRIVALS: tuple[tuple[Callable[[WorkerExecution], Callable[[], None] | None], Fr
 def test_frames_of_the_hub_can_arrive_before_send_returns(
     arrival: Callable[[WorkerExecution], Callable[[], None] | None], last: FrameKind
 ) -> None:
-    """Another thread may end the execution, and free its state, while the one that made the request is in `send`."""
+    """Another thread may end the execution, and free its state, while the requesting thread is in `send`."""
     sent: list[FrameKind] = []
 
     def send(data: bytes) -> None:

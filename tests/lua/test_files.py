@@ -1,4 +1,4 @@
-"""Lua files: folders, texts, catalogs and reloads, and names that no file gives a value."""
+"""Lua files: folders, texts, catalogs, reloads, and names that no file defines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def contents(path: Path, *, is_deep: bool = False) -> Contents:
 
 
 def put(root: Path, *names: str) -> None:
-    """Write files that hold their own names."""
+    """Write files that contain their own names."""
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(name)
@@ -111,7 +111,7 @@ return {
 
 
 def source(text: str) -> Source:
-    """Return the text as the file."""
+    """Return a file with this text."""
     return Source(name="config/scenes/x.lua", text=text.encode())
 
 

@@ -1,5 +1,5 @@
-"""Signals kill the worker at random moments while automations run in it. Each caller gets an answer, each trigger has
-a result, and modes and cooldowns are the same as after a failure."""
+"""Signals kill the worker at random moments while it runs automations. Each caller gets an answer, each trigger
+has a result, and modes and cooldowns are the same as after a failure."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ MODES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "restart": ({"mode": "restart"}, ("", "", "")),
     "single": ({"mode": "single"}, ("", "dropped", "dropped")),
 }
-"""Automations: their files, and the ends of three simultaneous triggers, if these are certain."""
+"""The files of automations, and the results of three simultaneous triggers, if these are certain."""
 
 
 class LuaStage(Stage):
-    """Runs a random body for each execution of an automation; `body` sets it from now on."""
+    """Runs a random one of `bodies` for each execution of an automation."""
 
     def __init__(self, pool: WorkerPool, dice: random.Random) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class LuaStage(Stage):
 
 
 def pids(pool: WorkerPool) -> list[int]:
-    """Return the workers' process ids; 0 for one that has not started."""
+    """Return the process ids of the workers. 0 means that the worker has not started."""
     return [each["pid"] for each in pool.figures()["workers"]]
 
 
@@ -76,14 +76,14 @@ def running(it: Bench) -> int:
 
 
 def trigger(it: Bench) -> None:
-    """Let each automation fire."""
+    """Fire all automations."""
     it.show(power="off")
     it.show(power="on")
 
 
 async def hit(it: Bench, pool: WorkerPool, dice: random.Random, signals: tuple[signal.Signals, ...]) -> None:
-    """Trigger each automation three times and hit the worker at a random moment; check that all end correctly, and
-    that all run afterwards."""
+    """Fire all automations three times, and send a signal to the worker at a random moment. Check that all runs
+    end correctly, and that all automations run afterwards."""
     before = {id_: len(it.outcomes(id_)) for id_ in MODES}
     cast("LuaStage", it.stage).bodies = BODIES
     asked = asyncio.ensure_future(describe(pool))
@@ -130,7 +130,7 @@ async def all_run(it: Bench, *, has_cooled: bool) -> None:
 
 
 async def home(folder: Path, count: int, seed: int, signals: tuple[signal.Signals, ...]) -> int:
-    """Run a home whose worker gets this number of signals. Return the number of lost executions."""
+    """Run a home, and send this number of signals to its worker. Return the number of lost executions."""
     dice = random.Random(seed)
     async with open_pool(LIMITS) as pool:
         automations = (automation(id_=id_, **more) for id_, (more, _) in MODES.items())

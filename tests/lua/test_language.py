@@ -1,4 +1,4 @@
-"""Lua 5.4 as in its manual, if the sandbox wraps it; and calls of ctx from every place."""
+"""Lua 5.4 behaves as in its manual where the sandbox wraps it. `ctx` can be called from every place."""
 
 from __future__ import annotations
 

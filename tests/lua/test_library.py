@@ -40,7 +40,7 @@ METHODS = {
 }
 
 LUA_TYPES = {"string": "string", "LogLevel": "string", "InvokeTarget": "string", "number": "number"}
-"""The Lua type of each parameter type; classes and tables are tables."""
+"""The Lua type of each parameter type. Classes and tables are tables."""
 
 
 def test_the_methods_match_ctx() -> None:
@@ -70,7 +70,7 @@ def test_the_levels_and_targets_match() -> None:
 
 @pytest.fixture
 async def context() -> AsyncIterator[Context]:
-    """Return a home with three lamps, one of them in a room and a group."""
+    """Provide a home with three lamps, one of them in a room and a group."""
     clock = VirtualClock()
     async with open_home(clock) as home:
         _furnish(home)
@@ -232,7 +232,7 @@ async def test_kept_and_removed_functions_of_lua_are_documented() -> None:
     assert kept <= stock
 
     def is_documented(name: str) -> bool:
-        """Return whether the editor knows the function: as declared here, or from its library."""
+        """Return whether the editor knows the function, from this stub or from its own library."""
         if name in documented:
             return not documented[name].is_deprecated
         return ("package" if name == "require" else name.split(".", maxsplit=1)[0]) not in off

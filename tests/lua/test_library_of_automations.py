@@ -41,7 +41,7 @@ def classes_of(alias: str) -> dict[str, dict[str, library.Field]]:
 
 
 def offered(faults: tuple[str, ...], what: str) -> set[str]:
-    """Return the fields that the error about an unknown one lists."""
+    """Return the fields that the error for an unknown field lists."""
     [listed] = [fault for fault in faults if fault.startswith(f"{what} is not a field")]
     return set(listed.split("use one of ")[1].split(", "))
 
@@ -56,7 +56,7 @@ EITHER = {
     "room_state": {"min_devices"},
     "group_state": {"min_devices"},
 }
-"""The sentence of a missing field if one of several is required."""
+"""The error message if one of several fields is required."""
 
 
 def needed(fields: dict[str, library.Field]) -> set[str]:
@@ -65,7 +65,7 @@ def needed(fields: dict[str, library.Field]) -> set[str]:
 
 
 def missing(faults: tuple[str, ...], path: str) -> set[str]:
-    """Return the fields of the table at this path whose absence is an error."""
+    """Return the required fields of the table at this path."""
     named = [fault.split(" ")[0] for fault in faults if " missing" in fault]
     return {name.removeprefix(path) for name in named if name.startswith(path)}
 

@@ -1,4 +1,4 @@
-"""Scripts: read when they are required, once per execution, from one folder."""
+"""Scripts are read when they are required, once per execution, from one folder."""
 
 from __future__ import annotations
 

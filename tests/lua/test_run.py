@@ -34,7 +34,7 @@ class Gate(Notes):
         self.opened = asyncio.Event()
 
     async def reached(self, count: int = 1) -> None:
-        """Return once this many calls have arrived."""
+        """Wait until this many calls have arrived."""
         await until(lambda: len(self.asked) >= count)
 
 
@@ -245,7 +245,7 @@ async def test_hundreds_that_sleep_use_no_thread() -> None:
 
 
 async def race(count: int) -> None:
-    """Cancel runs at random moments: each ends in one of two ways and leaves nothing."""
+    """Cancel runs at random moments. Each run ends in one of two ways, and leaves nothing."""
     random_ = random.Random(count)
 
     async def one(execution: Started) -> None:

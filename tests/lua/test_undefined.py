@@ -1,4 +1,4 @@
-"""Undefined names are found without running the file, and no possibly correct name is reported."""
+"""Undefined names are found without running the file. Names that may be correct are never reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker is killed, crashes, or hangs at any moment: every execution gets an answer, and the next one runs."""
+"""The worker is killed, crashes, or hangs at any moment. Every execution gets an answer, and the next one runs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_an_execution_begun_before_a_lost_worker_is_noticed_runs_in_a_new_
         worker = pid_of(pool)
         os.kill(worker, signal.SIGKILL)
         while _is_alive(worker) or _thread_count(worker) > 1:  # the last thread closes the socket
-            pass  # the loop must not notice
+            pass  # the event loop must not notice
         notes = Notes()
         begun = [start(pool, scene(TRIVIAL), notes, name="scene:x") for _ in range(10)]
         await asyncio.gather(*(ended(each) for each in begun), pool.describe(file("return {}")))
@@ -121,7 +121,7 @@ STUCK_AT = (
     (f"{HEAD}local a = 1\nctx:get_device('x')\na = 2\n{STUCK}\nend}}", 5),
     (f"{HEAD}ctx:get_device('x')\n{SPIN}{STUCK}\nend}}", 5),
 )
-"""Stuck files, and the last known line of each: its function, a call of ctx, a slow line."""
+"""Stuck files, and the last known line of each: its function, a call of ctx, or a slow line."""
 
 
 async def test_a_stuck_execution_names_its_last_known_line() -> None:

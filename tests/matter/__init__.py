@@ -1,1 +1,1 @@
-"""A real controller server and real virtual devices, in a namespace of their own."""
+"""A real controller server and real virtual devices, in their own network namespace."""

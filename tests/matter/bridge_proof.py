@@ -1,6 +1,7 @@
-"""Test the plugin for Matterbridge with a hub, Matterbridge, and a real controller. Each of the three is killed once.
+"""Tests the plugin for Matterbridge with a hub, Matterbridge, and a real controller. Each of the three is killed
+once.
 
-Run in the namespace by `test_bridge.py`; the last line is a JSON object of the figures.
+`test_bridge.py` runs this file in the namespace. The last line of its output is a JSON object of the figures.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SERVER = "ws://127.0.0.1:5580/ws"
 PATIENCE_SECS = 200.0
 MANY = 50
 REPORTS = 3000
-"""The changes of a busy day, replayed as fast as the hub accepts them."""
+"""The changes of a busy day, which are replayed as fast as the hub accepts them."""
 
 CELSIUS = {"unit": "°C"}
 
@@ -160,7 +161,7 @@ CHANGES: list[tuple[str, dict[str, list[Any]]]] = [
     ("smoke", {"smoke": [True, False]}),
     ("leak", {"water_leak": [True, False]}),
 ]
-"""What the devices report in a day."""
+"""Reports of the devices in a day."""
 
 
 def number(value: Any) -> Any:
@@ -235,7 +236,7 @@ class Controller:
     async def attributes(self) -> dict[str, Any]:
         """Return the values that the controller has by subscription, by endpoint/cluster/attribute.
 
-        Use another connection: the server drops a client that reads many events too slowly.
+        This uses another connection, because the server drops a client that reads many events too slowly.
         """
         reader = Controller()
         await reader.open(listens=False)
@@ -247,7 +248,7 @@ class Controller:
 
 
 class Proof:
-    """The steps of the proof, in order."""
+    """The steps of the test, in order."""
 
     def __init__(self, lab: Laboratory, modules: Path) -> None:
         self.lab = lab
@@ -279,7 +280,7 @@ class Proof:
     # --- processes ---
 
     def write_home(self, more: int = 0) -> None:
-        """Write the configuration of the hub, with this number of further lamps."""
+        """Write the configuration of the hub, with this number of additional lamps."""
         lamps = {f"more{each}": {"kind": "Light", "power": "off", "brightness": 50} for each in range(more)}
         sections = []
         devices: dict[str, Mapping[str, Any]] = {**DEVICES, **lamps}
@@ -341,10 +342,11 @@ class Proof:
         await self.lab.start("add", *self._matterbridge("-add", str(self.lab.folder / "plugin")))
         await until_async(lambda: self.lab.has_ended("add"), START_SECS)
 
-    # --- what both show ---
+    # --- values of controller and hub ---
 
     async def endpoints(self, shown: Mapping[str, Any]) -> dict[str, list[int]]:
-        """Return the endpoints of each device, its own first, by the name that the controller reads."""
+        """Return the endpoints of each device, by the name that the controller reads. The device's own endpoint is
+        first."""
         own = {int(key.split("/")[0]): value for key, value in shown.items() if key.endswith("/57/5")}
         parts = {int(key.split("/")[0]): value for key, value in shown.items() if key.endswith("/29/3")}
         return {name: [endpoint, *parts.get(endpoint, [])] for endpoint, name in own.items()}
@@ -394,7 +396,7 @@ class Proof:
         await until_async(holds, 30)
 
     async def change(self, id_: str, attributes: Mapping[str, Any]) -> None:
-        """Let a virtual device report a value. Return once the hub reports the value."""
+        """Make a virtual device report a value. Return once the hub reports it."""
         await self.hub("POST", f"/hooks/device:virtual:{id_}", {"attributes": attributes})
         await self.until_hub_shows(id_, attributes)
 
@@ -404,7 +406,7 @@ class Proof:
     # --- steps ---
 
     async def pair(self) -> None:
-        """Start everything and pair the bridge."""
+        """Start all processes, and pair the bridge."""
         self.write_home()
         self.prepare_bridge()
         await self.add_plugin()
@@ -420,7 +422,7 @@ class Proof:
         await self.until_equal()
 
     async def command_each_type(self) -> None:
-        """The hub answers the command once the device reports its result."""
+        """Command each type of device. The hub answers once the device reports the result."""
         for id_, cluster, name, payload, expected in COMMANDS:
             timed = {"timed_request_timeout_ms": 2000} if cluster == 257 else {}
             await self.controller.call(
@@ -439,7 +441,7 @@ class Proof:
         for id_, path, value, expected in WRITES:
             place = f"{await self.place(id_)}/{path}"
             shown = await self.controller.attributes()
-            if place not in shown:  # the thermostat heats only
+            if place not in shown:  # the thermostat can only heat
                 continue
             await self.controller.call(
                 "write_attribute", node_id=self.controller.node, attribute_path=place, value=value
@@ -471,7 +473,7 @@ class Proof:
         return {name: own for name, (own, *_) in found.items()}
 
     async def name_and_move(self) -> None:
-        """Check that the room is in front of the name, and that the serial number stays."""
+        """Check that the room precedes the name, and that the serial number does not change."""
 
         async def serial(name: str, gone: str = "") -> Any:
             own = (await self.until_named(name, gone=gone))[name]
@@ -518,7 +520,7 @@ class Proof:
         await self.until_named("Calm")
 
     async def limit_to_voice(self) -> None:
-        """While a group `voice` exists, only its members are shown, and the scenes."""
+        """Check that a group `voice` limits the bridge to its members and the scenes."""
         await self.hub("POST", "/groups", {"id": "voice", "name": "Voice", "members": ["virtual:lamp"]})
         await self.until_named("My lamp", "Calm", gone="My leak")
         assert set(await self.endpoints(await self.controller.attributes())) <= {"My lamp", "Calm"}
@@ -561,7 +563,8 @@ class Proof:
         await self.until_equal()
 
     async def begin_without_the_hub(self) -> None:
-        """After a power cut, the bridge can start before the hub: the controller must not lose a device."""
+        """After a power cut, the bridge can start before the hub. Check that the controller does not lose a
+        device."""
         before = await self.endpoints(await self.controller.attributes())
         await self.lab.end("hub", signal.SIGKILL)
         await self.lab.end("bridge", signal.SIGKILL)

@@ -1,5 +1,5 @@
-"""The processes of the laboratory: the server, the virtual devices, and their programs, downloaded once into a
-cache."""
+"""The processes of the laboratory: the server, the virtual devices, and their programs, which are downloaded once
+into a cache."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ START_SECS = 90.0
 
 
 def find_server() -> Path:
-    """Return the folder of the server's virtual environment, made once; skip if this is impossible."""
+    """Return the folder of the server's virtual environment, which is created once. Skip if this is impossible."""
     if ctypes.util.find_library("nl-route-3") is None:
         pytest.skip("the Matter SDK needs libnl-route-3, which is not installed")
     folder = cache_folder() / "matter-server-8.1.2"
@@ -68,13 +68,13 @@ def _new_enough(python: str) -> str | None:
 
 
 def find_devices() -> Path:
-    """Return the folder with the `node_modules` of the virtual devices; skip if it cannot be made."""
+    """Return the folder with the `node_modules` of the virtual devices. Skip if it cannot be created."""
     need("node")
     return installed(*DEVICES)
 
 
 def find_bridge() -> Path:
-    """Return the folder of Matterbridge, which needs its own modules; skip if it cannot be made."""
+    """Return the folder of Matterbridge, which needs its own modules. Skip if it cannot be created."""
     folder = cache_folder() / MATTERBRIDGE
     if not folder.exists():
         part = folder.with_name(f"{folder.name}.part{os.getpid()}")
@@ -97,7 +97,7 @@ def find_bridge() -> Path:
 
 
 def check_namespaces() -> None:
-    """Skip if no namespace with its own network can be made."""
+    """Skip if no namespace with its own network can be created."""
     tried = [str(LAB / "one-namespace.sh"), "true"]
     need("unshare")
     done = subprocess.run(tried, capture_output=True, text=True, timeout=60, check=False)
@@ -121,7 +121,7 @@ class Laboratory:
         subprocess.run([need("node"), "paa.mjs", "paa"], cwd=folder, check=True, timeout=60)
 
     async def start_server(self) -> None:
-        """Start the server, and return once it answers."""
+        """Start the server. Return once it answers."""
         (self.folder / "paa" / ".version").touch()  # otherwise the server downloads certificates and deletes these
         await self.start(
             "server",
@@ -132,7 +132,7 @@ class Laboratory:
         await until_async(self._is_answering, START_SECS)
 
     async def start_devices(self, group: str, *names: str) -> None:
-        """Start these devices as one process; return once each has printed its codes."""
+        """Start these devices as one process. Return once each has printed its codes."""
         await self.start(group, need("node"), "devices.mjs", "devices", f"{group}.sock", *names)
         log = self.folder / f"{group}.log"
 
@@ -145,7 +145,7 @@ class Laboratory:
         await until((self.folder / f"{group}.sock").exists, START_SECS)
 
     async def control(self, group: str, name: str, **what: Any) -> None:
-        """Let a device do something, as `devices.mjs` defines."""
+        """Make a device do something, as defined by `devices.mjs`."""
         connector = aiohttp.UnixConnector(str(self.folder / f"{group}.sock"))
         async with aiohttp.ClientSession(connector=connector) as session:
             async with session.post(f"http://x/{name}", json=what) as answer:
@@ -183,7 +183,7 @@ class Laboratory:
             return False
 
     async def close(self) -> None:
-        """End what still runs."""
+        """End all processes that still run."""
         for name in list(self._running):
             await self.end(name, signal.SIGKILL)
 

@@ -1,5 +1,7 @@
-"""Test a hub with a real Matter server and eleven virtual devices from the Matter SDK, from pairing to removal.
-`test_real_server.py` runs it in the namespace; its last line is a JSON object of the figures."""
+"""Tests a hub with a real Matter server and eleven virtual devices of the Matter SDK, from pairing to removal.
+
+`test_real_server.py` runs this file in the namespace. The last line of its output is a JSON object of the figures.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from tests.fakes.patience import until
 from tests.matter.laboratory import NAMES, Laboratory, laboratory
 
 PATIENCE_SECS = 200.0
-"""Seconds for the server's own delays: it noticed a dead device after 159 s."""
+"""Seconds for the server's own delays. It noticed a dead device after 159 s."""
 
 COMMANDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("onoff:1", {"capability": "power", "action": "on"}, {"power": "on"}),
@@ -89,11 +91,11 @@ SENSED: list[tuple[str, str, str, dict[str, Any], str, Any]] = [
     ("air", "airQuality", "sensors:8", {"airQuality": 4}, "air_quality", "poor"),
     ("smoke", "smokeCoAlarm", "sensors:9", {"smokeState": 1}, "smoke", True),
 ]
-"""The value set at a sensor, and the resulting attributes."""
+"""A sensor's value, and the resulting attributes."""
 
 
 class Proof:
-    """The steps of the proof, in order."""
+    """The steps of the test, in order."""
 
     def __init__(self, lab: Laboratory, app: App) -> None:
         self.lab = lab
@@ -142,7 +144,7 @@ class Proof:
         return await self.app.post(f"/adapters/matter/operations/{operation}", dict(payload))
 
     async def pair_eleven(self) -> None:
-        """Pair over the API, by digits and by the texts of QR codes."""
+        """Pair the devices over the API, by digits and by the texts of QR codes."""
         took = []
         for number, name in enumerate(NAMES):
             code = self.lab.codes[name]["qrPairingCode" if number % 2 else "manualPairingCode"]
@@ -164,7 +166,7 @@ class Proof:
         assert (await self.app.get("/adapters/matter")).json["dropped"] == []
 
     async def command_each_cluster(self) -> None:
-        """Check that the reply to each command comes once the API returns the command's result."""
+        """Check that the hub answers each command once the API returns the command's result."""
         took = []
         for device, body, expected in COMMANDS:
             began = time.monotonic()
@@ -178,7 +180,7 @@ class Proof:
         await self.until_shown("cover:1", cover_tilt=25)
 
     async def refuse(self) -> None:
-        """Check that a refusal of a device has Matter's status."""
+        """Check that a device's refusal contains Matter's status."""
         wrong_code = await self.command("lock:1", {"capability": "lock", "action": "unlock", "code": "1234"})
         assert wrong_code.json["code"] == "device_refused" and "status 0x01" in wrong_code.json["error"], (
             wrong_code.json
@@ -189,14 +191,14 @@ class Proof:
         self.figures["refusals"] = [wrong_code.json["error"], too_hot.json["error"]]
 
     async def sense(self) -> None:
-        """Check that changes at the devices are shown."""
+        """Check that the API returns changes at the devices."""
         for endpoint, behavior, device, change, attribute, value in SENSED:
             await self.lab.control("most", "sensors", endpoint=endpoint, behavior=behavior, set=change)
             expected = {"value": value[0], "unit": value[1]} if isinstance(value, tuple) else value
             await self.until_shown(device, **{attribute: expected})
 
     async def look_at_the_page(self) -> None:
-        """If a browser is installed, check that the page shows the API's values of each device."""
+        """If a browser is installed, check that the page displays the API's values of each device."""
         program = skips.find_program("chromium")
         if program is None:
             self.figures["page"] = skips.needs("chromium")
@@ -231,12 +233,12 @@ class Proof:
             self.figures[f"{event}_press_secs"] = round(time.monotonic() - began, 2)
 
     def pressed(self, event: str) -> bool:
-        """Return whether the first button was pressed like this."""
+        """Return whether the first button sent this event."""
         found = (each for each in self.app.events if isinstance(each, events.DeviceEvent))
         return any((each.device_id, each.event) == ("matter:uid-switch:1", event) for each in found)
 
     async def add_and_remove_bridged(self) -> None:
-        """Add a device behind the bridge, command it, and remove it."""
+        """Add a device to the bridge, command it, and remove it."""
         await self.lab.control("most", "bridge", add={"id": "late", "name": "Late lamp"})
         await self.until_shown("bridge:4", power="off")
         late = (await self.shown())["bridge:4"]
@@ -263,7 +265,7 @@ class Proof:
         assert again.status == 200 and again.json["result"]["devices"] == ["matter:uid-fan:1"], again.json
 
     async def kill_a_device(self) -> None:
-        """Kill a device: the next command fails in 5 s; the device is unavailable until it returns."""
+        """Kill a device. The next command fails within 5 s, and the device is unavailable until it returns."""
         before = (await self.shown())["plug:1"]["attributes"]
         await self.lab.end("plug", signal.SIGKILL)
         began = time.monotonic()
@@ -276,11 +278,11 @@ class Proof:
         began = time.monotonic()
         await self.until_shown("plug:1", state="online")
         self.figures["dead_device_back_secs"] = round(time.monotonic() - began, 1)
-        wish = {"capability": "power", "action": "toggle"}
-        assert (await self.command("plug:1", wish)).status == 200
+        toggle = {"capability": "power", "action": "toggle"}
+        assert (await self.command("plug:1", toggle)).status == 200
 
     async def kill_the_server(self) -> None:
-        """Kill the server: every device is offline, then returns; no value changes, and nothing fires."""
+        """Kill the server. All devices are offline, and then return. No value changes, and no trigger fires."""
         for how in (signal.SIGKILL, signal.SIGTERM):
             before = {id_: each["attributes"] for id_, each in (await self.shown()).items()}
             self.app.events.clear()
@@ -313,7 +315,7 @@ class Proof:
             assert not [each for each in self.app.events if isinstance(each, events.DeviceEvent)]
 
     def states(self) -> set[Any]:
-        """Return the reachability of each device."""
+        """Return the reachability of all devices."""
         return {each.attributes["state"] for each in self.app.hub.registry.list_devices()}
 
 
@@ -326,7 +328,7 @@ def _changed_device(event: events.Event) -> str | None:
 
 
 async def main(paths: Mapping[str, str]) -> None:
-    """Take every step, and print the figures."""
+    """Run all steps, and print the figures."""
     async with laboratory(paths) as lab:
         began = time.monotonic()
         await lab.start_server()

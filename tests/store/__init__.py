@@ -1,1 +1,1 @@
-"""Proofs of the store."""
+"""Tests of the store."""

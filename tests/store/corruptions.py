@@ -1,5 +1,7 @@
-"""Damaged files: each kind is detected or harmless, never silently wrong. Each function gets a function that creates
-a store, so that mutants can be tested too."""
+"""Damaged files: each kind of damage is detected or harmless, and never causes wrong data.
+
+Each check gets a function that creates a store, so that mutants can be tested too.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def journal(*lines: bytes, header: bytes = HEADER, tail: int = 64) -> bytes:
 
 
 def healthy() -> dict[str, bytes]:
-    """Return two generations; the first leads to the begin of the second."""
+    """Return two generations. The journal of the first leads to the beginning of the second."""
     first = [encode_record(9, {"room/z": b'"before"'}), encode_record(10, {"n": b"0"})]
     return {
         OLD_SNAPSHOT: encode_snapshot(1, 8, {}),
@@ -57,7 +59,7 @@ def healthy() -> dict[str, bytes]:
 
 
 def start(maker: Maker, image: Image) -> tuple[Recovered, Values]:
-    """Start from the image. Check that damaged files are kept and later changes are durable."""
+    """Start from the image. Check that damaged files are kept, and that later changes are durable."""
     disk = RecordingDisk(image)
     files = maker(disk)
     found = files.open()
@@ -75,14 +77,15 @@ def start(maker: Maker, image: Image) -> tuple[Recovered, Values]:
 
 
 def check_healthy_files_are_read(maker: Maker) -> None:
-    """Undamaged files are read completely without a report."""
+    """Check that undamaged files are read completely, without a report."""
     found, values = start(maker, healthy())
     assert values == states()[-1]
     assert not found.notes and not found.damaged and found.is_clean and found.records == len(RECORDS)
 
 
 def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
-    """A flipped bit loses its record and the later ones, which are counted, or it hit the last one."""
+    """Check that a flipped bit loses its record and the later ones, which are counted, or that it is in the last
+    record."""
     all_states, starts = states(), _starts()
     image = healthy()
     for position, flipped in _flips(image[JOURNAL]):
@@ -92,8 +95,8 @@ def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
 
 
 def _check_flip(index: int, found: Recovered, values: Values, all_states: list[Values]) -> None:
-    """Check one flip; `index` is the number of its record, -1 for the header, and the number of records for the
-    zeros after them."""
+    """Check one flip. `index` is the number of its record. It is -1 for the header, and the number of records for
+    the zeros after them."""
     behind = len(RECORDS) - 1 - max(index, -1)
     if index == len(RECORDS):
         assert values == all_states[-1] and found.torn and found.notes and not found.damaged
@@ -105,7 +108,7 @@ def _check_flip(index: int, found: Recovered, values: Values, all_states: list[V
 
 
 def check_every_flipped_bit_of_a_snapshot(maker: Maker) -> None:
-    """A damaged snapshot is detected and nothing is lost: the previous generation leads to the same document."""
+    """Check that a damaged snapshot is detected, and that the previous generation leads to the same document."""
     image = healthy()
     for _, flipped in _flips(image[SNAPSHOT]):
         found, values = start(maker, {**image, SNAPSHOT: flipped})
@@ -113,7 +116,7 @@ def check_every_flipped_bit_of_a_snapshot(maker: Maker) -> None:
 
 
 def check_the_only_snapshot_damaged(maker: Maker) -> None:
-    """Without any whole snapshot the hub does not start, and changes no file."""
+    """Check that the hub does not start without an intact snapshot, and changes no file."""
     image = {name: content for name, content in healthy().items() if name not in (OLD_SNAPSHOT, OLD_JOURNAL)}
     damages: list[dict[str, bytes]] = [{SNAPSHOT: flipped} for _, flipped in _flips(image[SNAPSHOT])]
     for damage in [*damages[::7], {SNAPSHOT: b""}, {SNAPSHOT: bytes(500)}]:
@@ -125,7 +128,7 @@ def check_the_only_snapshot_damaged(maker: Maker) -> None:
 
 
 def check_refused(maker: Maker, image: Image, code: int) -> None:
-    """A start is refused with this code and writes nothing."""
+    """Check that a start is refused with this code, and writes nothing."""
     disk = RecordingDisk(image)
     with pytest.raises(StartFailed) as caught:
         maker(disk).open()
@@ -134,8 +137,8 @@ def check_refused(maker: Maker, image: Image, code: int) -> None:
 
 
 def check_swapped_and_repeated_records(maker: Maker) -> None:
-    """Records in another order, twice, or missing: those before the first wrong one are used, the others are
-    counted."""
+    """Check records in another order, repeated, or missing. Records before the first wrong one are used, the
+    others are counted."""
     for first, second in combinations(range(len(LINES)), 2):
         lines = list(LINES)
         lines[first], lines[second] = lines[second], lines[first]
@@ -153,9 +156,12 @@ def _check_lines(maker: Maker, lines: list[bytes], good: int) -> None:
 
 
 def check_zeroed_segments(maker: Maker) -> None:
-    """Zeros over part of the journal are detected, unless they reach from a record's begin to the end. Such a file
-    equals a journal before these records: an earlier complete document. This is the only loss that two files
-    cannot detect."""
+    """Check that zeros over a part of the journal are detected, unless they reach from the beginning of a record
+    to the end.
+
+    Such a file equals a journal before these records, which is an earlier complete document. This is the only loss
+    that two files cannot detect.
+    """
     whole, all_states, starts = journal(*LINES), states(), _starts()
     end = starts[-1]
     for length in (1, 16, 64, 128, 512):
@@ -170,8 +176,8 @@ def check_zeroed_segments(maker: Maker) -> None:
 
 
 def check_missing_and_empty_files(maker: Maker) -> None:
-    """A missing or empty file, or one without its first line, is reported; the other files are used as far as
-    possible."""
+    """Check that a missing or empty file, or a file without its first line, is reported. Other files are used as
+    far as possible."""
     for name, content, expected, lost in (
         (JOURNAL, None, BEGIN, 0),
         (JOURNAL, b"", BEGIN, 0),
@@ -198,7 +204,7 @@ def check_missing_and_empty_files(maker: Maker) -> None:
 
 
 def check_forged_lines(maker: Maker) -> None:
-    """A correctly sealed but impossible line is rejected too."""
+    """Check that an impossible line is rejected even with a correct checksum."""
     record, forged_length = LINES[2], LINES[2].replace(b'"length":', b'"length":1')
     assert record != forged_length
     for line in (forged_length, LINES[2].replace(b'"put":{', b'"put":[{').replace(b'},"crc"', b'}],"crc"')):
@@ -214,7 +220,7 @@ def check_forged_lines(maker: Maker) -> None:
 
 
 def check_journals_that_do_not_follow(maker: Maker) -> None:
-    """A journal that does not continue its snapshot is reported, and no old record is replayed."""
+    """Check that a journal that does not continue its snapshot is reported, and that no old record is replayed."""
     lines = [encode_record(9, {"n": b'"old"'}), encode_record(10, {"n": b'"older"'}), *LINES]
     found, values = start(maker, {**healthy(), JOURNAL: journal(*lines, header=encode_header(2, 8))})
     assert values == states()[-1] and found.damaged == [JOURNAL] and found.records == len(LINES)
@@ -228,8 +234,8 @@ def check_journals_that_do_not_follow(maker: Maker) -> None:
 
 
 def check_previous_generation(maker: Maker) -> None:
-    """After the previous snapshot, its journal is replayed up to the begin of the newest one: nothing more was
-    confirmed."""
+    """Check that the journal of the previous snapshot is replayed up to the beginning of the newest one. No later
+    change was confirmed."""
     image = healthy()
     image[OLD_JOURNAL] = image[OLD_JOURNAL].rstrip(b"\0") + encode_record(11, {"refused": b"1"}) + bytes(64)
     del image[SNAPSHOT]
@@ -244,7 +250,7 @@ def check_previous_generation(maker: Maker) -> None:
 
 
 def check_a_first_start_that_was_cut(maker: Maker) -> None:
-    """An interrupted first start leaves a journal without records and no snapshot. Nothing was stored."""
+    """Check that an interrupted first start leaves a journal without records, and no snapshot. Nothing was stored."""
     found, values = start(maker, {OLD_JOURNAL: journal(header=encode_header(1, 0))})
     assert values == {} and not found.damaged
     found, values = start(maker, {SNAPSHOT + ".part": b"half", JOURNAL + ".part": b""})
@@ -252,7 +258,7 @@ def check_a_first_start_that_was_cut(maker: Maker) -> None:
 
 
 def check_newer_formats(maker: Maker) -> None:
-    """Every file of a newer Lares is refused."""
+    """Check that all files of a newer Lares are refused."""
     for name in (SNAPSHOT, JOURNAL):
         newer = reheaded(healthy()[name], format=STORE_FORMAT + 1)
         check_refused(maker, {**healthy(), name: newer}, os.EX_CONFIG)
@@ -277,7 +283,7 @@ CHECKS = (
 
 
 def _starts() -> list[int]:
-    """Return the begin of header, records, and zeros."""
+    """Return the offsets of header, records, and zeros."""
     starts = [0, len(HEADER)]
     for line in LINES:
         starts.append(starts[-1] + len(line))
@@ -295,7 +301,7 @@ def _reseal(line: bytes) -> bytes:
 
 
 def reheaded(content: bytes, **changes: object) -> bytes:
-    """Return the file with these fields changed in its first line, and sealed again."""
+    """Change these fields in the first line of a file, and update its checksum."""
     header, _, rest = content.partition(b"\n")
     fields = orjson.loads(header)
     del fields["crc"]

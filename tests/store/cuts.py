@@ -1,12 +1,13 @@
-"""What a power cut may leave of a disk, for each point of its log.
+"""The possible states of a disk after a power cut, for each point of its log.
 
-- A write that no sync has covered is there, is not, is torn at any byte, or is there in some of its blocks; a later
-  one may be there while an earlier one is not; zeros stand if the length came before the data.
-- A file may have its old length although data was written after it, its new one although none was, or be uncut.
-- Of the changes of names that no sync of the folder has covered, any may have happened: a rename before the data of
-  the file that it names, a removal not yet, a new name and not the older one.
-- A sync makes data and length of one file durable, and no name. What a failed sync should have covered stays in
-  limbo: it may be there or not, and no later sync settles it, as the kernel calls those pages clean.
+- A write without a sync may be present, missing, torn at any byte, or present in some of its blocks. A later write
+  may be present while an earlier one is missing. If the length was stored before the data, the data are zeros.
+- A file may have its old length although data was written after it, its new length although no data was written,
+  or its length from before a truncation.
+- Any of the changes of names without a sync of the folder may have happened. For example, a rename can precede the
+  data of its file, a removal can be missing, and a new name can be present without an older one.
+- A sync makes data and length of one file durable, but no name. Data of a failed sync may be present or missing,
+  and no later sync changes this, because the kernel treats these pages as clean.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ SECTOR, BLOCK = 512, 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How far the possibilities are followed: bytes at each end of a long write that are torn one by one, how many
-    changes of names are combined in every way, and how many random mixtures are added at each point."""
+    """Limits of the enumeration: the number of bytes at each end of a long write that are torn one by one, the
+    number of name changes that are combined in every way, and the number of random mixtures at each point."""
 
     torn_bytes: int = 700
     names: int = 5
@@ -48,7 +49,7 @@ class Bounds:
 
 
 class PowerCut:
-    """The possible images after a power cut at a point of a log; `advance` continues by one event."""
+    """The possible images after a power cut at a point of a log. `advance` continues by one event."""
 
     def __init__(self, start: Image, bounds: Bounds, seed: int = 0) -> None:
         self._bounds = bounds
@@ -72,7 +73,7 @@ class PowerCut:
                 self._files[number].settle(event.is_done)
 
     def images(self) -> Iterator[tuple[bytes, Image]]:
-        """Yield each image with its hash; some repeat."""
+        """Yield each image with its hash. Some images repeat."""
         namings = self._namings()
         for names in namings:
             for choose in (0, -1):
@@ -97,7 +98,7 @@ class PowerCut:
         return digest.digest(), image
 
     def _namings(self) -> list[dict[str, int]]:
-        """Yield the possible names of files. The first is without the unsettled changes, the last with all of
+        """Return the possible names of files. The first is without the unsettled changes, the last with all of
         them."""
         open_changes = [index for index, each in enumerate(self._changes) if not each.is_settled]
         found = [self._named(frozenset(chosen)) for chosen in _subsets(open_changes, self._bounds, self._random)]
@@ -116,7 +117,7 @@ class PowerCut:
 
 
 def durable(disk: RecordingDisk) -> Image:
-    """Return the minimal content after a cut: everything settled, and nothing more."""
+    """Return the minimal content after a cut, with only the settled changes."""
     cut = PowerCut(disk.start, Bounds())
     for event in disk.log:
         cut.advance(event)
@@ -124,7 +125,7 @@ def durable(disk: RecordingDisk) -> Image:
 
 
 class _Change(Generic[E]):
-    """A change that a sync must settle; uncertain after a failed sync."""
+    """A change that a sync must settle. It stays uncertain after a failed sync."""
 
     __slots__ = ("event", "is_in_limbo", "is_settled")
 
@@ -207,7 +208,8 @@ def _parts(event: Content, bounds: Bounds) -> Iterator[list[Content]]:
 
 
 def _tears(event: Write, bounds: Bounds) -> list[int]:
-    """Yield torn versions of a write: at each byte near its ends, and at the borders of sectors and blocks."""
+    """Return the bytes at which a write can be torn: each byte near its ends, and the boundaries of sectors and
+    blocks."""
     written = len(event.data.rstrip(b"\0"))
     reach = bounds.torn_bytes
     near_ends = [*range(min(written, reach) + 1), *range(max(0, written - reach), written + 1)]
@@ -218,7 +220,7 @@ def _tears(event: Write, bounds: Bounds) -> list[int]:
 
 
 def _blocks(event: Write) -> list[Content]:
-    """Return the write in pieces that a device can store in any order; zeros after the last byte are one piece."""
+    """Split a write into pieces that a device can store in any order. Zeros after the last byte are one piece."""
     written = max(1, len(event.data.rstrip(b"\0")))
     size = SECTOR if written <= 16 * SECTOR else BLOCK
     borders = [0, *range(size - event.offset % size, written, size), written, len(event.data)]
@@ -227,8 +229,8 @@ def _blocks(event: Write) -> list[Content]:
 
 
 def _subsets(items: Sequence[int], bounds: Bounds, chance: random.Random) -> Iterator[Sequence[int]]:
-    """Yield subsets: the empty one, each prefix, each single item, all items except one, and all items. Of few items,
-    yield every subset; of many items, some random subsets."""
+    """Yield subsets: the empty one, each prefix, each single item, all items except one, and all items. For few
+    items, yield all subsets. For many items, add some random subsets."""
     yield ()
     if len(items) <= bounds.names:
         for flags in product((False, True), repeat=len(items)):

@@ -1,4 +1,5 @@
-"""Histories of a store before a power cut: scripted, with every operation refused or the last one."""
+"""Histories of a store before a power cut: without faults, with each operation refused, and with a kill at each
+operation."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def small(owner: Owner) -> None:
 
 
 def large(owner: Owner) -> None:
-    """Changes longer than a block, changes longer than the preallocation, and small ones after them."""
+    """Changes longer than a block, changes longer than the preallocation, and small changes after them."""
     owner.start()
     owner.put({"a": b"1"})
     owner.put({"block": b'"' + b"x" * 5000 + b'"'})
@@ -39,7 +40,7 @@ def large(owner: Owner) -> None:
 
 
 def compacting(owner: Owner) -> None:
-    """Changes until the third generation has records, with a start between."""
+    """Changes until the third generation has records, with a start in between."""
     owner.start()
     for number in range(9):
         owner.put({f"key/{number % 4}": b'"%s"' % (b"%d" % number * 180)})
@@ -50,7 +51,7 @@ def compacting(owner: Owner) -> None:
 
 
 def brief(owner: Owner) -> None:
-    """A first start, another one, changes, and one compaction: the shortest history with every operation."""
+    """A first start, another one, changes, and one compaction. This is the shortest history with all operations."""
     owner.start()
     owner.put({"a": b'"%s"' % (b"a" * 500)})
     owner.stop()
@@ -71,7 +72,7 @@ def reopening(owner: Owner) -> None:
 
 
 def heal(owner: Owner) -> None:
-    """Let the disk accept everything again; so must the store, now and after a start."""
+    """Stop refusing operations. Check that the store works again, now and after a start."""
     assert owner.put({"healed": b"1"}), "the store does not heal"
     assert owner.put({"healed": b"2"})
     owner.stop()
@@ -80,15 +81,15 @@ def heal(owner: Owner) -> None:
 
 
 def plain(maker: Maker, history: History, image: Image | None = None, state: dict[str, bytes] | None = None) -> Owner:
-    """Return a history without faults."""
+    """Run a history without faults."""
     owner = Owner(RecordingDisk(image), maker, state)
     history(owner)
     return owner
 
 
 def dying(maker: Maker, history: History) -> Iterator[tuple[RecordingDisk, int]]:
-    """Yield the history with the process killed before each operation and started again; return the position in
-    the log."""
+    """Run the history once per operation. Kill the process before this operation, and start it again. Yield the
+    disk and the position in the log."""
     for number in range(len(plain(maker, history).disk.operations)):
         owner = Owner(RecordingDisk(), maker)
         owner.disk.fault = _death(number)
@@ -105,9 +106,10 @@ def dying(maker: Maker, history: History) -> Iterator[tuple[RecordingDisk, int]]
 def failing(
     maker: Maker, history: History, *, refusal: Refusal, lasts: int, dies: bool = False
 ) -> Iterator[tuple[RecordingDisk, int]]:
-    """Yield the history with each operation and those `lasts` after it refused, then healed.
+    """Run the history once per operation. Refuse this operation and the `lasts` operations after it, then stop
+    refusing. Yield the disk and the position in the log.
 
-    If it `dies`, the process is killed at the next operation, and another one recovers.
+    With `dies`, the process is killed at the next operation, and another one recovers.
     """
     for number in range(len(plain(maker, history).disk.operations)):
         owner = Owner(RecordingDisk(), maker)

@@ -1,4 +1,4 @@
-"""The store without one of its precautions: every sync and every check, found in the syntax tree."""
+"""The store without one of its precautions: each sync and each check, found in the syntax tree."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MODULES = ("disk", "file_format", "recovery", "files")
 
 SYNCS = {"sync", "sync_folder", "fsync", "fdatasync"}
 CHECKED = re.compile(r"crc|length|\bseq|sequence|kind|'generation'|\.generation != |'format'\] >")
-"""Words of comparisons that distinguish good bytes from bad ones, or confirmed records from others."""
+"""Words of comparisons that distinguish valid bytes from damaged ones, or confirmed records from others."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Site:
-    """One precaution: its function and its source; `number` distinguishes equal ones."""
+    """One precaution: its function and its source. `number` distinguishes equal ones."""
 
     module: str
     function: str
@@ -42,7 +42,7 @@ def folder() -> Path:
 
 
 def find_sites() -> list[Site]:
-    """Return every sync and every check in the store."""
+    """Return all syncs and checks in the store."""
     found: list[Site] = []
     for file in sorted(folder().glob("*.py")):
         finder = _Finder(file.stem)
@@ -79,7 +79,7 @@ def _compile(name: str, site: Site | None) -> CodeType:
 
 
 class _Moved(ast.NodeTransformer):
-    """Lets a module import from the scratch copy."""
+    """Makes a module import from the scratch copy."""
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
         if node.module is not None and node.module.startswith(PACKAGE):
@@ -88,7 +88,7 @@ class _Moved(ast.NodeTransformer):
 
 
 class _Walker(ast.NodeTransformer):
-    """A walker that knows the site of each precaution."""
+    """A visitor that knows the site of each precaution."""
 
     def __init__(self, module: str) -> None:
         self.module = module

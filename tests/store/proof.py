@@ -1,9 +1,11 @@
-"""Test the store with power cuts at every point. Each start finds every confirmed change, and at most the unconfirmed
-ones in progress. A start may
-find a refused change only if the disk also refused to remove it, that is if its whole record was written and no
-successful truncation and sync removed it. Nothing better is possible there. An unfinished start may find the
-change in progress; the content after a finished start is treated as confirmed, unless the disk refused the writes
-of this start."""
+"""Tests the store with power cuts at every point. Each start finds all confirmed changes, and no other changes
+except the unconfirmed ones in progress.
+
+A start may find a refused change only if the disk also refused to remove it. In that case, its whole record was
+written, and no successful truncation and sync removed it. No store can avoid this. An interrupted start may find
+the change in progress. The content after a finished start is treated as confirmed, unless the disk refused the
+writes of this start.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,12 @@ from tests.fakes.disk import Event, Image, Mark, RecordingDisk, Sync, Truncate, 
 from tests.store.cuts import Bounds, PowerCut, durable
 
 Maker = Callable[[RecordingDisk], Files]
-"""A function that creates the store under test. Mutants create faulty stores."""
+"""Creates the store under test. Mutants create faulty stores."""
 
 Values = dict[str, bytes]
 
 SMALLEST = 1200
-"""The maximum size of a journal in these histories. It is small, so that each test covers several generations."""
+"""Maximum size of a journal in these histories. It is small, so that each test covers several generations."""
 
 AFTER: EncodedChanges = {"after": b'"the cut"'}
 
@@ -43,7 +45,7 @@ class Died(BaseException):
 
 
 class Owner:
-    """Uses a store like the hub. Marks in the disk's log which documents a start may find."""
+    """Uses a store like the hub, and marks in the disk's log which documents a start may find."""
 
     def __init__(
         self, disk: RecordingDisk, maker: Maker, state: Values | None = None, *, may_be_damaged: bool = False
@@ -57,7 +59,7 @@ class Owner:
         self._mark()
 
     def start(self) -> None:
-        """Start; forget the running store, like a killed process."""
+        """Start a store. Forget the running one, like a killed process."""
         allowed = [self.state, *self._perhaps]
         refusals = self.disk.refusals
         self.disk.forget_descriptors()
@@ -71,7 +73,7 @@ class Owner:
         self._mark()
 
     def put(self, changes: EncodedChanges) -> bool:
-        """Change something; return whether it was confirmed."""
+        """Make a change. Return whether it was confirmed."""
         assert self._files is not None
         expected = changed(self.state, changes)
         self._perhaps.append(expected)
@@ -95,7 +97,7 @@ class Owner:
         return True
 
     def _check_thrift(self, begin: int) -> None:
-        """Check for one sync per change, and three per compaction."""
+        """Check that there was one sync per change, and three per compaction."""
         if not self.disk.refusals:
             syncs = sum(isinstance(each, Sync) for each in self.disk.log[begin:])
             has_compacted = any(isinstance(each, Sync) and each.file is None for each in self.disk.log[begin:])
@@ -121,7 +123,7 @@ class Loaded:
 
 
 class Proof:
-    """Loads the possible images after power cuts of histories, each distinct one once."""
+    """Loads each distinct image that a power cut can leave."""
 
     def __init__(self, maker: Maker = make, bounds: Bounds | None = None, twice: int = 0) -> None:
         self._maker = maker
@@ -132,12 +134,12 @@ class Proof:
 
     @property
     def images(self) -> int:
-        """Return the number of distinct images."""
+        """The number of distinct images."""
         return len(self._loaded)
 
     def prove(self, disk: RecordingDisk, begin: int = 0, twice: int | None = None) -> None:
-        """Cut the power at each point of the log from `begin` on; the recovery of each `twice`-th image is cut
-        too."""
+        """Cut the power at each point of the log from `begin` on. For every `twice`-th image, cut the power during
+        the recovery too."""
         twice = self._twice if twice is None else twice
         cut = PowerCut(disk.start, self._bounds)
         mark = Mark(({},))
@@ -162,7 +164,7 @@ class Proof:
                 self._cut_again(image, mark, loaded)
 
     def _load(self, image: Image, where: str) -> Loaded:
-        """Start from the image, change something, and start again from the certain content."""
+        """Start from the image, make a change, and start again from the durable content."""
         disk = RecordingDisk(image)
         files = self._maker(disk)
         found = files.open()
@@ -206,7 +208,7 @@ def silence() -> Iterator[None]:
 
 
 def _may_be_there(log: Sequence[Event], changes: EncodedChanges) -> bool:
-    """Return whether a refused change's whole record was written and not taken back."""
+    """Return whether a refused change's whole record was written and not removed."""
     put = encode_record(1, changes).partition(b'"put":')[2].rpartition(b',"crc"')[0]
     written = [index for index, each in enumerate(log) if isinstance(each, Write) and put in each.data]
     if not written:

@@ -48,7 +48,7 @@ def test_detected_or_harmless(check: Callable[[Maker], None]) -> None:
 
 
 def older() -> dict[str, bytes]:
-    """One generation of the format before this one."""
+    """Return one generation in the previous format."""
     return {
         SNAPSHOT: reheaded(encode_snapshot(2, 10, BEGIN), format=STORE_FORMAT - 1),
         JOURNAL: reheaded(journal(*LINES), format=STORE_FORMAT - 1),
@@ -56,7 +56,7 @@ def older() -> dict[str, bytes]:
 
 
 def migrate(values: Values) -> Values:
-    """Give every key another name; a second migration would be visible."""
+    """Rename all keys. A second migration would be visible."""
     return {f"new/{key}": value for key, value in values.items()}
 
 

@@ -1,5 +1,5 @@
-"""The power is cut at every point of the store's work. After each start, every confirmed change is complete, and no
-change is invented."""
+"""The power is cut at every point of the store's work. After each start, all confirmed changes are complete, and
+there are no other changes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ REFUSALS: tuple[Refusal, ...] = ("ENOSPC", "EIO", "short")
 FOREVER = 10**9
 
 COARSE = Bounds(torn_bytes=8, names=3, mixtures=3)
-"""Few enough possibilities to try every point in seconds; a release tries all."""
+"""Few enough possibilities to try every point in seconds. A release tries all."""
 
 FEW = Bounds(torn_bytes=2, names=2, mixtures=1)
 
 BOTH = [COARSE, pytest.param(Bounds(), marks=pytest.mark.release)]
-"""The bounds of the slow proofs."""
+"""The bounds of the slow tests."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def quiet() -> Iterator[None]:
 
 
 def report(what: str, proof: Proof, capsys: pytest.CaptureFixture[str]) -> None:
-    """Print how much was proved, also when pytest captures."""
+    """Print the size of the test, even if pytest captures output."""
     with capsys.disabled():
         sys.stdout.write(f"\n{what}: {proof.images} distinct disk images, at {proof.points} points of the logs")
 
@@ -127,7 +127,7 @@ def damaged(name: str) -> Owner:
 
 
 async def shared_syncs() -> RecordingDisk:
-    """Make changes that wait together, marked in the log at their answers."""
+    """Make changes that share a sync. Mark their answers in the log."""
     disk = RecordingDisk()
     state: Values = {}
     async with Document(disk, Clock()) as document:

@@ -1,4 +1,4 @@
-"""The real disk, on a real folder."""
+"""The real disk, with a real folder."""
 
 from __future__ import annotations
 

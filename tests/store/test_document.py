@@ -1,4 +1,4 @@
-"""The document: confirmed changes survive a power cut, and no reader sees other changes."""
+"""The document: confirmed changes survive a power cut, and readers see no other changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GatedDisk(RecordingDisk):
         super().sync(descriptor)
 
     async def until_waiting(self) -> None:
-        """Return once a sync waits at the gate."""
+        """Wait until a sync waits at the gate."""
         assert await asyncio.to_thread(self.is_waiting.wait, 10)
         self.is_waiting.clear()
 
@@ -185,7 +185,6 @@ async def test_a_change_after_the_end_is_refused(disk: GatedDisk, caplog: pytest
 
 
 def modes(folder: Path) -> set[int]:
-    """Return the modes of the files."""
     return {file.stat().st_mode & 0o777 for file in folder.iterdir()}
 
 

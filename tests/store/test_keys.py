@@ -1,4 +1,4 @@
-"""Keys in the store: on the card before they are valid, the same objects while they are valid, reported at their
+"""Keys in the store. They are on the card before they are valid, keep their identity, and are reported when they
 end."""
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Box:
 
 @pytest.fixture
 def box(tmp_path: Path) -> Box:
-    """Return an empty card."""
+    """Provide an empty card."""
     return Box(tmp_path)
 
 
@@ -86,7 +86,7 @@ async def test_a_change_is_finished_without_its_caller(
 ) -> None:
     async with box.opened(DESK) as keys:
         asking = asyncio.ensure_future(begin(keys))
-        for _ in range(3):  # the change is queued and not on the card yet
+        for _ in range(3):  # the change is queued, but not yet on the card
             await asyncio.sleep(0)
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""One hub for each data directory, until its last byte is on the card; the crashes in its lock file."""
+"""Only one hub uses a data directory, until its last byte is on the card. The lock file contains the crashes."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def test_a_lock_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> None:
 
 
 class WatchedDisk(Disk):
-    """A disk that notes at each sync and close whether another process could lock the directory; it can refuse to
-    sync."""
+    """A disk that records at each sync and close whether another process could lock the directory. It can refuse
+    to sync."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -153,7 +153,7 @@ async def test_the_lock_is_held_until_the_last_byte_whatever_fails(tmp_path: Pat
 
 
 class Card:
-    """A document of one key, and the values of the next flush."""
+    """A document with one key, and the values of the next flush."""
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
@@ -165,7 +165,7 @@ class Card:
         self.values.update({key: orjson.dumps(value) for key, value in changes.items()})
 
     def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
-        """Remove with the flush at the stop."""
+        """Remove the value at the next flush."""
         assert value is None
         del self.values[key]
 
@@ -173,7 +173,7 @@ class Card:
 async def start(
     card: Card, clock: VirtualClock, *, secs: float = 10, has_crashed: bool = True, boot: str = "a"
 ) -> bool:
-    """Start a hub this many seconds later; return whether it must be in safe mode."""
+    """Start a hub this many seconds later. Return whether it must be in safe mode."""
     clock.suspend(secs)
     counter = CrashCounter(card, clock, boot)  # type: ignore[arg-type]
     return await counter.note_start(has_crashed=has_crashed)

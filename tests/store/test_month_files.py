@@ -1,4 +1,4 @@
-"""The months on the card: after power cuts, faults of the card, and edits, each line is independent."""
+"""The months on the card. After power cuts, faults of the card, and edits, each line is independent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def body(number: int, text: str = "") -> bytes:
 
 
 def numbers(files: MonthFiles, month: str = MONTH) -> list[int]:
-    """Return the found lines of the lamp."""
+    """Return the numbers of the lamp's lines."""
     return [line["n"] for line in files.find(month, PREFIX).lines]
 
 
@@ -137,7 +137,7 @@ def test_space_for_the_homes_state_is_reserved_on_a_small_card(tmp_path: Path) -
 
 
 def write_history(disk: RecordingDisk, *, marks: bool = True) -> list[int]:
-    """Append five times over two months with a start between; mark the confirmed lines in the disk's log."""
+    """Append five times over two months, with a start in between. Mark the confirmed lines in the disk's log."""
     acknowledged: list[int] = []
     files = MonthFiles(disk)
     for number in range(6):
@@ -162,7 +162,8 @@ def found_in(image: Image) -> Sequence[int]:
 
 
 def prove(disk: RecordingDisk) -> int:
-    """Cut the power at each point of the log: confirmed lines exist once, and writing can continue."""
+    """Cut the power at each point of the log. Check that confirmed lines exist once, and that writing can
+    continue."""
     cut = PowerCut(disk.start, Bounds(torn_bytes=60, mixtures=4))
     loaded: dict[bytes, Sequence[int]] = {}
     acknowledged: set[int] = set()
@@ -192,15 +193,13 @@ def test_a_power_cut_loses_no_synced_line() -> None:
 class _NoSync(RecordingDisk):
     """A disk that syncs no file."""
 
-    def sync(self, descriptor: int) -> None:
-        """Nothing."""
+    def sync(self, descriptor: int) -> None: ...
 
 
 class _NoFolderSync(RecordingDisk):
     """A disk that syncs no names."""
 
-    def sync_folder(self, below: str = "") -> None:
-        """Nothing."""
+    def sync_folder(self, below: str = "") -> None: ...
 
 
 @each_row("mutant", [_NoSync, _NoFolderSync])

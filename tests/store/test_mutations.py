@@ -1,6 +1,5 @@
-"""Each sync and each check of the store is necessary. If one is removed, a test of the store fails. The sites are
-found in the
-syntax tree."""
+"""Each sync and each check of the store is necessary: if it is removed, a test of the store fails. The sites are
+found in the syntax tree."""
 
 from __future__ import annotations
 
@@ -63,7 +62,7 @@ def first_failure(store: dict[str, ModuleType], tmp_path: Path, provers: tuple[P
 
 
 def prove_device(store: dict[str, ModuleType], tmp_path: Path) -> None:
-    """Check that the real disk syncs the device each time, and copies if it cannot link."""
+    """Check that the real disk always syncs the device, and copies if it cannot link."""
     module: Any = store["disk"]
     module.os = system = _System()
     disk = module.Disk(tmp_path)
@@ -84,7 +83,7 @@ def prove_device(store: dict[str, ModuleType], tmp_path: Path) -> None:
 
 
 def prove_crashes(store: dict[str, ModuleType], tmp_path: Path) -> None:
-    """Enumerate crashes, within seconds."""
+    """Check crashes, within seconds."""
     maker = _maker(store)
     proof = Proof(maker, bounds=COARSE)
     for history in (histories.small, histories.brief):
@@ -97,7 +96,7 @@ def prove_crashes(store: dict[str, ModuleType], tmp_path: Path) -> None:
 
 
 def prove_corruption(store: dict[str, ModuleType], tmp_path: Path) -> None:
-    """Damage of every kind."""
+    """Check all kinds of damage."""
     for check in CHECKS:
         check(_maker(store))
 

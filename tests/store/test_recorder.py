@@ -1,4 +1,5 @@
-"""The recorder collects values that a cut may lose, writes them rarely and only if they changed, and dates them."""
+"""The recorder collects values that a power cut may lose, writes them rarely and only if they changed, and dates
+them."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ LATER = MADE_AT + timedelta(days=30)
 
 @asynccontextmanager
 async def recording(folder: Path, clock: VirtualClock) -> AsyncIterator[tuple[Recorder, Document]]:
-    """Provide a recorder over a document in the folder; both end with the context, as in the hub."""
+    """Provide a recorder with a document in the folder. Both are closed at the end, as in the hub."""
     async with Document(Disk(folder), clock) as document:
         bus = Bus()
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
@@ -50,7 +51,7 @@ class SteppingClock(VirtualClock):
         return self._elapsed
 
     async def sleep(self, seconds: float) -> None:
-        """Return in the loop's next iteration. Wait forever for the next flush."""
+        """Return in the next iteration of the event loop. For the next flush, wait forever."""
         await (asyncio.Event().wait() if seconds >= 300 else asyncio.sleep(0))
 
 
@@ -205,7 +206,7 @@ async def test_the_next_flush_has_the_failed_entries(
 
 
 async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bool, str]:
-    """Start, write something, and stop; return whether the clock was trusted, and the stored time."""
+    """Start, write something, and stop. Return whether the clock was trusted, and the stored time."""
     async with recording(folder, clock) as (recorder, document):
         document.remember("some/thing", {"number": number})
         await recorder.flush()

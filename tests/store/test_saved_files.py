@@ -1,4 +1,5 @@
-"""Saves of files of the configuration: the old text or the new one after any cut, and bounded versions."""
+"""Saves of configuration files: after any power cut, a file has the old text or the new one. The number of
+versions is limited."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ OLD, NEW = b"return 'old'" * 60, b"return 'new'" * 90
 
 
 def images_of(disk: RecordingDisk) -> list[Image]:
-    """Return every possible content after a power cut, at each point."""
+    """Return all possible contents after a power cut, at each point."""
     found: dict[bytes, Image] = {}
     cut = PowerCut(disk.start, Bounds(torn_bytes=20))
     found.update(cut.images())

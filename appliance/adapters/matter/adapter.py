@@ -363,7 +363,7 @@ def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, exam
         raise Invalid(f"{name} must be a string, {example}, not {format_value(payload[name])}")
     for other in payload:
         if other != name:
-            raise Invalid(f"{operation} takes no {format_value(other)}; it takes only {name}")
+            raise Invalid(f"{operation} accepts only {name}, not {format_value(other)}")
 
 
 def build(settings: Any, context: AdapterContext) -> MatterAdapter:

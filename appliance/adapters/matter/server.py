@@ -40,27 +40,27 @@ _ERRORS = {
 """Messages by the server's error code. Code 0 is any other error, and its details contain Matter's status code."""
 
 _STATUSES = {
-    0x01: "it failed",
-    0x7D: "it must be subscribed to first",
-    0x7E: "this controller may not do that",
-    0x7F: "it has no such endpoint",
-    0x80: "the action is invalid for it",
-    0x81: "it does not accept the command",
+    0x01: "the request failed",
+    0x7D: "the data must be subscribed to first",
+    0x7E: "this controller is not permitted to do this",
+    0x7F: "the device has no such endpoint",
+    0x80: "the action is invalid for this device",
+    0x81: "the device does not accept the command",
     0x85: "the command is malformed",
-    0x86: "it has no such attribute",
+    0x86: "the device has no such attribute",
     0x87: "the value is out of range",
     0x88: "the attribute cannot be written",
-    0x89: "it has no resources left",
-    0x8B: "it does not have the requested item",
+    0x89: "the device has no resources left",
+    0x8B: "the device does not have the requested item",
     0x8C: "the attribute cannot be reported",
-    0x8D: "the value is of a wrong type",
+    0x8D: "the value has the wrong type",
     0x8F: "the attribute cannot be read",
     0x92: "the data changed in the meantime",
-    0x94: "it took too long",
-    0x9C: "it is busy",
-    0xC3: "it has no such cluster",
+    0x94: "the request took too long",
+    0x9C: "the device is busy",
+    0xC3: "the device has no such cluster",
     0xC6: "the request needs a timed interaction",
-    0xCB: "it cannot do this in its present state",
+    0xCB: "the device cannot do this in its present state",
 }
 """Messages by Matter's status code."""
 
@@ -171,7 +171,7 @@ def _result_of(answer: Mapping[str, Any]) -> Any:
         raise NodeUnreachable(f"the device does not answer ({_TIMEOUT}: Timeout)")
     if (found := re.search(r"(\w+) \((0x[0-9a-fA-F]{1,4})\)", details)) is not None:
         status = int(found[2], 16)
-        raise NodeRefused(f"{_STATUSES.get(status, 'it refused')} ({found[1]}, status 0x{status:02x})")
+        raise NodeRefused(f"{_STATUSES.get(status, 'the device refused')} ({found[1]}, status 0x{status:02x})")
     meaning = _ERRORS.get(code, "the server refused") if isinstance(code, int) else "the server refused"
     raise BadAnswer(f"{meaning} (error {code}{': ' if details else ''}{details})")
 
@@ -181,7 +181,7 @@ def _check_statuses(result: Any) -> None:
     for each in result if isinstance(result, list) else ():
         status = each.get("Status") if isinstance(each, dict) else None
         if isinstance(status, int) and status:
-            raise NodeRefused(f"{_STATUSES.get(status, 'it refused')} (status 0x{status:02x})")
+            raise NodeRefused(f"{_STATUSES.get(status, 'the device refused')} (status 0x{status:02x})")
     for each in result.values() if isinstance(result, dict) else ():
         if isinstance(each, dict) and "TLVValue" in each and "Reason" in each:
             _result_of({"error_code": 0, "details": each["Reason"]})

@@ -210,7 +210,7 @@ class Router:
         if len(groups) <= MAX_BROKER_DEVICES:
             self.limits.pop("devices", None)
             return sorted(groups)
-        self.limits["devices"] = f"{len(groups)} are announced; those beyond {MAX_BROKER_DEVICES} are ignored"
+        self.limits["devices"] = f"{len(groups)} are announced, but only {MAX_BROKER_DEVICES} are used"
         first = [name for name in groups if name in self._expected or name in self._built]
         others = [name for name in groups if name not in self._expected and name not in self._built]
         room = MAX_BROKER_DEVICES - len(first) - len(self._expected - set(groups))
@@ -357,8 +357,8 @@ class Router:
         wild = [topic for topic in readers if is_wild(topic)]
         for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, readers):
             self.limits.pop(kind, None)
-            if (beyond := len(topics) - limit) > 0:
-                self.limits[kind] = f"more than {limit} are announced; {beyond} are ignored"
+            if len(topics) > limit:
+                self.limits[kind] = f"{len(topics)} are announced, but only {limit} are used"
                 for topic in sorted(topics, key=lambda topic: topic not in self._readers)[limit:]:
                     del readers[topic]
         self._readers = readers

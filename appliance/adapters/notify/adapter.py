@@ -79,7 +79,7 @@ class NotifyAdapter(Adapter):
                 await self._send_gathered()
         finally:
             if self._gathered_count:
-                log.warning("%s stops; gathered messages that were lost: %d", self.name, self._gathered_count)
+                log.warning("%s: stopped; %d gathered messages were not sent", self.name, self._gathered_count)
 
     def _secs_to_room(self) -> float:
         return max(self._sent_at[0] + HOUR_SECS - self.clock.monotonic(), 0.0)

@@ -97,21 +97,21 @@ class NotifySection(Settings, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if [self.url or self.service, self.smtp].count(None) != 1:
-            raise Invalid("needs one of url, service and smtp")
+            raise Invalid("must have one of url, service, and smtp")
         for one, other in EXCLUSIVE:
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise Invalid(f"has both {one} and {other}; keep one of them")
         if (self.username is None) != (self.password is None and self.password_file is None):
-            raise Invalid("needs username together with password or password_file")
+            raise Invalid("has only one of username and password; set both, or neither")
         if (self.hub_url is None) != (self.hook_keys is None):
-            raise Invalid("needs hub_url together with hook_keys")
+            raise Invalid("has only one of hub_url and hook_keys; set both, or neither")
         (self._check_mail if self.smtp is not None else self._check_web)()
 
     def _check_mail(self) -> None:
         web_keys = ("headers", "body", "topic", "chat", "user", "token", "token_file", "fingerprint", "hub_url")
         self._refuse("smtp", *web_keys)
         if self.from_ is None or self.to is None:
-            raise Invalid("needs from and to for mail")
+            raise Invalid("must have from and to, because smtp is set")
         if self.tls == "none" and self.ca_file is not None:
             raise Invalid('has ca_file, which needs TLS; remove tls = "none"')
 
@@ -130,9 +130,10 @@ class NotifySection(Settings, frozen=True, kw_only=True):
         self._refuse(f'service = "{self.service}"', "headers", "body")
         for each in SERVICES[self.service].needs:
             if getattr(self, each) is None and not (each == "token" and self.token_file is not None):
-                raise Invalid(f"needs {each} for {self.service}{' (or token_file)' if each == 'token' else ''}")
+                required = "token or token_file" if each == "token" else each
+                raise Invalid(f"must have {required} for the service {self.service}")
         if self.url is not None and PLACEHOLDER.search(self.url):
-            raise Invalid(f"must have in url only the server of {self.service}, without placeholders")
+            raise Invalid(f"has placeholders in url; write only the address of your {self.service} server")
 
     def _refuse(self, other: str, *names: str) -> None:
         for name in names:

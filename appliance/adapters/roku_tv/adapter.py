@@ -205,5 +205,5 @@ class RokuAdapter(PollingAdapter):
 def build(settings: RokuTv, context: AdapterContext) -> RokuAdapter:
     http = HttpClient(context.open_session(), settings.base_url, context.clock, sends_address=True)
     is_named = not is_numeric(settings.ip_address)
-    hint = f". If that is set, write the TV's address instead of {settings.ip_address}" if is_named else ""
+    hint = f". If this is already set, use the TV's IP address instead of {settings.ip_address}" if is_named else ""
     return RokuAdapter(context, http, settings.poll_interval_secs, settings.max_silence_secs, hint)

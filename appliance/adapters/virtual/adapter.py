@@ -96,7 +96,7 @@ class VirtualAdapter(Adapter):
         if unknown := [name for name in payload if name not in _OBSERVED]:
             near = nearest(str(unknown[0]), _OBSERVED)
             hint = f"did you mean {near}" if near else f"use {', '.join(_OBSERVED)}"
-            raise Invalid(f"observe takes no {format_value(unknown[0])}; {hint}")
+            raise Invalid(f"observe has no field {format_value(unknown[0])}; {hint}")
         device_id, attributes, event = (payload.get(name) for name in _OBSERVED[:3])
         if not isinstance(device_id, str):
             raise MalformedRequest(f'observe needs a device_id like "{next(iter(self._devices), "virtual:door")}"')

@@ -156,8 +156,8 @@ function Timers() {
 
 const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
-// The control that sets a variable. An existing variable keeps its type; a new variable's type follows from the typed
-// text.
+// The control that sets a variable. An existing variable keeps its type. The typed text determines the type of a
+// new variable.
 function variable(name, value, isNew, set) {
 	const label = t("variable.value", { name });
 	if (typeof value === "boolean") return toggle({ label, isOn: value, onSwitch: (isOn) => set(() => isOn) });

@@ -178,7 +178,7 @@ function booleanSwitch({ value, send, ...more }) {
 	return toggle({ ...more, isOn: value === true, onSwitch: (isOn) => send("set", isOn) });
 }
 
-// A slider. It sends the value on release, and then shows the device's value again.
+// A slider, which sends the value on release, and then shows the device's value again.
 function Slider({ label, value, wish, min = 0, max = 100, step = 1, look, isDisabled, text, onChoose }) {
 	const [held, setHeld] = useState(null);
 	const hand = useRef({ timer: 0, isKey: false }).current;

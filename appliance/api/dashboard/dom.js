@@ -78,7 +78,7 @@ export function useState(initial) {
 
 export const useRef = (current = null) => useState({ current })[0];
 
-// Run `work` after drawing, and again after a change of a reason. `work` can return a clean-up function.
+// Run `work` after drawing, and again after a change of `reasons`. `work` can return a clean-up function.
 export function useEffect(work, reasons) {
 	const cell = (owner.cells[slot++] ??= {});
 	if (cell.reasons?.every((each, at) => Object.is(each, reasons[at]))) return;

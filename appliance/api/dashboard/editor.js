@@ -121,7 +121,7 @@ function Editor({ path, loaded }) {
 	];
 }
 
-// The text field. Its styles are in a shadow tree, because the page's policy forbids other inline styles.
+// The text field, with its styles in a shadow tree, because the page's policy forbids other inline styles.
 function Field({ path, text, onType, onSave }) {
 	const place = useRef();
 	const hand = useRef({}).current;

@@ -19,7 +19,7 @@ const edited = (preferences, [name, edit]) => ({ ...preferences, [name]: edit(li
 export const isIn = (name, id) => listOf(name).includes(id);
 export const favourites = () => listOf("favourites").map((id) => state.devices.get(id)).filter(Boolean);
 
-// Take the preferences of a new overview; a change that is not yet saved takes precedence.
+// Use the preferences of a new overview, unless a change has not been saved yet.
 export function takePreferences({ caller, preferences }) {
 	if (saveTimer !== null || state.pending.has("preferences")) return;
 	state.preferences = caller.role === "read" ? readStored() : preferences;

@@ -33,7 +33,7 @@ function unitAt(attribute, device) {
 	return unitOf(schema?.unit ?? (schema?.type === "percentage" ? "%" : state.units[attribute]));
 }
 
-// Format a value with its unit; `device` is the device that shows it.
+// Format a value of this device with its unit.
 export function show(attribute, value, device) {
 	if (value === null || value === undefined) return "–";
 	if (typeof value === "boolean") return t(`${attribute}.${value}`, {}, t(value ? "yes" : "no"));

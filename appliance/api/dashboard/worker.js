@@ -23,7 +23,7 @@ async function removeOldCaches() {
   await Promise.all(names.filter((name) => name.startsWith("lares-") && name !== CACHE).map((name) => caches.delete(name)));
 }
 
-// Fetch the page from the hub, so that a new version shows at once; if the hub does not answer, use the cache.
+// Fetch the page from the hub, so that a new version is visible at once. If the hub does not answer, use the cache.
 async function loadPage(request) {
   try {
     return await fetch(request, { signal: AbortSignal.timeout(4000) });

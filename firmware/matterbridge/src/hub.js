@@ -4,7 +4,7 @@ import WebSocket from "ws";
 
 export const MIN_PAUSE_MS = 1000;
 export const MAX_PAUSE_MS = 60000;
-/** Longer than the hub takes for a command (5 s). */
+/** Longer than the hub's time limit for a command (5 s). */
 export const REQUEST_TIMEOUT_MS = 10000;
 /** A scene may have pauses. */
 export const SCENE_TIMEOUT_MS = 3600000;
@@ -20,7 +20,7 @@ export const SILENCE_MS = 60000;
  *   voice: string[] | null }} Snapshot
  */
 
-/** An error answer of the hub. `code` is stable (`device_unreachable`, `device_refused` …). */
+/** An error response of the hub. `code` is stable (`device_unreachable`, `device_refused` …). */
 export class HubError extends Error {
   /** @param {number} status @param {string} code @param {string} message */
   constructor(status, code, message) {
@@ -34,7 +34,7 @@ export class Hub {
   /**
    * @param {{ url: string, key: string }} options
    * @param {{ onSnapshot: (snapshot: Snapshot) => Promise<void>, onFrame: (frame: any) => Promise<void>,
-   *   onLost: (reason: string) => Promise<void> }} listener Called one after another, never at once.
+   *   onLost: (reason: string) => Promise<void> }} listener Its functions are never called concurrently.
    */
   constructor({ url, key }, listener) {
     this.url = url.replace(/\/+$/, "");
@@ -51,7 +51,7 @@ export class Hub {
 
   /**
    * @param {string} method @param {string} path @param {unknown} [body] @param {number} [timeoutMs]
-   * @returns {Promise<any>} The JSON of the answer. Rejects with `HubError`, or with another error if there is no answer.
+   * @returns {Promise<any>} The JSON of the response. Rejects with `HubError`, or with another error without a response.
    */
   async request(method, path, body, timeoutMs = REQUEST_TIMEOUT_MS) {
     const response = await fetch(this.url + path, {
@@ -109,7 +109,7 @@ export class Hub {
     this.socket?.terminate();
   }
 
-  /** Connects first and takes the snapshot after, so that no change is missed in between. */
+  /** Connect before fetching the snapshot, so that no change is missed. */
   #connect() {
     const socket = new WebSocket(`${this.url.replace(/^http/, "ws")}/events`, {
       headers: { authorization: `Bearer ${this.key}` },

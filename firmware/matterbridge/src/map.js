@@ -1,6 +1,6 @@
-// What a device of Lares is as Matter: one table. Matter's units are converted here and nowhere else.
+// The table that maps devices of Lares to Matter. Only this file converts Matter's units.
 //
-// Cluster, attribute, and command names are those of the Matter specification 1.4 as matter.js spells them.
+// Names of clusters, attributes, and commands come from the Matter specification 1.4, in the spelling of matter.js.
 
 /** @typedef {import("./hub.js").Device} Device */
 /** @typedef {import("./hub.js").Command} Command */
@@ -8,8 +8,8 @@
 
 /**
  * A part of a device: one Matter device type.
- * `updates` are Matter attributes from attributes of Lares, absent ones omitted. `commands` make a command of a request
- * of Matter. `writes` do the same for an attribute that a controller writes.
+ * `updates` converts attributes of Lares to Matter, without missing ones. `commands` converts a Matter request to
+ * commands. `writes` converts an attribute that a controller writes to commands.
  * @typedef {{
  *   type: string,
  *   applies: (device: Device) => boolean,
@@ -64,7 +64,7 @@ export const sceneAsDevice = ({ id, name }) => ({
   commands: [{ capability: SCENE, actions: ["run"], schema: {} }],
 });
 
-/** @param {Device} device @returns {string | null} The scene of which the device is the switch. */
+/** @param {Device} device @returns {string | null} The scene that the device's switch runs. */
 export const sceneOf = (device) => (offers(device, SCENE) ? device.id.slice(SCENE.length + 1) : null);
 
 /** @param {Device} device */
@@ -219,7 +219,7 @@ function colorUpdates(attributes) {
   return updates;
 }
 
-/** Matter counts from open (0) to closed (10,000); Lares from closed (0) to open (100). @param {number} percent */
+/** In Matter, 0 is open and 10,000 is closed. In Lares, 0 is closed and 100 is open. @param {number} percent */
 export const toLift = (percent) => Math.round((100 - percent) * 100);
 /** @param {number} lift */
 export const fromLift = (lift) => clamp(Math.round(100 - lift / 100), 0, 100);
@@ -250,7 +250,7 @@ const scaled = (value, factor) => (typeof numberOf(value) === "number" ? Math.ro
 /** @returns {Command[]} */
 const runScene = () => [{ capability: SCENE, action: "run" }];
 
-/** The controls: a device is the first of them that applies. @type {Part[]} */
+/** The controls. A device gets the first one that applies. @type {Part[]} */
 export const CONTROLS = [
   {
     type: "onOffOutlet",
@@ -396,7 +396,7 @@ function fanCommands(device, percent) {
   return [{ capability: "power", action: "on" }, ...speed];
 }
 
-/** The sensors: a device has each of them that applies. @type {Part[]} */
+/** The sensors. A device gets each one that applies. @type {Part[]} */
 export const SENSORS = [
   sensor("temperature", "temperatureSensor", (value) => update("temperatureMeasurement", "measuredValue", toCentiCelsius(value))),
   sensor("humidity", "humiditySensor", (value) => update("relativeHumidityMeasurement", "measuredValue", scaled(value, 100))),
@@ -428,16 +428,16 @@ function toHectopascal(measurement) {
   return scaled(measurement, factor);
 }
 
-/** @param {Device} device @returns {Part[]} The control first, then the sensors; empty if Matter has no counterpart. */
+/** @param {Device} device @returns {Part[]} The control, then the sensors. Empty if Matter has no equivalent. */
 export function partsOf(device) {
   const control = CONTROLS.find((each) => each.applies(device));
   const sensors = SENSORS.filter((each) => each.applies(device));
-  // A thermostat has its own temperature.
+  // A thermostat already reports a temperature.
   const rest = control?.type === "thermostat" ? sensors.filter((each) => each.type !== "temperatureSensor") : sensors;
   return control ? [control, ...rest] : rest;
 }
 
-/** @param {Device} device Changes if the device has to be announced again. */
+/** @param {Device} device A change of the result means that the device must be announced again. */
 export function shapeOf(device) {
   const tilt = offers(device, "cover_tilt") ? "+tilt" : "";
   return partsOf(device).map((each) => each.type).join("+") + tilt + (device.attributes.battery === undefined ? "" : "+battery");

@@ -15,12 +15,12 @@ import { PRESSES, isReachable, nameOf, offers, partsOf, sceneAsDevice, sceneOf, 
  */
 
 const VENDOR_ID = 0xfff1; // the test vendor of the Matter specification
-/** How long a hub may be away before its devices are shown as unreachable. */
+/** Time without the hub after which its devices are reported as unreachable. */
 const PATIENCE_MS = 10000;
 const LOW_BATTERY = 20;
-/** How long the switch of a scene stays on. */
+/** Time after which the switch of a scene switches off. */
 const SCENE_ON_MS = 500;
-/** A controller gets its answer after this time at the latest; a scene with pauses goes on. */
+/** Time limit for the answer to a controller. A scene with pauses continues. */
 const SCENE_ANSWER_MS = 4000;
 
 export class LaresPlatform extends MatterbridgeDynamicPlatform {
@@ -69,13 +69,13 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     this.hub.start();
   }
 
-  /** Keep what is shown for a start without the hub. */
+  /** Store the published devices for a start without the hub. */
   async #remember() {
     const devices = [...this.shown.values()].map((each) => each.device);
     await this.context?.set("snapshot", { ...this.last, devices, scenes: [] });
   }
 
-  /** Show the devices of the last snapshot as unreachable, so that no ecosystem forgets them while the hub is away. */
+  /** Publish the devices of the last snapshot as unreachable, so that no ecosystem forgets them while the hub is away. */
   async #showLast() {
     const last = /** @type {import("./hub.js").Snapshot | undefined} */ (await this.context?.get("snapshot"));
     if (!last) return;
@@ -177,7 +177,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     await this.#remember();
   }
 
-  /** Show a device as it is now: announce it, announce it again if its shape or name has changed, or report it. @param {Device} device */
+  /** Publish the current device. Announce it if it is new or its shape or name has changed, otherwise report its values. @param {Device} device */
   async #show(device) {
     const [shape, name] = [shapeOf(device), nameOf(device, this.rooms, this.config.roomsInNames !== false)];
     const isWanted = shape !== "" && (this.voice === null || this.voice.has(device.id) || sceneOf(device) !== null);
@@ -225,7 +225,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     this.shown.set(device.id, shown);
   }
 
-  /** A name that no other device has, because Matterbridge refuses a second one. @param {string} name */
+  /** Return a unique name, because Matterbridge refuses duplicates. @param {string} name */
   #free(name) {
     for (let number = 1; ; number += 1) {
       const tail = number === 1 ? "" : ` ${number}`;
@@ -243,7 +243,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     }
   }
 
-  /** Attributes that a controller writes; reports of the hub are writes without a controller. @param {Shown} shown @param {{ part: Part, endpoint: MatterbridgeEndpoint }} place */
+  /** Handle attributes that a controller writes. Reports of the hub are writes without a controller. @param {Shown} shown @param {{ part: Part, endpoint: MatterbridgeEndpoint }} place */
   #listenToWrites(shown, { part, endpoint }) {
     for (const [path, make] of Object.entries(part.writes ?? {})) {
       const [cluster, attribute] = path.split(".");
@@ -259,7 +259,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     }
   }
 
-  /** Send commands in order; rejects if the hub or the device does. @param {Shown} shown @param {import("./hub.js").Command[]} commands */
+  /** Send commands in order. Rejects if the hub or the device rejects one. @param {Shown} shown @param {import("./hub.js").Command[]} commands */
   async #send(shown, commands) {
     const scene = sceneOf(shown.device);
     if (scene !== null) return this.#run(shown, scene);
@@ -312,7 +312,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     await this.unregisterDevice(known.endpoint);
   }
 
-  /** Run a scene; rejects if it fails before the answer is due. @param {Shown} shown @param {string} scene */
+  /** Run a scene. Rejects if it fails within the time limit of the answer. @param {Shown} shown @param {string} scene */
   async #run(shown, scene) {
     const run = this.hub.runScene(scene).catch((error) => {
       this.log.warn(`scene ${shown.device.name}: ${this.#sentence(error)}`);
@@ -336,7 +336,7 @@ function typeOf(part) {
   return /** @type {Record<string, any>} */ (types)[part.type];
 }
 
-/** A serial number that stays the same and is unique on the bridge. @param {Device} device */
+/** Return a permanent serial number that is unique on the bridge. @param {Device} device */
 export function serialOf(device) {
   return `lares-${createHash("sha256").update(device.id).digest("hex").slice(0, 20)}`;
 }

@@ -31,8 +31,8 @@ class ShellyOne(Vendor):
 
     def _switch(self, asked: WebRequest) -> Answer:
         relay = self.status["relays"][0]
-        wish = {"on": True, "off": False, "toggle": not relay["ison"]}.get(asked.query.get("turn", ""), relay["ison"])
-        self._take(lambda: relay.update(ison=wish))
+        goal = {"on": True, "off": False, "toggle": not relay["ison"]}.get(asked.query.get("turn", ""), relay["ison"])
+        self._take(lambda: relay.update(ison=goal))
         return relay
 
 
@@ -114,7 +114,7 @@ class ShellyTwo(Vendor):
         return socket
 
     def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        method, wish = call["method"], call.get("params") or {}
+        method, goal = call["method"], call.get("params") or {}
         if method == "Shelly.GetStatus":
             return {"id": call["id"], "result": self.status}
         if method == "Shelly.GetConfig":
@@ -122,28 +122,28 @@ class ShellyTwo(Vendor):
         if method == "Shelly.GetDeviceInfo":
             return {"id": call["id"], "result": self.capture["shelly"]}
         if method == "Shelly.GetComponents":
-            page = self.behind[wish["offset"] : wish["offset"] + 2]
-            return {"id": call["id"], "result": {"components": page, "total": len(self.behind), **wish}}
+            page = self.behind[goal["offset"] : goal["offset"] + 2]
+            return {"id": call["id"], "result": {"components": page, "total": len(self.behind), **goal}}
         if method == "BluTrv.Call":
-            [valve] = [each for each in self.behind if each["key"] == f"blutrv:{wish['id']}"]
-            self._take(lambda: valve["status"].update(target_C=wish["params"]["target_C"]))
+            [valve] = [each for each in self.behind if each["key"] == f"blutrv:{goal['id']}"]
+            self._take(lambda: valve["status"].update(target_C=goal["params"]["target_C"]))
             return {"id": call["id"], "result": None}
-        part = self.status.get(f"{method.split('.')[0].lower()}:{wish.get('id')}")
+        part = self.status.get(f"{method.split('.')[0].lower()}:{goal.get('id')}")
         if part is None:
             return {"id": call["id"], "error": {"code": -105, "message": "Argument 'id' not found!"}}
-        self._take(self._change(method.split(".")[1], part, wish))
+        self._take(self._change(method.split(".")[1], part, goal))
         return {"id": call["id"], "result": {}}
 
-    def _change(self, what: str, part: dict[str, Any], wish: Mapping[str, Any]) -> Callable[[], None]:
+    def _change(self, what: str, part: dict[str, Any], goal: Mapping[str, Any]) -> Callable[[], None]:
         if what == "Toggle":
             return lambda: part.update(output=not part["output"])
         if what == "SetConfig":
-            return lambda: part.update({key: value for key, value in wish["config"].items() if key != "id"})
+            return lambda: part.update({key: value for key, value in goal["config"].items() if key != "id"})
         if what == "GoToPosition":
-            return lambda: part.update(current_pos=wish["pos"])
+            return lambda: part.update(current_pos=goal["pos"])
         reported = {
-            "output": wish.get("on"),
-            **{name: wish.get(name) for name in ("brightness", "ct", "rgb", "mode")},
+            "output": goal.get("on"),
+            **{name: goal.get(name) for name in ("brightness", "ct", "rgb", "mode")},
         }
         return lambda: part.update({key: value for key, value in reported.items() if value is not None})
 
@@ -165,17 +165,17 @@ class Tasmota(Vendor):
             return self.status
         if word.startswith("Power"):
             name = "POWER" if "POWER" in state else f"POWER{word[5:]}"
-            wish: Any = {"on": "ON", "off": "OFF", "toggle": "OFF" if state[name] == "ON" else "ON"}[value.lower()]
+            goal: Any = {"on": "ON", "off": "OFF", "toggle": "OFF" if state[name] == "ON" else "ON"}[value.lower()]
         elif word.startswith("Shutter"):
             return self._move(word, value)
         elif word in ("Dimmer", "CT", "FanSpeed"):
-            name, wish = word, int(value)
+            name, goal = word, int(value)
         elif word == "HSBColor":
-            name, wish = word, value
+            name, goal = word, value
         else:
             return {"Command": "Unknown"}
-        self._take(lambda: state.update({name: wish}))
-        return {name: wish}
+        self._take(lambda: state.update({name: goal}))
+        return {name: goal}
 
     def _move(self, word: str, value: str) -> Answer:
         shutter = self.status["StatusSNS"][f"Shutter{word[-1]}"]
@@ -306,8 +306,8 @@ class HueBridge(Vendor):
             "services": [{"rid": rid, "rtype": rtype} for rtype, rid in services.items()],
         }
 
-    def _set(self, lamp: dict[str, Any], wish: Mapping[str, Any]) -> Answer:
-        self._take(lambda: lamp.update({key: {**lamp.get(key, {}), **part} for key, part in wish.items()}))
+    def _set(self, lamp: dict[str, Any], goal: Mapping[str, Any]) -> Answer:
+        self._take(lambda: lamp.update({key: {**lamp.get(key, {}), **part} for key, part in goal.items()}))
         return {"errors": [], "data": [{"rid": lamp["id"], "rtype": "light"}]}
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
@@ -398,18 +398,18 @@ class Sonos(Vendor):
                 500,
                 SOAP.format(f"<s:Fault><faultstring>UPnPError</faultstring><detail>{code}</detail></s:Fault>"),
             )
-        self._obey(action, (asked.body or b"").decode())
+        self._apply(action, (asked.body or b"").decode())
         reported = "".join(f"<{name}>{_text(value)}</{name}>" for name, value in self._fields(action).items())
         return (200, SOAP.format(f'<u:{action}Response xmlns:u="{service}">{reported}</u:{action}Response>'))
 
-    def _obey(self, action: str, body: str) -> None:
+    def _apply(self, action: str, body: str) -> None:
         states = {"Play": "PLAYING", "Pause": "PAUSED_PLAYBACK", "Stop": "STOPPED"}
         if action in states:
             self._take(lambda: self.shows.update(CurrentTransportState=states[action]))
         for field in ("Volume", "Mute"):
             if action == f"Set{field}":
-                wish = body.split(f"<Desired{field}>")[1].split("<", maxsplit=1)[0]
-                self._take(lambda field=field, wish=wish: self.shows.update({f"Current{field}": wish}))  # type: ignore[misc]
+                goal = body.split(f"<Desired{field}>")[1].split("<", maxsplit=1)[0]
+                self._take(lambda field=field, goal=goal: self.shows.update({f"Current{field}": goal}))  # type: ignore[misc]
 
     def _fields(self, action: str) -> dict[str, str]:
         if action == "GetPositionInfo":

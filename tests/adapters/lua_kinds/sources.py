@@ -151,9 +151,9 @@ class Awattar(Vendor):
 
     def __init__(self, now: float = 8.05, others: float = 4.0, **base: Any) -> None:
         super().__init__(**base)
-        self.tell(now, others)
+        self.set_prices(now, others)
 
-    def tell(self, now: float, others: float) -> None:
+    def set_prices(self, now: float, others: float) -> None:
         self.answers = {"/v1/marketdata": lambda _: self._prices(now, others)}
 
     def _prices(self, now: float, others: float) -> Answer:

@@ -539,22 +539,22 @@ async def test_a_file_that_does_not_list_toggle_gets_on_or_off(
     assert message == error and [each.json["action"] for each in it.vendor.asked] == sent
 
 
-@pytest.mark.parametrize("obeys", [True, False])
+@pytest.mark.parametrize("works", [True, False])
 async def test_an_unreadable_answer_to_a_write_is_followed_by_a_poll(
-    pool: WorkerPool, tmp_path: Path, obeys: bool
+    pool: WorkerPool, tmp_path: Path, works: bool
 ) -> None:
     poll = f'local device = {DEVICE} device.attributes.power = ctx:fetch("/state").power return {{ device }}'
     state = {"power": "off"}
 
     def take(asked: Any) -> Any:
-        state.update({"power": "on"} if obeys else {})
+        state.update({"power": "on"} if works else {})
         return Unanswered("http://10.0.0.1 closed the connection during its answer")
 
     more = 'command = function(ctx) ctx:http { method = "POST", path = "/set" } end,'
     it = await start(pool, tmp_path, kind(poll, more), Vendor({"/state": state, "/set": take}))
     await it.poll()
     message = await it.command("a", "power", "on")
-    assert message == (None if obeys else "it:a was sent power on but shows 'off'")
+    assert message == (None if works else "it:a was sent power on but shows 'off'")
     assert it.registry.get_device("it:a").attributes["power"] == state["power"]
 
 

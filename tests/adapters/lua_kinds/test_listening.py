@@ -95,9 +95,9 @@ class Chatty(SimulatedDevice):
             text = message.data
             self.received.append(message.json() if text.startswith("{") else text)
             if isinstance(self.received[-1], dict) and "set" in self.received[-1]:
-                wish = self.received[-1]
-                refused = {"refused": "too bright"} if wish["set"] > 90 else {"level": wish["set"]}
-                await socket.send_json({"id": wish["id"], **refused})
+                question = self.received[-1]
+                refused = {"refused": "too bright"} if question["set"] > 90 else {"level": question["set"]}
+                await socket.send_json({"id": question["id"], **refused})
         return socket
 
     async def _stream(self, request: web.Request) -> web.StreamResponse:

@@ -297,7 +297,7 @@ async def test_a_write_whose_answer_cannot_be_read_is_read_back(
     command = row.commands["off"].command
     it.vendor.odd[path if name != "sonos" else f"{TRANSPORT}#Pause"] = ignore
     output = await it.command(row.device, command.capability, command.action, command.value)
-    assert output and " was sent " in output, "it did not obey"
+    assert output and " was sent " in output, "the command had no effect"
 
 
 async def test_a_cut_answer_of_tasmota_to_a_command_is_read_back(pool: WorkerPool, tmp_path: Path) -> None:

@@ -140,18 +140,18 @@ def second(status: dict[str, Any], config: dict[str, Any] | None = None) -> Vend
             "/shelly": {"mac": "AABB", "model": "X", "gen": 2, "name": "Desk"},
             "/rpc/Shelly.GetStatus": {"sys": {"mac": "AABB"}, **status},
             "/rpc/Shelly.GetConfig": config or (404, ""),
-            "/rpc": lambda asked: obey(status, asked.json),
+            "/rpc": lambda asked: apply_call(status, asked.json),
         }
     )
 
 
-def obey(status: dict[str, Any], call: dict[str, Any]) -> Answer:
+def apply_call(status: dict[str, Any], call: dict[str, Any]) -> Answer:
     """Apply the call to its component."""
-    wish = dict(call["params"])
-    part = status[f"{call['method'].partition('.')[0].lower()}:{wish.pop('id')}"]
-    if "on" in wish:
-        part["output"] = wish.pop("on")
-    part.update(wish)
+    params = dict(call["params"])
+    part = status[f"{call['method'].partition('.')[0].lower()}:{params.pop('id')}"]
+    if "on" in params:
+        part["output"] = params.pop("on")
+    part.update(params)
     return {"id": call["id"], "result": {}}
 
 

@@ -83,12 +83,12 @@ class Vendor(SimulatedDevice):
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if self.pushes and request.path == self.pushes:
-            return await self._tell(request)
+            return await self._push(request)
         status, body = self._answered(await _read(request))
         kind = "text/xml" if body.startswith(b"<") else self.content_type
         return web.Response(status=status, body=body, content_type=kind)
 
-    async def _tell(self, request: web.Request) -> web.StreamResponse:
+    async def _push(self, request: web.Request) -> web.StreamResponse:
         return await hold_events(request, self.streams, b": hi\n\n")
 
 

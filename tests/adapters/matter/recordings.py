@@ -128,7 +128,7 @@ class RecordedServer(MatterSimulator):
         return False
 
 
-class HearingHome:
+class RecordedHome:
     """A home whose adapter replays a recording."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class HearingHome:
         self.publish = context.publish
         self.live = LiveNodes("matter", context.publish)
 
-    def hear(self, messages: list[dict[str, Any]]) -> None:
+    def play(self, messages: list[dict[str, Any]]) -> None:
         for message in messages:
             if isinstance(message.get("result"), list) and message["message_id"] == "1":
                 list(self.live.replacing_all(message["result"]))
@@ -150,9 +150,9 @@ class HearingHome:
                 self.live.handle(message["event"], message["data"])
         list(self.live.flushing())
 
-    def hear_all(self, name: str) -> None:
+    def play_all(self, name: str) -> None:
         for piece in steps(name):
-            self.hear(piece)
+            self.play(piece)
 
     def shows(self, device_id: str) -> dict[str, Any]:
         return dict(self.registry.get_device(f"matter:{device_id}").attributes)

@@ -211,7 +211,7 @@ async def test_a_late_answer_is_dropped_and_a_reading_settles_the_state() -> Non
         await until(lambda: it.registry.get_device(LAMP_ID).attributes == {**before, "power": "on"})
 
 
-async def test_a_device_that_obeys_without_a_report_is_polled() -> None:
+async def test_a_device_without_a_report_after_a_command_is_read() -> None:
     async with trial(SUBJECT) as it:
         it.vendor.sends_events = False
         assert (await it.command("on")).status is Status.OK
@@ -304,7 +304,7 @@ async def test_a_device_is_paired_shared_identified_and_unpaired() -> None:
         ("pair", {"code": 34970112332}, "code must be a string"),
         ("pair", {"code": "123"}, "code must be 11 or 21 digits, or the text of a QR code, which begins with MT:"),
         ("pair", {"code": "MT:short"}, "code must be 11 or 21 digits"),
-        ("pair", {"code": "34970112332", "wifi": "x"}, "pair takes no 'wifi'; it takes only code"),
+        ("pair", {"code": "34970112332", "wifi": "x"}, "pair accepts only code, not 'wifi'"),
         ("share", {"device_id": "matter:none:1"}, "device 'matter:none:1' not found"),
         ("unpair", {}, 'unpair needs device_id, like "matter:…:1"'),
         ("identify", {"device_id": 7}, "device_id must be a string"),

@@ -16,7 +16,7 @@ from appliance.clock import Clock
 from appliance.errors import LaresError
 from appliance.home import events
 from appliance.home.commands import Command, check_offered
-from tests.adapters.matter.recordings import NAMES, HearingHome, endpoint, load, steps
+from tests.adapters.matter.recordings import NAMES, RecordedHome, endpoint, load, steps
 from tests.fakes.rows import each_row
 
 
@@ -82,12 +82,12 @@ DEVICES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
 
 
 @pytest.fixture
-def home() -> HearingHome:
-    return HearingHome()
+def home() -> RecordedHome:
+    return RecordedHome()
 
 
-def test_eleven_nodes_are_twenty_one_devices(home: HearingHome) -> None:
-    home.hear_all("commission")
+def test_eleven_nodes_are_twenty_one_devices(home: RecordedHome) -> None:
+    home.play_all("commission")
     seen = {each.id.removeprefix("matter:"): each for each in home.registry.list_devices()}
     assert seen.keys() == DEVICES.keys()
     for id_, (kind, device_class, name, shows) in DEVICES.items():
@@ -102,8 +102,8 @@ def test_eleven_nodes_are_twenty_one_devices(home: HearingHome) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_in_a_recording_is_dropped_or_unreadable(home: HearingHome, name: str) -> None:
-    home.hear_all(name)
+def test_nothing_in_a_recording_is_dropped_or_unreadable(home: RecordedHome, name: str) -> None:
+    home.play_all(name)
     assert not [each for each in home.happened if isinstance(each, events.ObservationDropped)]
 
 
@@ -159,14 +159,14 @@ REFUSED = {31}
 """The device refused this command, so its result is never reported."""
 
 
-def test_commands_are_the_recorded_requests_and_end_with_the_reports(home: HearingHome) -> None:
+def test_commands_are_the_recorded_requests_and_end_with_the_reports(home: RecordedHome) -> None:
     lines, commands, tried = load("commands"), {number: rest for number, *rest in COMMANDS}, 0
     for at, line in enumerate(lines):
         message = line["msg"]
         if line["dir"] == "in" and "event" not in message and "message_id" not in message:
             continue
         if line["dir"] == "in":
-            home.hear([message])
+            home.play([message])
         number = int(message["message_id"]) if line["dir"] == "out" else 0
         if number not in commands:
             continue
@@ -185,7 +185,7 @@ def test_commands_are_the_recorded_requests_and_end_with_the_reports(home: Heari
             if later["dir"] == "out":
                 break
             if "event" in later["msg"]:
-                HearingHome.hear(home, [later["msg"]])
+                RecordedHome.play(home, [later["msg"]])
         assert request.is_done(place.endpoint) is (number not in REFUSED), number
         assert not done_before or command.action == "stop", number
     assert tried == len(COMMANDS)
@@ -197,8 +197,8 @@ def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
     return {**arguments, "payload": payload}
 
 
-def test_events_in_the_home_are_published(home: HearingHome) -> None:
-    home.hear_all("events")
+def test_events_in_the_home_are_published(home: RecordedHome) -> None:
+    home.play_all("events")
     assert home.pressed() == [
         (device, event, data)
         for device in ("uid-switch:1", "uid-switch:2")
@@ -266,16 +266,16 @@ def test_a_switch_reports_each_press_once_according_to_its_features(
         assert (None if press is None else press[0]) == name, (event_id, data)
 
 
-def test_a_press_that_is_reported_twice_happened_once(home: HearingHome) -> None:
-    home.hear_all("events")
+def test_a_press_that_is_reported_twice_happened_once(home: RecordedHome) -> None:
+    home.play_all("events")
     pressed = home.pressed()
     for piece in steps("events"):
-        home.hear([each for each in piece if each.get("event") == "node_event"])
+        home.play([each for each in piece if each.get("event") == "node_event"])
     assert home.pressed() == pressed
 
 
-def test_names_come_from_the_owner_then_from_the_vendor(home: HearingHome) -> None:
-    home.hear_all("events")
+def test_names_come_from_the_owner_then_from_the_vendor(home: RecordedHome) -> None:
+    home.play_all("events")
     names = {each.id.removeprefix("matter:"): each.name for each in home.registry.list_devices()}
     different = {id_: name for id_, name in names.items() if name != DEVICES[id_][2]}
     assert different == {
@@ -287,20 +287,20 @@ def test_names_come_from_the_owner_then_from_the_vendor(home: HearingHome) -> No
     assert home.registry.get_device("matter:uid-switch:1").info.area == "hall"
 
 
-def test_a_bridged_device_exists_once_it_is_complete(home: HearingHome) -> None:
+def test_a_bridged_device_exists_once_it_is_complete(home: RecordedHome) -> None:
     for piece in steps("events"):
         is_there = "matter:uid-bridge:4" in {each.id for each in home.registry.list_devices()}
-        home.hear([each for each in piece if each.get("event") == "attribute_updated"])
+        home.play([each for each in piece if each.get("event") == "attribute_updated"])
         assert ("matter:uid-bridge:4" in {each.id for each in home.registry.list_devices()}) is is_there
-        home.hear([each for each in piece if each.get("event") != "attribute_updated"])
+        home.play([each for each in piece if each.get("event") != "attribute_updated"])
 
 
 @pytest.mark.parametrize("name", ["outage", "restart", "missed"])
-def test_outages_and_restarts_change_no_value_and_fire_no_trigger(home: HearingHome, name: str) -> None:
+def test_outages_and_restarts_change_no_value_and_fire_no_trigger(home: RecordedHome, name: str) -> None:
     """The home is newer than the server's list, because some nodes are not reachable yet."""
-    home.hear_all("commands")
+    home.play_all("commands")
     if name == "restart":
-        home.hear(next(steps("restart")))
+        home.play(next(steps("restart")))
     before = {each.id: dict(each.attributes) for each in home.registry.list_devices()}
     home.happened.clear()
     for piece in steps(name):
@@ -316,7 +316,7 @@ def test_outages_and_restarts_change_no_value_and_fire_no_trigger(home: HearingH
             for node in (each["result"] if isinstance(each.get("result"), list) else ())
             if node.get("available")
         }
-        home.hear(piece)
+        home.play(piece)
         for device in home.registry.list_devices():
             node = device.metadata.vendor_specific["node_id"]
             if node not in reached | reported | listed:
@@ -327,26 +327,26 @@ def test_outages_and_restarts_change_no_value_and_fire_no_trigger(home: HearingH
     assert not removed and len(home.registry.list_devices()) == len(DEVICES)
 
 
-def test_a_returning_server_changes_only_reachability(home: HearingHome) -> None:
-    home.hear(next(steps("restart")))
+def test_a_returning_server_changes_only_reachability(home: RecordedHome) -> None:
+    home.play(next(steps("restart")))
     home.happened.clear()
-    home.hear_all("restart")
+    home.play_all("restart")
     assert home.changed() == {"state", "temperature"}
     # The temperature was lowered while the server was away. All later reports contain the new value.
     assert home.values_seen("uid-sensors:2", "temperature")[-1] == _measured(11.11, "°C")
     assert set(home.values_seen("uid-plug:1", "state")) == {"online", "unavailable"}
 
 
-def test_a_stopped_device_is_unavailable_until_it_returns(home: HearingHome) -> None:
-    home.hear_all("outage")
+def test_a_stopped_device_is_unavailable_until_it_returns(home: RecordedHome) -> None:
+    home.play_all("outage")
     states = ["online", "unavailable", "online", "unavailable", "online"]
     assert home.values_seen("uid-plug:1", "state") == states
     assert home.values_seen("uid-plug:1", "power") == ["off", "on"]
     assert home.values_seen("uid-lock:1", "state") == ["online"]
 
 
-def test_a_second_node_of_the_same_unique_id_has_an_id_of_its_own(home: HearingHome) -> None:
-    home.hear_all("test-node")
+def test_a_second_node_of_the_same_unique_id_has_an_id_of_its_own(home: RecordedHome) -> None:
+    home.play_all("test-node")
     added = [
         each.device.id
         for each in home.happened
@@ -359,7 +359,7 @@ def test_a_second_node_of_the_same_unique_id_has_an_id_of_its_own(home: HearingH
 SENTENCES = {
     ("commands", "13"): "the value is out of range (ConstraintError, status 0x87)",
     ("commands", "28"): "the request needs a timed interaction (NeedsTimedInteraction, status 0xc6)",
-    ("commands", "31"): "it failed (Failure, status 0x01)",
+    ("commands", "31"): "the request failed (Failure, status 0x01)",
     ("commands", "38"): "the value is out of range (status 0x87)",
     ("commands", "39"): "the attribute cannot be written (status 0x88)",
     ("commission", "12"): "the device could not be paired (error 1: Bluetooth commissioning is not available.)",
@@ -374,14 +374,14 @@ SENTENCES = {
     ("errors", "7"): "the server does not reach the device (error 3)",
     ("errors", "8"): "the server refused (error 0: type object 'Commands' has no attribute 'Onn')",
     ("errors", "9"): "the server did not understand the request (error 8)",
-    ("errors", "10"): "it has no such endpoint (UnsupportedEndpoint, status 0x7f)",
-    ("errors", "11"): "it has no such cluster (UnsupportedCluster, status 0xc3)",
+    ("errors", "10"): "the device has no such endpoint (UnsupportedEndpoint, status 0x7f)",
+    ("errors", "11"): "the device has no such cluster (UnsupportedCluster, status 0xc3)",
     ("errors", "12"): "the server refused (error 0: 99999)",
     ("errors", "14"): "the server refused (error 0: Value bright of type <class 'str'> is invalid for "
     "MoveToLevel.level, expected value of type <class 'chip.tlv.uint'>)",
     ("errors", "15"): "the server refused (error 0: Value 50.0 of type <class 'float'> is invalid for "
     "MoveToLevel.level, expected value of type <class 'chip.tlv.uint'>)",
-    ("errors", "19"): "it has no such cluster (UnsupportedCluster, status 0xc3)",
+    ("errors", "19"): "the device has no such cluster (UnsupportedCluster, status 0xc3)",
     ("errors", "21"): "the value is out of range (status 0x87)",
     ("errors", "22"): "the server refused (error 0: Value 5 of type <class 'int'> is invalid for 0/40/5, "
     "expected value of type <class 'str'>)",
@@ -448,7 +448,7 @@ JUNK: tuple[Any, ...] = (True, -1, 10**30, 1.5, "", [], [7], [{}], {}, {"0": []}
 
 
 @pytest.mark.parametrize("junk", [None, "x", *(pytest.param(each, marks=pytest.mark.slow) for each in JUNK)], ids=str)
-def test_an_invalid_device_does_not_hide_the_others(home: HearingHome, junk: Any) -> None:
+def test_an_invalid_device_does_not_hide_the_others(home: RecordedHome, junk: Any) -> None:
     nodes = next(
         line["msg"]["result"] for line in load("commands") if line["dir"] == "in" and "result" in line["msg"]
     )
@@ -465,8 +465,8 @@ def test_an_invalid_device_does_not_hide_the_others(home: HearingHome, junk: Any
         home.live.handle(event, {"node_id": 9, "endpoint_id": 1, "cluster_id": 59, "event_id": 6, "data": junk})
 
 
-def test_changes_and_presses_in_one_report_are_shown_in_order(home: HearingHome) -> None:
-    home.hear(_first_piece())
+def test_changes_and_presses_in_one_report_are_shown_in_order(home: RecordedHome) -> None:
+    home.play(_first_piece())
     path = [5, "1/69/0"]
     before = len(home.happened)
     for message in ([*path, False], [*path, True], [*path, False]):
@@ -480,8 +480,8 @@ def test_changes_and_presses_in_one_report_are_shown_in_order(home: HearingHome)
     assert shown == ["open", "closed", "open"]
 
 
-async def test_changes_without_end_do_not_delay_the_result_of_a_command(home: HearingHome) -> None:
-    home.hear(_first_piece())
+async def test_changes_without_end_do_not_delay_the_result_of_a_command(home: RecordedHome) -> None:
+    home.play(_first_piece())
     device_id = "matter:uid-sensors:1"
     shown: list[str] = []
 
@@ -498,13 +498,13 @@ async def test_changes_without_end_do_not_delay_the_result_of_a_command(home: He
     assert shown == ["0 levels, True"]
 
 
-def test_a_null_is_a_gap_of_only_its_attribute(home: HearingHome) -> None:
-    home.hear(_first_piece())
+def test_a_null_is_a_gap_of_only_its_attribute(home: RecordedHome) -> None:
+    home.play(_first_piece())
     shown = home.shows("uid-sensors:2")
-    home.hear([{"event": "attribute_updated", "data": [5, "2/1026/0", None]}])
+    home.play([{"event": "attribute_updated", "data": [5, "2/1026/0", None]}])
     assert home.shows("uid-sensors:2") == {key: each for key, each in shown.items() if key != "temperature"}
     assert home.registry.get_device("matter:uid-sensors:2").announced == ("temperature",)
-    home.hear([{"event": "attribute_updated", "data": [5, "2/1026/0", 2150]}])
+    home.play([{"event": "attribute_updated", "data": [5, "2/1026/0", 2150]}])
     assert home.shows("uid-sensors:2")["temperature"] == {"value": 21.5, "unit": "°C"}
 
 

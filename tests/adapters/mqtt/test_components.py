@@ -446,11 +446,11 @@ async def test_a_message_is_sent_to_all_devices_that_show_messages_or_to_one(bro
             await client.publish(sent.topic, sent.payload, retain=True)
         await until(lambda: len(home.registry.list_devices()) == 3)
         await client.subscribe("home/+/set", qos=1)
-        tell, messages, came = home.adapter.operations["notify"], aiter(client.messages), []
+        notify, messages, came = home.adapter.operations["notify"], aiter(client.messages), []
         fields = {"fields": {"x": 1}}
-        assert await tell({"message": "Dinner", **fields}) == {"status": "sent", "devices": ["mqtt:d0", "mqtt:d1"]}
+        assert await notify({"message": "Dinner", **fields}) == {"status": "sent", "devices": ["mqtt:d0", "mqtt:d1"]}
         one = {"message": 'The "door"', "title": "Hall", "device_id": "mqtt:d1"}
-        assert await tell(one) == {"status": "sent", "devices": ["mqtt:d1"]}
+        assert await notify(one) == {"status": "sent", "devices": ["mqtt:d1"]}
         for _ in range(3):
             message = await asyncio.wait_for(anext(messages), 20)
             came.append((message.topic.value, bytes(message.payload).decode()))
@@ -463,4 +463,4 @@ async def test_a_message_is_sent_to_all_devices_that_show_messages_or_to_one(bro
             ({"message": "x" * 4097}, "4096 characters"),
         ):
             with pytest.raises(Invalid, match=sentence):
-                await tell(wrong)
+                await notify(wrong)

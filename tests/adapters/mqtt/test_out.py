@@ -227,10 +227,10 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
     async with broker.client() as client, BrokerHome(broker) as home:
         lamp = Lamp(home.registry, LAMP)
 
-        async def obey(id_: str, is_enabled: bool) -> None: ...
+        async def switch(id_: str, is_enabled: bool) -> None: ...
 
         access = HomeAccess(registry=home.registry, bus=home.bus, send=lamp.send, scenes=dict, run_scene=print,
-                            automations=lambda: {"a": ("A", True)}, switch=obey, frame_of=no_frame)  # fmt: skip
+                            automations=lambda: {"a": ("A", True)}, switch=switch, frame_of=no_frame)  # fmt: skip
         await client.publish(foreign, "{}", qos=1, retain=True)
         retained: set[str] = set()
 

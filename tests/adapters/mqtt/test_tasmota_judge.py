@@ -62,9 +62,9 @@ class JudgedEntity:
         self.config = config
         self.values: dict[str, Any] = {}
         self.entity: Any = judge.get_entity(config, client.mqtt)
-        self.entity.set_on_state_callback(self._tell)
+        self.entity.set_on_state_callback(self._on_state)
 
-    def _tell(self, state: Any, **more: Any) -> None:
+    def _on_state(self, state: Any, **more: Any) -> None:
         attributes = more.pop("attributes", {})
         self.values |= {key: each for key, each in {"state": state, **more, **attributes}.items() if each is not None}
 

@@ -13,12 +13,10 @@ COMMANDS = (
 )
 
 
-def prepare(folder: Path) -> None:
-    """No additional configuration."""
+def prepare(folder: Path) -> None: ...
 
 
 def first(box: Box, lamp: LightSimulator) -> None:
-    """Command the light."""
     box.shows(LIGHT, state="online", power="off")
     for command in COMMANDS:
         assert box.ask("POST", f"/devices/{LIGHT}/command", command) == (200, {"status": "ok"})

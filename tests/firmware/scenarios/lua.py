@@ -1,4 +1,4 @@
-"""A scene dims the light, and an automation that listens brightens it again; a disabled automation stays off."""
+"""A scene dims the light, and an automation reacts and brightens it again. A disabled automation stays disabled."""
 
 from __future__ import annotations
 
@@ -35,12 +35,11 @@ return {{
 
 
 def prepare(folder: Path) -> None:
-    """Write the files."""
     write(folder, FILES)
 
 
 def first(box: Box, lamp: LightSimulator) -> None:
-    """Run the scene, wait until the automation has reacted, then disable the automation."""
+    """Run the scene, wait until the automation has reacted, and then disable the automation."""
     assert box.ask("POST", "/scenes/dim/execute")[0] == 200
     history = box.until("/automations/brighten/history", lambda status, body: status == 200 and body["entries"])
     assert [(entry["status"], entry["error"]) for entry in history["entries"]] == [("ok", None)]

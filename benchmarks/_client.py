@@ -15,10 +15,10 @@ UPGRADE = (
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 )
 FRAME = b'{"type":'
-"""First bytes of the text of each event frame. They occur nowhere else."""
+"""First bytes of the text of each event frame, which occur nowhere else."""
 
 PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
-"""The hub's ping, and the client's pong. Without it, the hub closes the stream."""
+"""The hub's ping, and the client's pong. Without a pong, the hub closes the stream."""
 
 PATIENCE_SECS = 60.0
 

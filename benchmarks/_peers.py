@@ -104,10 +104,10 @@ async def serve_broadcast(arguments: list[str]) -> None:
 
 
 async def serve_polls(arguments: list[str]) -> None:
-    """Read the state of the lamp at each port at a fixed interval, and print the process id. This is not a server.
+    """Read the state of the lamp at each port at a fixed interval, and print the process id.
 
-    The first argument is the interval in seconds. The second one is the number of seconds for which connections are
-    kept.
+    The first argument is the interval in seconds. The second one is the number of seconds for which connections
+    are kept.
     """
     poll_secs, keep_secs, *ports = map(int, arguments)
     connector = aiohttp.TCPConnector(keepalive_timeout=keep_secs, limit=0)
@@ -124,7 +124,7 @@ async def serve_polls(arguments: list[str]) -> None:
 
 
 async def serve_states(arguments: list[str]) -> None:
-    """Read JSON below a broker's topic with bare aiomqtt, and print the process id. This is not a server."""
+    """Read JSON below a broker's topic with bare aiomqtt, and print the process id."""
     port, user, password, topic = arguments
     async with aiomqtt.Client("127.0.0.1", int(port), username=user, password=password) as client:
         await client.subscribe(topic)
@@ -145,8 +145,7 @@ async def serve_reporting_lamp(_: list[str]) -> None:
 
 
 async def serve_rule(arguments: list[str]) -> None:
-    """For each push of the strip, request a command from a Lua worker, read the lamp, and write to it. This is not a
-    server.
+    """For each push of the strip, request a command from a Lua worker, read the lamp, and write to it.
 
     The worker is a process with bare lupa, connected by a pipe. Print the process id.
     """

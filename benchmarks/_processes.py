@@ -67,7 +67,8 @@ class Running(Struct, frozen=True, kw_only=True):
         return sum(_field(f"/proc/{pid}/smaps_rollup", "Pss") for pid in self.pids()) * 1024 / 1e6
 
     def cpu_secs(self) -> float:
-        """Return the exact processor time of the hub and its worker. `/proc` only contains ticks."""
+        """Return the exact processor time of the hub and its worker, because the files in `/proc` count only
+        ticks."""
         return sum(time.clock_gettime(~pid << 3 | CPU_CLOCK) for pid in self.pids())
 
     def written_mb(self) -> float:
@@ -93,12 +94,12 @@ def hub(
     is_watched: bool = False,
     port: int = 0,
 ) -> Iterator[Running]:
-    """Run `lares run` with these configuration sections while entered. The block begins with the first authenticated
-    response.
+    """Run `lares run` with these configuration sections while entered. The block begins with the first
+    authenticated response.
 
     With a `folder`, configuration and data are kept for the next start. Otherwise, they are temporary. The hub
-    listens at the `port`, by default at a free port. With `is_watched`, the hub measures its longest iteration. This
-    makes the hub slower, so do not compare its other figures.
+    listens at the `port`, by default at a free port. With `is_watched`, the hub measures its longest iteration,
+    but becomes slower, so do not compare its other figures.
     """
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))

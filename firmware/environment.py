@@ -28,7 +28,7 @@ REACHED = re.compile(
 
 
 class Environment:
-    """The .venv of a checkout. Its stamp file lists the Python, the locks, and the packages of the last complete
+    """The .venv of a checkout. The stamp file lists the Python, the locks, and the packages of the last complete
     installation."""
 
     def __init__(self, root: Path) -> None:
@@ -85,7 +85,7 @@ class Environment:
         return stamp if isinstance(stamp, dict) and {"python", "locks", "packages"} <= stamp.keys() else {}
 
     def write_stamp(self, locks: dict[str, str]) -> None:
-        """Record locks and packages in .venv. This is the last step of an installation."""
+        """Record locks and packages in .venv, as the last step of an installation."""
         found = self.folder.glob("lib/*/*/*.dist-info/RECORD")
         packages = sorted(str(record.parent.relative_to(self.folder)) for record in found)
         self.stamp.write_text(json.dumps({"python": python_tag(), "locks": locks, "packages": packages}))
@@ -139,8 +139,8 @@ class Environment:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
     def _is_same_python(self) -> bool:
-        """Return whether .venv's Python has the same version and ABI as this Python. They differ after the
-        distribution has upgraded Python."""
+        """Return whether .venv's Python has the same version and ABI as this Python. If the distribution upgrades
+        Python, version and ABI differ."""
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
             said = subprocess.run([self.python, "-I", "-S", "-c", tell], capture_output=True, text=True, check=False)
@@ -184,7 +184,7 @@ def is_whole(path: str, size: str) -> bool:
 
 
 def venv_command(folder: Path) -> list[str]:
-    """Return the command that creates a virtual environment. It works even if build.py itself runs in the replaced
+    """Return the command that creates a virtual environment, even if build.py itself runs in the replaced
     environment."""
     return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 

@@ -51,7 +51,7 @@ CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/l
 WHEN_CUT = b"""# coding: latin-1
 "lares: this file is cut off or damaged; copy it to this box again
 """
-"""Text after the first line. In a truncated file, Python reads it as an invalid line and prints it."""
+"""Text after the first line. If the file is truncated, Python reports this text as an invalid line."""
 
 Run = Callable[[Sequence[str], Mapping[str, str]], None]
 Row = tuple[int, int, dict[str, list[str]]]

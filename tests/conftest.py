@@ -141,9 +141,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Record the files of this run, and give each process a share of the longest tests.
 
-    Each process begins with one part of the list, and takes over from the end of another part. Thus no process
-    starts a long test after the others have ended, and the tests of a file mostly share one browser, hub, or
-    worker.
+    Each process begins with one part of the list, and then takes tests from the end of another part. Thus no
+    process starts a long test after the others have ended, and the tests of a file mostly share one browser, hub,
+    or worker.
     """
     contract_recorder.FILES.update(str(item.path) for item in items)
     long = sorted((item for item in items if minutes_of(item)), key=minutes_of, reverse=True)

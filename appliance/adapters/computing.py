@@ -18,7 +18,8 @@ async def compute_apart(function: Callable[..., T], *arguments: Any) -> T:
 
 
 async def compute_slowly(function: Callable[..., T], *arguments: Any) -> T:
-    """Run a function that may take a second on a thread, and return its result. Such functions run one at a time."""
+    """Run a function that may take a second on a thread, and return its result. Only one such function runs at a
+    time."""
     return await asyncio.get_running_loop().run_in_executor(_threads("kinds-slow", 1), function, *arguments)
 
 

@@ -29,7 +29,7 @@ PARSED_BYTES = 4096
 2,000 frames."""
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
-"""The kernel's receive buffer of a connection. Its size limits the data that one iteration parses."""
+"""The kernel's receive buffer of a connection. The buffer's size limits the data that one iteration parses."""
 
 MAX_HEAD_BYTES = 16 * 1024
 """Size limit of an incomplete response head. A longer head is parsed without repair."""

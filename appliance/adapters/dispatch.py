@@ -129,7 +129,7 @@ class Dispatcher:
         return batches
 
     def abort_all(self) -> None:
-        """Cancel the running commands. Their results are reported as unknown."""
+        """Cancel the running commands, and report their results as unknown."""
         self._tasks.cancel()
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:

@@ -66,15 +66,16 @@ class Vendor(Protocol):
 class AdapterKind(Struct, frozen=True, kw_only=True):
     """One kind of adapter, in the folder of the same name. `title` is the kind's name for people.
 
-    `settings` is the class for a section's values, except `type` and `enabled`. `device_kinds` are the possible kinds
-    of devices. Stored devices of other kinds are not restored. For a kind with a simulator, `simulated` returns the
-    settings of a section. `in_demo` is the section's name in the demo, or None if the demo does not include the kind.
-    `operations` are the names of operations, or None if sections differ. `discovery` lists the ways to find devices.
+    `settings` is the class for a section's values, except `type` and `enabled`. `device_kinds` are the possible
+    kinds of devices. Stored devices of other kinds are not restored. For a kind with a simulator, `simulated`
+    returns the settings of a section. `in_demo` is the section's name in the demo, or None if the demo does not
+    include the kind. `operations` are the names of operations, or None if sections differ. `discovery` lists the
+    ways to find devices.
 
-    The folder's `adapter.py` has `build(settings, context)`. The folder's `simulator.py` has `simulate()`. Both files
-    are imported on first use. The adapter of an enabled section is imported on a thread, once the hub answers
-    requests. With `has_probe`, `probe.py` has `probe(settings)` for `lares doctor`. `warn` returns the key of a risky
-    setting, and a warning.
+    The folder's `adapter.py` has `build(settings, context)`. The folder's `simulator.py` has `simulate()`.
+    `adapter.py` and `simulator.py` are imported on first use. The adapter of an enabled section is imported on a
+    thread, once the hub answers requests. With `has_probe`, `probe.py` has `probe(settings)` for `lares doctor`.
+    `warn` returns the key of a risky setting, and a warning.
     """
 
     name: str

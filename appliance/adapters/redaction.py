@@ -103,8 +103,8 @@ class Redaction:
 
 
 def secret_words(texts: Iterable[str]) -> list[str]:
-    """Return the words of headers that can be secrets. They are not short, and not the name of an authentication
-    scheme."""
+    """Return the words of headers that can be secrets, without short words and the names of authentication
+    schemes."""
     words = [word for text in texts for word in text.split()]
     return [word for word in words if len(word) >= MIN_WORD_CHARS and word.lower() not in _SCHEMES]
 

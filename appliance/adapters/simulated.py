@@ -35,9 +35,9 @@ class Faults(Struct, kw_only=True):
     lag: float = 0.0
     """Seconds until a write or a key press takes effect."""
     drop: int = 0
-    """Number of further requests that are cut off without a response. They have no effect."""
+    """Number of further requests that are cut off without a response, and have no effect."""
     torn: int = 0
-    """Number of further responses that break off in the middle. Their requests take effect."""
+    """Number of further responses that break off in the middle, although the requests take effect."""
 
 
 class SimulatedDevice(ABC):

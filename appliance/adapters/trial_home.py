@@ -19,7 +19,8 @@ from appliance.home.registry import Registry
 
 
 class TrialHome:
-    """The home of the section `name`. It collects devices, the latest error, and a message for each dropped value.
+    """The home of the section `name`, which collects devices, the latest error, and a message for each dropped
+    value.
 
     The adapter reads the `stored` secrets of the section. Nothing is stored.
     """

@@ -78,17 +78,17 @@ class Subject:
     """One kind, and one of its devices.
 
     `simulate` and `settings` replace the kind's own simulation. `commands` are the commands of the device: `on`,
-    `off`, and `toggle` if it is supported. They are empty for a read-only device. `open_kinds` runs kinds in Lua for
+    `off`, and `toggle` if it is supported. A read-only device has no commands. `open_kinds` runs kinds in Lua for
     one section.
 
-    A kind that is not `is_polled` keeps a connection. While it is lost, commands fail, and garbage is reported only
-    to callers. `is_online_later` is set if devices announce their presence in a separate message, which can arrive
-    after the adapter's start.
+    A kind that is not `is_polled` keeps a connection. While it is lost, commands fail, and garbage is reported
+    only to callers. `is_online_later` is set if devices announce their presence in a separate message, which can
+    arrive after the adapter's start.
 
     `fewer` removes a device at the vendor, and `more` adds it again. `change` changes the device's state at the
-    vendor to the attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether the
-    adapter is connected. `happen` makes the vendor send the `event`. `lose` disconnects the device from its bridge,
-    and `find` reconnects it.
+    vendor to the attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether
+    the adapter is connected. `happen` makes the vendor send the `event`. `lose` disconnects the device from its
+    bridge, and `find` reconnects it.
     """
 
     name: str

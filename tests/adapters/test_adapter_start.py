@@ -69,7 +69,7 @@ async def test_no_two_adapters_start_in_one_turn_of_the_loop() -> None:
 
 
 class Leaving:
-    """A part of a section. It stops only once all other parts are stopping."""
+    """A part of a section that stops only once all other parts are stopping."""
 
     def __init__(self, barrier: asyncio.Barrier) -> None:
         self._barrier = barrier

@@ -60,7 +60,7 @@ class TestElgatoLights(AdapterContract):
 
 
 class TestMeter(ReadingContract):
-    """A read-only device that pushes values and sends events. Its bridge can lose contact with it."""
+    """A read-only device that pushes values and sends events, and whose bridge can lose contact with it."""
 
     subject = Subject(
         name="house",
@@ -209,7 +209,7 @@ return {
 
 @pytest.mark.slow
 class TestMeterInLua(ReadingContract):
-    """The meter in Lua. It pushes server-sent events, and its bridge can lose contact with it."""
+    """The meter in Lua, which pushes server-sent events, and whose bridge can lose contact with it."""
 
     subject = replace(
         TestMeter.subject,
@@ -222,7 +222,7 @@ class TestMeterInLua(ReadingContract):
 
 @pytest.mark.slow
 class TestStripInLua(AdapterContract):
-    """The strip in Lua. It pushes over a WebSocket."""
+    """The strip in Lua, which pushes over a WebSocket."""
 
     subject = replace(
         TestWled.subject,
@@ -245,7 +245,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.slow
 class TestOllama:
-    """A language model in Lua. It has no devices, and returns each error to its callers until the fault ends."""
+    """A language model in Lua, which has no devices, and returns each error to its callers until the fault ends."""
 
     async def test_each_fault_is_a_sentence_and_passes(self) -> None:
         async with trial(BUNDLED["ollama"].subject()) as it:

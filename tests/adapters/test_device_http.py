@@ -563,7 +563,7 @@ async def test_a_websocket_sends_texts_and_json_and_is_bounded(session: DeviceSe
 
 
 class Ready:
-    """A WebSocket or body that never waits for its next part. It counts how often other tasks run."""
+    """A WebSocket or body that never waits for its next part, and counts how often other tasks run."""
 
     def __init__(self, parts: list[Any]) -> None:
         self._parts = iter(parts)

@@ -131,7 +131,7 @@ class Home:
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Home]:
-    """Run the adapter. Its devices are published."""
+    """Run the adapter, and publish its devices."""
     home = Home(Clock())
     work = asyncio.create_task(home.adapter.run())
     await home.adapter.publish.has_started.wait()

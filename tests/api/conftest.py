@@ -13,7 +13,7 @@ from tests.fakes.app import App, open_app
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared() -> AsyncIterator[App]:
-    """Provide a running hub for all tests of a file. It runs on their event loop."""
+    """Provide a running hub for all tests of a file, on their event loop."""
     async with open_app() as app:
         yield app
 

@@ -1,6 +1,7 @@
-"""A hostile vendor. Its answers are floods, bombs, and endless data. `python -m` runs it, and it prints its port.
+"""A hostile vendor, whose answers are floods, bombs, and endless data. `python -m` runs it, and it prints its
+port.
 
-It has one thread per connection, and sends exactly these bytes over plain sockets. HOSTILE_MESSAGES limits floods.
+Each connection has a thread, which sends exactly these bytes over a plain socket. HOSTILE_MESSAGES limits floods.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A running hub gets hostile announcements and messages. It still answers, uses little memory, and can restart."""
+"""A running hub gets hostile announcements and messages. The hub still answers, uses little memory, and can
+restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The brake pauses an automation that triggers itself repeatedly. It never pauses actions of people."""
+"""The brake pauses an automation that triggers itself repeatedly, but never pauses actions of people."""
 
 from __future__ import annotations
 

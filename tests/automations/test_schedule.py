@@ -19,7 +19,8 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
 FOREVER = 1e9
-"""Seconds of a timer that keeps the scheduler on the clock, so that a test can wait until it sleeps again."""
+"""Seconds of a timer that never expires in a test. Because of this timer, a test can wait until the scheduler
+sleeps."""
 
 NOON = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)

@@ -72,7 +72,7 @@ class Ended:
 
 
 class Running:
-    """A running command. Its output is in files, so that it never waits for a reader."""
+    """A running command. The output goes to files, so that the command never waits for a reader."""
 
     def __init__(self, process: subprocess.Popen[bytes] | Forked, out: Path, err: Path) -> None:
         self.process = process

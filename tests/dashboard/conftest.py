@@ -119,7 +119,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared() -> AsyncIterator[App]:
-    """Provide the hub for all tests of a module. It polls its devices every second."""
+    """Provide the hub for all tests of a module, which polls its devices every second."""
     async with open_app() as app:
         yield app
 

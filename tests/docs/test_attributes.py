@@ -1,4 +1,5 @@
-"""The page of attributes has a row for each attribute of the catalog. Its values, units, and commands work."""
+"""The page of attributes has a row for each attribute of the catalog. All values, units, and commands on the page
+work."""
 
 from __future__ import annotations
 

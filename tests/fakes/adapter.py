@@ -23,7 +23,7 @@ POWER = (CommandSpec(capability="power", actions=("on", "off", "toggle")),)
 class StubAdapter(PollingAdapter):
     """An adapter whose polls and commands wait in `polls` and `commands` for a result or an error from the test.
 
-    It offers only `power`, without `transition_secs`, and has the operations `echo`, `hang`, and `fail`.
+    The device offers only `power`, without `transition_secs`. The operations are `echo`, `hang`, and `fail`.
     """
 
     def __init__(self, context: AdapterContext, *, address: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Automations without Lua. Their files are JSON, the test ends their runs, and time is virtual."""
+"""Automations without Lua. Files are JSON, the test ends the runs, and time is virtual."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
 FOREVER = 1e9
-"""Seconds of a timer that keeps the scheduler on the clock, so that a test knows when it sleeps again."""
+"""Seconds of a timer that never expires in a test. Because of this timer, a test can wait until the scheduler
+sleeps."""
 
 LAMP, TV = "desk:light:0", "tv:tv"
 LONG_AGO = datetime.fromisoformat("2020-01-01T00:00:00Z")

@@ -73,7 +73,7 @@ Content = Write | Truncate
 Naming = Named | Removed
 
 MAX_GRANTED_BYTES = 6 * 1024
-"""Maximum number of bytes that a reservation adds to a file. This limit keeps images small."""
+"""Maximum number of bytes that a reservation adds to a file, so that images are small."""
 
 
 class RecordingDisk(Disk):

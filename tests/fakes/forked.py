@@ -1,6 +1,6 @@
-"""`lares` and Lua workers without import time. They are forked from processes with the imports done.
+"""`lares` and Lua workers without import time, because they are forked from processes with the imports done.
 
-Such a process does not test the imports of a start. Tests of imports start an interpreter.
+A forked process does not test the imports of a start. Tests of imports start an interpreter.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ class ForkedWorker(Forked):
     """A running Lua worker."""
 
     def __init__(self, command: Sequence[str], *, stdin: int, **_: Any) -> None:
-        """Start a worker with the command for an interpreter. Its socket becomes descriptor 0."""
+        """Start a worker with the command for an interpreter. The socket `stdin` becomes descriptor 0."""
         arguments = command[command.index("-c") + 2 :]
         self._start(WORKERS, arguments[2:7], {0: stdin})
 
 
 class _Server:
-    """The process that forks for this one. It ends when its socket closes."""
+    """The process that forks for this one, and that ends when its socket closes."""
 
     def __init__(self, kind: str) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

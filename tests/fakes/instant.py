@@ -26,7 +26,8 @@ COMMANDS = (
 
 
 class InstantAdapter(Adapter):
-    """Lamps `<name>:0` and so on. They offer power and brightness, refuse 13 %, and have the operation `echo`."""
+    """Lamps `<name>:0` and so on, which offer power and brightness, and refuse 13 %. The adapter has the operation
+    `echo`."""
 
     def __init__(self, context: AdapterContext, lamps: int) -> None:
         super().__init__(context)

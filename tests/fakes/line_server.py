@@ -1,4 +1,4 @@
-"""A strict server for line protocol. It refuses a body with any invalid line."""
+"""A strict server for line protocol, which refuses a body with any invalid line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """A small fake MQTT 3.1.1 broker on loopback, in the test's event loop.
 
-It supports QoS 0 and 1, retained messages, wills, wildcards, passwords, access lists, TLS, keepalive, and takeover by
-an equal client id. Sessions end with their connection. Retained messages are lost when the broker stops.
+The broker supports QoS 0 and 1, retained messages, wills, wildcards, passwords, access lists, TLS, keepalive, and
+takeover by an equal client id. Sessions end with their connection. Retained messages are lost when the broker
+stops.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ V311 = 4
 
 
 class ProtocolError(Exception):
-    """A client sent an invalid packet. Its connection is closed."""
+    """A client sent an invalid packet, so its connection is closed."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):

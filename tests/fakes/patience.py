@@ -10,7 +10,7 @@ PATIENCE = 60.0
 
 
 async def until(holds: Callable[[], object], within: float = PATIENCE) -> None:
-    """Wait until the condition is true. It is checked at growing intervals."""
+    """Wait until the condition is true. Check the condition at growing intervals."""
     pause = 0.001
     async with asyncio.timeout(within):
         while not holds():
@@ -19,7 +19,7 @@ async def until(holds: Callable[[], object], within: float = PATIENCE) -> None:
 
 
 async def until_async(holds: Callable[[], Awaitable[bool]], within: float = PATIENCE) -> None:
-    """Wait until the asynchronous condition is true. It is checked repeatedly."""
+    """Wait until the asynchronous condition is true."""
     async with asyncio.timeout(within):
         while not await holds():  # noqa: ASYNC110 - no event to await
             await asyncio.sleep(0.05)

@@ -102,7 +102,7 @@ def spawn(
     max_files: int | None = None,
     prefix: Sequence[str] = (),
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start `lares run` in the folder, with the prefix. Its output goes to the log file.
+    """Start `lares run` in the folder, with the prefix, and with the log file as output.
 
     The process may open `max_files` files.
     """

@@ -9,7 +9,7 @@ from appliance.home.commands import Command
 
 
 class StillRunner(AdapterRunner):
-    """Its adapter exists from the start, and `run` of the adapter is never called."""
+    """The adapter exists from the start, and its `run` is never called."""
 
     def __init__(self, adapter: PollingAdapter, context: AdapterContext) -> None:
         super().__init__(lambda _: adapter, context)

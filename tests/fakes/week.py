@@ -1,4 +1,4 @@
-"""A home with a virtual clock, in which days pass immediately. It has automations in Lua, devices that execute all
+"""A home with a virtual clock, in which days pass immediately, with automations in Lua, devices that execute all
 commands, and restarts."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A small single file with a few files. It is packed like the real one, for this Python and another one."""
+"""A small single file with a few files, packed like the real one, for this Python and another one."""
 
 from __future__ import annotations
 

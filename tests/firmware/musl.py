@@ -20,7 +20,7 @@ SOURCES = ("python3.11", "openssl", "libffi", "xz-utils", "zlib")
 
 
 def musl_python() -> Path:
-    """Return the path of the interpreter. It may not exist yet."""
+    """Return the path of the interpreter, which may not exist yet."""
     digest = hashlib.sha256(RECIPE.read_bytes()).hexdigest()[:8]
     return cache_dir() / f"musl-python-{digest}" / "bin" / "python3.11"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A substitute for systemctl. It starts the command of the unit, and waits for READY=1."""
+"""A substitute for systemctl, which starts the command of the unit, and waits for READY=1."""
 
 import os
 import pwd

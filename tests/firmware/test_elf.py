@@ -17,7 +17,7 @@ WHOLE = Path(importlib.util.find_spec("orjson.orjson").origin or "")  # type: ig
 
 
 def made(segments: list[tuple[int, int]], *, table: int = 64, length: int = 4096) -> bytes:
-    """Return an ELF file of this length. Its segments have these offsets and sizes, and its table is at this
+    """Return an ELF file of this length, with segments of these offsets and sizes, and with the table at this
     position."""
     head = elf.HEADER.pack(b"\x7fELF\x02\x01\x01", 3, 183, 1, 0, table, 4000, 0, 64, 56, len(segments), 64, 7, 6)
     data = bytearray(head.ljust(length, b"\xaa"))

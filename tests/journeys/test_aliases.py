@@ -61,7 +61,7 @@ FILES = {
 
 @pytest_asyncio.fixture
 async def app(tmp_path: Path) -> AsyncIterator[App]:
-    """Run a home with virtual devices. Its automations use aliases that do not exist yet."""
+    """Run a home with virtual devices, and with automations that use aliases that do not exist yet."""
     root = write(tmp_path / "home", {**FILES, "default.toml": LOOPBACK + HOME})
     (root / "data").mkdir()
     async with open_app(adapters=_virtual(HOME), root=root, data_dir=root / "data") as app:

@@ -47,7 +47,7 @@ class Model:
     be unknown."""
 
     def copy(self) -> Model:
-        """Return a copy of the model for a hub that is killed now. Its pending responses are lost."""
+        """Return a copy of the model for a hub that is killed now and loses its pending responses."""
         return Model(dict(self.known), {key: set(values) for key, values in self.unanswered.items()})
 
     def check(self, found: Values, *, is_start: bool) -> None:

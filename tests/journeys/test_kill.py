@@ -1,4 +1,4 @@
-"""The hub is killed repeatedly during changes. It keeps exactly the confirmed changes."""
+"""The hub is killed repeatedly during changes, and keeps exactly the confirmed changes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Writer:
     """Changes rooms, a group, the room of one lamp, an automation, a variable, a timer, and keys, one after
     another, and remembers each response.
 
-    Some requests must be refused. Their changes must never appear.
+    Some requests must be refused, and the refused changes must never appear.
     """
 
     def __init__(self, number: int) -> None:

@@ -20,7 +20,7 @@ from appliance.api.auth import Role
 from tests.cli.test_commands_line import LOOPBACK, PATIENCE, Ended, Running, box, ended, lares
 
 WRONG = "lrs_{}_" + "wrongsecret" * 3 + "0123456789"
-"""A wrong secret in the correct format. It must not appear either, because a mistyped secret is similar to the
+"""A wrong secret in the correct format, which must not appear either, because a mistyped secret is similar to the
 real one."""
 
 OWN = "the-owners-own-key-that-is-configured"
@@ -56,7 +56,7 @@ class Traces:
 
 
 def ask(traces: Traces, url: str, method: str, path: str, token: str | None, body: Any = None) -> tuple[int, bytes]:
-    """Return the response. Record it with its headers, unless it may contain a secret."""
+    """Return the response. Record the response with its headers, unless it may contain a secret."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + path, data=data, headers=headers, method=method)

@@ -86,7 +86,7 @@ def file(text: str) -> Source:
 
 
 def scene(body: str) -> Source:
-    """Return a scene. Its `execute` begins on line 1, and the body on line 2."""
+    """Return a scene, with `execute` on line 1, and the body from line 2 on."""
     return file(f"return {{id = 'test', name = 'Test', execute = function(ctx, event)\n{body}\nend}}")
 
 

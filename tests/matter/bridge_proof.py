@@ -236,7 +236,7 @@ class Controller:
     async def attributes(self) -> dict[str, Any]:
         """Return the values that the controller has by subscription, by endpoint/cluster/attribute.
 
-        This uses another connection, because the server drops a client that reads many events too slowly.
+        Use another connection, because the server drops a client that reads many events too slowly.
         """
         reader = Controller()
         await reader.open(listens=False)

@@ -28,7 +28,7 @@ from tests.fakes.patience import until
 from tests.matter.laboratory import NAMES, Laboratory, laboratory
 
 PATIENCE_SECS = 200.0
-"""Seconds for the server's own delays. It noticed a dead device after 159 s."""
+"""Seconds for the server's own delays. The server noticed a dead device after 159 s."""
 
 COMMANDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("onoff:1", {"capability": "power", "action": "on"}, {"power": "on"}),

@@ -95,8 +95,8 @@ def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
 
 
 def _check_flip(index: int, found: Recovered, values: Values, all_states: list[Values]) -> None:
-    """Check one flip. `index` is the number of its record. It is -1 for the header, and the number of records for
-    the zeros after them."""
+    """Check one flip. `index` is the number of its record, -1 for the header, or the number of records for the
+    zeros after them."""
     behind = len(RECORDS) - 1 - max(index, -1)
     if index == len(RECORDS):
         assert values == all_states[-1] and found.torn and found.notes and not found.damaged
@@ -159,8 +159,8 @@ def check_zeroed_segments(maker: Maker) -> None:
     """Check that zeros over a part of the journal are detected, unless they reach from the beginning of a record
     to the end.
 
-    Such a file equals a journal before these records, which is an earlier complete document. This is the only loss
-    that two files cannot detect.
+    A file with zeros up to the end equals an earlier complete journal. Two files cannot detect this loss, but any
+    other.
     """
     whole, all_states, starts = journal(*LINES), states(), _starts()
     end = starts[-1]

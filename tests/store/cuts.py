@@ -125,7 +125,7 @@ def durable(disk: RecordingDisk) -> Image:
 
 
 class _Change(Generic[E]):
-    """A change that a sync must settle. It stays uncertain after a failed sync."""
+    """A change that a sync must settle, and that stays uncertain after a failed sync."""
 
     __slots__ = ("event", "is_in_limbo", "is_settled")
 

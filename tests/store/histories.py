@@ -51,7 +51,7 @@ def compacting(owner: Owner) -> None:
 
 
 def brief(owner: Owner) -> None:
-    """A first start, another one, changes, and one compaction. This is the shortest history with all operations."""
+    """A first start, another one, changes, and one compaction, as the shortest history with all operations."""
     owner.start()
     owner.put({"a": b'"%s"' % (b"a" * 500)})
     owner.stop()

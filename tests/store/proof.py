@@ -25,7 +25,7 @@ Maker = Callable[[RecordingDisk], Files]
 Values = dict[str, bytes]
 
 SMALLEST = 1200
-"""Maximum size of a journal in these histories. It is small, so that each test covers several generations."""
+"""Maximum size of a journal in these histories, small enough that each test covers several generations."""
 
 AFTER: EncodedChanges = {"after": b'"the cut"'}
 

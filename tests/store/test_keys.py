@@ -1,5 +1,4 @@
-"""Keys in the store. They are on the card before they are valid, keep their identity, and are reported when they
-end."""
+"""Keys in the store are on the card before they are valid, keep their identity, and are reported when they end."""
 
 from __future__ import annotations
 

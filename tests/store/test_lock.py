@@ -113,8 +113,8 @@ def test_a_lock_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> None:
 
 
 class WatchedDisk(Disk):
-    """A disk that records at each sync and close whether another process could lock the directory. It can refuse
-    to sync."""
+    """A disk that records at each sync and close whether another process could lock the directory, and that can
+    refuse to sync."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

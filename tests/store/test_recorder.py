@@ -31,7 +31,7 @@ LATER = MADE_AT + timedelta(days=30)
 
 @asynccontextmanager
 async def recording(folder: Path, clock: VirtualClock) -> AsyncIterator[tuple[Recorder, Document]]:
-    """Provide a recorder with a document in the folder. Both are closed at the end, as in the hub."""
+    """Provide a recorder with a document in the folder. At the end, close recorder and document, as in the hub."""
     async with Document(Disk(folder), clock) as document:
         bus = Bus()
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:

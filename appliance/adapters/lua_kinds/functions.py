@@ -24,7 +24,7 @@ MAX_REDACTED_AT_ONCE = 1 << 14
 """Length limit of a value that is redacted on the event loop. Longer values are redacted on a thread."""
 
 HELLO, PATH = ["listen", "hello"], ["listen", "path"]
-"""Functions whose results are sent to the device. Their results may contain secrets."""
+"""Functions whose results are sent to the device, and therefore may contain secrets."""
 
 
 class CancelledCall(NamedTuple):

@@ -123,7 +123,7 @@ ReadEvent = tuple[str, str, Mapping[str, Value]]
 class ReadRow(Struct, frozen=True, kw_only=True):
     """One device of a list.
 
-    `attributes` is None if the row has no such field. `seen` has all other fields. It is None if the row only has
+    `attributes` is None if the row has no such field. `seen` has all other fields, or is None if the row only has
     attributes of a known device.
     """
 
@@ -369,7 +369,7 @@ class DeviceReader:
 
 
 def _with_actions(command: Any) -> Any:
-    """Return a command as a table. A text is the name of a capability. Its actions and range come from the
+    """Return a command as a table. If the command is the name of a capability, its actions and range come from the
     catalog."""
     if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
         return command

@@ -27,8 +27,8 @@ _POWERED_ENDPOINTS = 31
 
 
 class Target(Struct, frozen=True):
-    """A device's node and endpoint. `number` distinguishes the devices of one node. It is None for the only device
-    of a node."""
+    """A device's node and endpoint. `number` distinguishes the devices of one node, and is None for the only
+    device of a node."""
 
     node: Node
     endpoint: Endpoint

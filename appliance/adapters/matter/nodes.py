@@ -71,7 +71,7 @@ class Endpoint:
 
     @property
     def is_aggregator(self) -> bool:
-        """Whether the endpoint represents a bridge. Its `parts` are then the bridge's devices."""
+        """Whether the endpoint represents a bridge. The `parts` of an aggregator are the bridge's devices."""
         return AGGREGATOR_TYPE in self.types
 
     def labels(self) -> Iterator[tuple[str, str]]:

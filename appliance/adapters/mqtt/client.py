@@ -1,4 +1,4 @@
-"""The connection to a broker. It uses MQTT 3.1.1, which all brokers support. Only this file and `library` use the
+"""The connection to a broker, with MQTT 3.1.1, which all brokers support. Only this file and `library` use the
 MQTT library."""
 
 from __future__ import annotations

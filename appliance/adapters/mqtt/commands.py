@@ -156,7 +156,7 @@ class Commands:
 class PendingCommand:
     """A running command to one entity.
 
-    `done` is set once the entity reports the result. It is also set, with `is_refused`, once the entity reports that
+    `done` is set once the entity reports the result. `done` and `is_refused` are set once the entity reports that
     the command has failed.
     """
 
@@ -211,7 +211,7 @@ class PendingCommand:
         return now >= self._until
 
     def release(self) -> Update:
-        """Return the values that are still held back. They are the device's true state."""
+        """Return the values that are still held back, which are the device's true state."""
         kept, self._kept = self._kept, {}
         return kept
 

@@ -24,7 +24,7 @@ MAX_TOPIC_BYTES = 1_024
 
 
 def is_topic(text: str) -> bool:
-    """Return whether messages can be published to this topic. It must have no wildcard, and must not begin with
+    """Return whether messages can be published to this topic. A topic has no wildcard, and does not begin with
     `$`."""
     return is_filter(text) and "+" not in text and "#" not in text
 

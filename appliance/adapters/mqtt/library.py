@@ -205,12 +205,13 @@ class _PacketReader:
 
 
 class Client(aiomqtt.Client):
-    """The library's client. Its waits can be cancelled at any time, and do not time out during a flood of messages.
+    """The library's client, but waits can be cancelled at any time, and do not time out during a flood of
+    messages.
 
-    The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that comes together with
-    the result, so that the cancelled task never ends. In addition, an acknowledgement arrives only after all messages
-    that the broker had to send before it. Therefore the timeout restarts as long as messages arrive, up to
-    `MAX_FLOOD_SECS`.
+    The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that comes together
+    with the result, so that the cancelled task never ends. In addition, an acknowledgement arrives only after all
+    messages that the broker had to send before it. Therefore the timeout restarts as long as messages arrive, up
+    to `MAX_FLOOD_SECS`.
     """
 
     def __init__(self, host: str, port: int, receive: Callable[[Received], None], **settings: Any) -> None:
@@ -266,8 +267,8 @@ class Client(aiomqtt.Client):
                 timer.cancel()
 
     def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
-        """Read through a buffer, in steps. This method runs on the thread that connects, possibly after the wait was
-        cancelled."""
+        """Read the socket through a buffer, in steps. This method runs on the thread that connects, possibly after
+        the wait was cancelled."""
         if self._is_abandoned:
             sock.close()
             return

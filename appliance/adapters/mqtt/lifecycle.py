@@ -65,7 +65,7 @@ class Lifecycle:
         self._has_warned = False
 
     def begin(self, more_topics: Iterable[str]) -> None:
-        """Prepare for a new connection. It will also subscribe to `more_topics`."""
+        """Prepare for a new connection, which also subscribes to `more_topics`."""
         self._is_born = self._is_complete = False
         self._seen.clear()
         self._requested.clear()
@@ -168,8 +168,8 @@ class Lifecycle:
     async def _rebuild(self, *, complete: bool) -> None:
         """Rebuild devices whose announcements have changed, publish them in steps, and subscribe to their topics.
 
-        A known device without an announcement becomes unavailable once all retained configurations have arrived. It
-        is removed if it does not announce itself within `RETURN_SECS` after a birth message.
+        A known device without an announcement becomes unavailable once all retained configurations have arrived.
+        The device is removed if it does not announce itself within `RETURN_SECS` after a birth message.
         """
         rebuilt: list[MqttDevice] = []
         await in_steps(self._clock, self._live.router.rebuild(rebuilt))

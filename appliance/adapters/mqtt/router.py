@@ -51,7 +51,7 @@ def is_wild(text: str) -> bool:
 
 
 def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether a filter matches a topic by the rules of MQTT. Both are lists of levels."""
+    """Return whether a filter, given as levels, matches a topic, given as levels, by the rules of MQTT."""
     for at, level in enumerate(levels):
         if level == "#":
             return True
@@ -96,8 +96,8 @@ class Router:
     def expect(self, known: Mapping[str, str]) -> None:
         """Expect known devices, given as identifiers by device id, to be announced again.
 
-        These devices keep their names. If there are too many devices, expected devices take precedence, then existing
-        devices.
+        Expected devices keep their names. If there are too many devices, expected devices take precedence, then
+        existing devices.
         """
         names = {id_.removeprefix(f"{self._section}:"): identifier for id_, identifier in known.items()}
         self._expected = frozenset(names)

@@ -19,7 +19,7 @@ class Button(Struct, frozen=True):
 
 
 class Sender(Protocol):
-    """Sends messages to one service. It is built from settings, context, token, and password."""
+    """Sends messages to one service. The constructor's arguments are settings, context, token, and password."""
 
     shows_buttons: bool
 

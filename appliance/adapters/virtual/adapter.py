@@ -24,7 +24,7 @@ _OBSERVED = ("device_id", "attributes", "event", "data")
 
 
 class VirtualAdapter(Adapter):
-    """The virtual devices of one section. Their last attributes are restored at the start."""
+    """The virtual devices of one section. The start restores their last attributes."""
 
     takes_many = True
 

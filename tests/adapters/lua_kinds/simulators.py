@@ -37,7 +37,8 @@ class ShellyOne(Vendor):
 
 
 class ShellyTwo(Vendor):
-    """A Shelly of the second generation, as captured by aioshelly. It accepts calls over HTTP and its WebSocket.
+    """A Shelly of the second generation, as captured by aioshelly. The device accepts calls over HTTP and its
+    WebSocket.
 
     `config` has the configuration of each component, without the id. `behind` are the components of devices that a
     Bluetooth gateway connects. With a `password`, the WebSocket requires it.
@@ -373,7 +374,7 @@ def scpd(action: str, given: tuple[str, ...], reported: tuple[str, ...]) -> str:
 
 
 class Sonos(Vendor):
-    """A player, from the UPnP actions and fields in SoCo's documentation. Its group has no other player."""
+    """A player, from the UPnP actions and fields in SoCo's documentation. No other player is in the group."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)

@@ -23,7 +23,7 @@ def _now() -> int:
 
 
 class HomeWizardMeter(Vendor):
-    """A P1 meter, from HomeWizard's published API v1. Its gas meter has a separate telegram."""
+    """A P1 meter, from HomeWizard's published API v1. The gas meter has a separate telegram."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
@@ -79,7 +79,7 @@ type ContactInfo { email: String mobile: String }
 
 
 class OpenMeteo(Vendor):
-    """Weather, from Open-Meteo's captured answers. It returns only the parts and fields that a request names.
+    """Weather, from Open-Meteo's captured answers. An answer has only the parts and fields that the request names.
 
     Times are numbers if the request asks for them, otherwise texts.
     """
@@ -180,7 +180,7 @@ def upnp_error(code: int, description: str) -> str:
 
 
 class FritzBox(Vendor):
-    """A FRITZ!Box, from AVM's description of TR-064's service Hosts. It lists the hosts in `active`."""
+    """A FRITZ!Box, from AVM's description of TR-064's service Hosts. `active` are the hosts in the network."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)

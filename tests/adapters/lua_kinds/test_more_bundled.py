@@ -1,4 +1,4 @@
-"""Tests of further bundled kinds. The values are invented. Their format follows the vendors' documentation."""
+"""Tests of further bundled kinds. The values are invented, but their format follows the vendors' documentation."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ SOLAR = "/solar_api/v1/GetPowerFlowRealtimeData.fcgi"
 
 
 async def begin(pool: WorkerPool, tmp_path: Path, name: str) -> KindAtWork:
-    """Return a bundled kind after a good poll. Its `vendor` is the simulator."""
+    """Return a bundled kind after a good poll. The simulator is `vendor`."""
     row = BUNDLED[name]
     it = await start(pool, tmp_path, None, row.vendor(), row.kind, **row.stated)
     await it.poll()

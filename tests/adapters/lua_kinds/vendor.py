@@ -1,5 +1,4 @@
-"""A vendor's device that answers from a table. It serves HTTP with configurable faults, or works without a
-network."""
+"""A vendor's device that answers from a table, over HTTP with configurable faults, or without a network."""
 
 from __future__ import annotations
 
@@ -29,9 +28,10 @@ def capture(name: str) -> Any:
 class Vendor(SimulatedDevice):
     """Answers each path from the table `answers`, which can change at any time. Any other path returns 404.
 
-    `odd` has answers to single requests, which take precedence. Its keys are paths, or a path and a SOAP action
-    (`/control#GetVolume`). While entered, the device listens, with its `faults`. The device is also a `Transport`,
-    for tests without a network. `asked` are the requests, with the body as bytes and, if it is JSON, as `json`.
+    `odd` has answers to single requests, which take precedence. The keys of `odd` are paths, or a path and a SOAP
+    action (`/control#GetVolume`). While entered, the device listens, with its `faults`. The device is also a
+    `Transport`, for tests without a network. `asked` are the requests, with the body as bytes and, if it is JSON,
+    as `json`.
     """
 
     content_type = "application/json"

@@ -26,7 +26,7 @@ USER, PASSWORD = "lares", "only-for-tests"
 
 TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 CERTIFICATE, KEY = TLS / "cert.pem", TLS / "key.pem"
-"""A self-signed certificate for 127.0.0.1, valid for a hundred years. Its key is public."""
+"""A self-signed certificate for 127.0.0.1, valid for a hundred years, with a public key file."""
 
 both_brokers = pytest.mark.parametrize(
     "broker", ["own", pytest.param("mosquitto", marks=pytest.mark.slow)], indirect=True
@@ -51,7 +51,7 @@ class Announcer(aiomqtt.Client):
 
 
 class Broker:
-    """A broker with one password for all users. It can be killed, and started again at the same port."""
+    """A broker with one password for all users, which can be killed, and started again at the same port."""
 
     port = 0
     tls_port = 0

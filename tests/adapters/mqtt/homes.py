@@ -139,7 +139,7 @@ async def until(holds: Callable[[], bool], failure: Callable[[], str] = lambda: 
 
 
 class Lamp:
-    """A device of a publishing hub. It records each command, and reports its result."""
+    """A device of a publishing hub, which records each command, and reports its result."""
 
     def __init__(self, registry: Registry, device: Observation) -> None:
         self.registry = registry

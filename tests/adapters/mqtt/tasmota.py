@@ -22,7 +22,7 @@ BASE: Mapping[str, Any] = {
 
 
 class TasmotaDevice:
-    """One device. It stores the values of its outputs, and responds to each command as the firmware does."""
+    """One device, which stores the values of its outputs, and responds to each command as the firmware does."""
 
     def __init__(self, shown: Mapping[str, Any], sensors: Mapping[str, Any], **config: Any) -> None:
         options = config.get("so", {})

@@ -1,6 +1,6 @@
 """hatasmota, the reference reader of Tasmota's discovery, agrees with the hub about the simulated devices.
 
-Install `hatasmota` to run this test. It is not a dependency of the tests.
+Install `hatasmota` to run this test, because the tests' lock does not contain it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ UNJUDGED = ("reader of cards",)
 
 
 class JudgeClient:
-    """The reference reader's connection to a broker. It records the reader's messages, and passes the device's
-    messages to it."""
+    """The reference reader's connection to a broker. The connection records the reader's messages, and passes the
+    device's messages to the reader."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, str]] = []
@@ -91,7 +91,7 @@ class JudgedEntity:
 
 
 async def judged(device: TasmotaDevice, client: JudgeClient) -> list[JudgedEntity]:
-    """Return the entities that the reference reader builds for a device. They are subscribed to their topics."""
+    """Return the entities that the reference reader builds for a device, subscribed to their topics."""
     config = judge.TasmotaDiscoveryMsg(device.config)
     found = [
         each

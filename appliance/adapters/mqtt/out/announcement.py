@@ -18,7 +18,7 @@ _JOINED = {
     "cover": (cover.announce, cover.COVER_KEYS),
     "climate": (climate.announce, climate.CLIMATE_KEYS),
 }
-"""Components that combine several attributes: the function that describes the component, and the attributes."""
+"""For each component that combines several attributes: the function that describes it, and the attributes."""
 
 _SINGLE: Mapping[str, Callable[[PublishedDevice, str], Fields | None]] = {
     "lock": lock.announce,

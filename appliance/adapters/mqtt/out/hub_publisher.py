@@ -284,7 +284,7 @@ class HubPublisher:
             self._overwritten[received.topic] = self._clock.monotonic()
 
     def _take_command(self, target: str, id_: str, payload: bytes) -> None:
-        """Queue a command. It is parsed first, so that the queue does not contain messages."""
+        """Parse a command, and queue it."""
         queue = self._queues.get((target, id_))
         if queue is None and len(self._queues) < MAX_BUSY_TARGETS:
             queue = deque()

@@ -40,7 +40,7 @@ class Scale:
         return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
 
     def raw(self, percent: float) -> int | float:
-        """Convert a percentage to the device's number."""
+        """Convert a percentage to the number that the device expects."""
         return plain_number(round(scaled(percent, *_PERCENT, to=(self.low, self.high))))
 
 

@@ -343,8 +343,8 @@ class Entity:
     ) -> Callable[[str], Update]:
         """Return a parser for the words of one attribute, by default of the custom attribute.
 
-        An unknown word is reported. With `is_kept`, the attribute then keeps its value. Otherwise, it becomes
-        unknown. An empty text and the ignored words change nothing.
+        An unknown word is reported. With `is_kept`, the attribute then keeps its value. Without `is_kept`, the
+        attribute becomes unknown. An empty text and the ignored words change nothing.
         """
 
         def parse(text: str) -> Update:

@@ -21,7 +21,7 @@ from appliance.home.values import Value
 
 
 class Input(Entity):
-    """A text under the object id. It can be set if there is a command topic."""
+    """A text under the object id, which can be set if there is a command topic."""
 
     device_class: str | None = ""
 

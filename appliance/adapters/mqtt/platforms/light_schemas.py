@@ -128,7 +128,7 @@ class TopicLight(LightEntity):
         return self.publish_with(None, "command_topic", self.payload(power))
 
     def _property(self, change: LightChange) -> Outgoing:
-        """Return the message of one property. A colour is a list of its components. Its white channels are 0."""
+        """Return the message of one property. A colour is a list of its components, with 0 for the white channels."""
         if change.name == "whites":
             return self._with_whites(self.color_with(change.value))
         if change.name not in ("rgb", "hs", "xy"):
@@ -204,7 +204,7 @@ class JsonLight(LightEntity):
         return "color_temp" if has_temperature and "color_temp" in self._modes else ""
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return one object. It includes the fade."""
+        """Return one object, including the fade."""
         body: dict[str, Value] = {"state": change.power.upper()}
         if change.name == "hs":
             body["color"] = {"h": change.value["hue"], "s": change.value["saturation"]}
@@ -279,7 +279,7 @@ class TemplateLight(LightEntity):
         return parse
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return one message. Its template has access only to the values of the command."""
+        """Return one message. The template has access only to the values of the command."""
         names: dict[str, Value] = {}
         if change.name == "rgb":
             names = {name: change.value[key] for name, key, _ in NOTATIONS["rgb"]}

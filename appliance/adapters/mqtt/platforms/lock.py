@@ -78,7 +78,8 @@ _ALARM_STATES = ("disarmed", *_ALARM_MODES, "arming", "disarming", "pending")
 
 
 class AlarmPanel(Entity):
-    """An alarm panel. Its custom attribute is the mode, and accepts the supported modes (by default, all modes)."""
+    """An alarm panel. The panel's custom attribute is the mode, and accepts the supported modes (by default, all
+    modes)."""
 
     def setup(self) -> None:
         self.need()

@@ -53,7 +53,8 @@ def announce(device: PublishedDevice, key: str) -> Fields | None:
 
 
 class Fan(OnOff):
-    """A fan. Its speed is `custom.mqtt.percentage`, and its preset is `preset_mode`. Speed 0 switches it off."""
+    """A fan, with the speed as `custom.mqtt.percentage` and the preset as `preset_mode`. Speed 0 switches the fan
+    off."""
 
     def setup(self) -> None:
         super().setup()

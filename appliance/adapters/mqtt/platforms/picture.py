@@ -21,10 +21,10 @@ _BLANKS = b" \t\r\n"
 
 
 class StillPicture(Entity):
-    """A camera or an image. Its custom attribute is the media type of the newest picture.
+    """A camera or an image. The custom attribute is the media type of the newest picture.
 
-    Only messages that match `picture_filter` are read. Each message is a picture, encoded in base64 if `is_base64` is
-    set.
+    Only messages that match `picture_filter` are read. Each message is a picture, encoded in base64 if `is_base64`
+    is set.
     """
 
     def setup(self) -> None:

@@ -1,7 +1,7 @@
-"""Base of the announcements by this hub. They describe its devices in Home Assistant's discovery format.
+"""Base of the announcements by this hub, which describe the hub's devices in Home Assistant's discovery format.
 
-The function `announce` of a platform returns the component's fields for a device or attribute of this hub. It returns
-None if another component must represent the device or attribute.
+The function `announce` of a platform returns the component's fields for a device or attribute of this hub. If
+another component must represent the device or attribute, `announce` returns None.
 """
 
 from __future__ import annotations

@@ -167,10 +167,10 @@ def announce_binary_sensor(device: PublishedDevice, key: str) -> Fields | None:
 
 
 class DeviceTracker(Entity):
-    """A person's device. It reports `presence`, and the name of the zone or room.
+    """A person's device, which reports `presence`, and the name of the zone or room.
 
-    A person in a GPS zone is away from home. A person in a room, detected by another sensor such as Bluetooth, is at
-    home.
+    A person in a GPS zone is away from home. A person in a room, detected by another sensor such as Bluetooth, is
+    at home.
     """
 
     device_class = "person"

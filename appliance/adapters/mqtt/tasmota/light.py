@@ -31,8 +31,8 @@ FULL = 100
 class TasmotaLight(LightEntity):
     """A light, or one of several lights of a device.
 
-    Its type is 0 for power only, 1 for brightness, 2 for colour temperature, 3 for colours, 4 for colours and white,
-    and 5 for colours and colour temperature.
+    The light's type is 0 for power only, 1 for brightness, 2 for colour temperature, 3 for colours, 4 for colours
+    and white, and 5 for colours and colour temperature.
     """
 
     def setup(self) -> None:
@@ -98,8 +98,8 @@ class TasmotaLight(LightEntity):
         return intent
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the commands of a requested fade, then those of the property. They switch the light on unless
-        SetOption20 is set."""
+        """Return the commands of a requested fade, followed by the commands of the property. Unless SetOption20 is
+        set, a property switches the light on."""
         power = (self.config.text("command_topic"), self.payload(change.power))
         sent = [(self._base + name, str(value)) for name, value in self._commands(change)] or [power]
         if change.name and self.config.flag("is_power_separate"):

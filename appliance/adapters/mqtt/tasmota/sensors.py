@@ -134,7 +134,7 @@ _NOT_KWH = ("AS3935", "LD2410")
 """Sensors whose `Energy` is not electrical."""
 
 CARD_READERS = ("RDM6300", "PN532", "MFRC522", "WIEGAND")
-"""Card readers. They send a card's `UID`."""
+"""Card readers, which send a card's `UID`."""
 
 _DIAGNOSTIC = ("Id", "Address", "TotalStartTime")
 """Keys of hardware ids and start times, which are diagnostic values."""

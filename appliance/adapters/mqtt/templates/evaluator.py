@@ -316,4 +316,4 @@ _STATEMENTS: Mapping[type, Callable[[Rendering, list[str], Any], Jump | None]] =
     nodes.Output: _output,
     nodes.With: _with,
 }
-"""Functions that run a statement, by node type. They append text to the output."""
+"""Functions that run a statement and append text to the output, by node type."""

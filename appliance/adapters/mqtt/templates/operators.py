@@ -184,7 +184,7 @@ class _TemplateParser(Environment):
 
 
 ENVIRONMENT = _TemplateParser(extensions=["jinja2.ext.loopcontrols", _Bounded], undefined=Undefined)
-"""Jinja's parser and its own filters. It never compiles or renders a template."""
+"""Jinja's parser and Jinja's own filters. This environment never compiles or renders a template."""
 
 KEYS_PER_STEP = 16
 """Number of keys of a path that are followed in one step. Even for a short text, a path can have any length, because

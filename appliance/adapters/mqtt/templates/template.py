@@ -1,4 +1,5 @@
-"""A template that is rendered repeatedly. It renders the same text as Jinja, or reports why it cannot."""
+"""Templates that are rendered repeatedly. A template renders the same text as Jinja, or raises an exception with
+the reason."""
 
 from __future__ import annotations
 
@@ -71,8 +72,8 @@ _Parsed = _Path | _Tree
 
 
 class Template:
-    """One template. It stores only its text, because the parsed form takes far more memory. `PARSED` limits that
-    memory."""
+    """One template. A template stores only its text, because the parsed form takes far more memory, which `PARSED`
+    limits."""
 
     def __init__(self, text: str) -> None:
         """Raise `TemplateFailed` if the text is unsupported or exceeds a limit."""

@@ -50,8 +50,8 @@ class TemplateFailed(Exception):
 
 
 class ValueMissing(TemplateFailed):
-    """A template reads a value that is missing from the payload. This is not a fault. The attribute keeps its
-    value."""
+    """A template reads a value that is missing from the payload. A missing value is not a fault. The attribute
+    keeps its value."""
 
 
 class Namespace:

@@ -26,12 +26,12 @@ MAX_SUBJECT_CHARS = 256
 MAX_PATTERN_CHARS = 512
 
 MAX_COMPARISONS = 200_000
-"""Maximum number of comparisons of one search in the worst case. They take about 2 ms, and Python cannot interrupt a
+"""Maximum number of comparisons of one search in the worst case, which take about 2 ms. Python cannot interrupt a
 search."""
 
 MAX_RANGES_CHARS = 70_000
-"""Maximum number of characters in all ranges of a regular expression. If case is ignored, Python tries each of them.
-"""
+"""Maximum number of characters in all ranges of a regular expression. If case is ignored, Python tries each of
+these characters."""
 
 _PARSER: Any = importlib.import_module("re._parser")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
@@ -232,7 +232,8 @@ def _check_growth(directives: int, longest: int) -> None:
 
 
 def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
-    """Return a method of `str`. Its result must be at most slightly longer than the text and the arguments."""
+    """Return a method of `str`. The method's result must be at most slightly longer than the text and the
+    arguments."""
     method = getattr(str, name)
 
     def call(run: Rendering, text: str, *given: Any) -> Any:

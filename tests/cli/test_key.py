@@ -97,7 +97,7 @@ class TestWithoutAHub:
         assert made.code == 0 and SECRET.fullmatch(made.out)
         assert KeyToken.parse(made.out.strip()) and made.out.startswith("lrs_master_")
         assert made.err.startswith("the old master key no longer works; this is the new one, shown only once")
-        assert "first-key" not in names(home / "data"), "it told a key that opens nothing"
+        assert "first-key" not in names(home / "data"), "a key without a permission was printed"
         with lares(home, "run") as running:
             assert status_of(running.url(), made.out.strip()) == 200
             assert status_of(running.url(), old) == 401

@@ -43,7 +43,7 @@ EXPLANATION = """
 A figure is the median of several rounds, with the lowest and the highest in brackets. Each round measures the hub,
 the floor, and Node-RED in separate processes, and computes the ratio.
 
-Compare times only with times of the same machine and day. Ratios are comparable for longer. The start time of
+Compare times only with times of the same machine and day. Ratios are also comparable between days. The start time of
 `python -c pass` shows the speed of the machine. A run replaces all rows of its measure.
 
 | measure | what | Lares | floor | ratio | target | | Node-RED | measured |

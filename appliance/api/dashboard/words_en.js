@@ -55,7 +55,7 @@ presence.true: Present
 presence.false: Away
 label.own: {name} (its own)
 away: {state} since {time}
-away.hint: Check that it has power and is in range. The last known values are below.
+away.hint: Check that the device has power and is in range. The last known values are below.
 code: Code
 code.ask: {name} asks for a code.
 search: Search devices and rooms
@@ -232,7 +232,7 @@ admin: Admin
 automation: Admin (program)
 [key]
 ask: Enter your key
-missing: Find it with: sudo cat /var/lib/lares/first-key (Raspberry Pi), cat data/first-key (container); the demo prints it. Make another with: sudo lares key create --label me --role admin
+missing: To see the key, run: sudo cat /var/lib/lares/first-key (Raspberry Pi), or cat data/first-key (container). The demo prints the key. To make another key, run: sudo lares key create --label me --role admin
 rejected: The hub does not accept this key. Enter another one.
 secret: Key
 use: Open
@@ -279,7 +279,7 @@ start_mowing: Mow
 armed_custom_bypass: Armed in part
 unoccupied: Clear
 heat_cool: Heat and cool
-degraded: Troubled
+degraded: Has errors
 ok: Done
 error: Failed
 unsupported: Not possible here
@@ -404,11 +404,11 @@ mine: Save my text
 line: Line {line}:
 keys: Ctrl+S saves, Ctrl+Space completes names, Ctrl+F searches, F8 goes to the next error. Tab leaves the field.
 save_and_run: Save and run
-no_id: The file states no id yet.
+no_id: The file has no id yet.
 with_commands: With its commands
 look: Look ahead
-never: Nothing starts it in this time.
-cut: Only until {time}: the rest would take too long.
+never: Nothing starts the automation in this time.
+cut: Shown until {time}. The rest would take too long.
 restore: Use this text
 difference: Differences
 equal: No differences.
@@ -458,7 +458,7 @@ confirm_remove: Remove {name} from the configuration? Its devices disappear; the
 more: More settings
 test: Test
 found: It answers: {names}
-found_none: It answers, but shows no device yet.
+found_none: It answers, but has no devices yet.
 trace: Requests and answers
 edit: Change {name}
 kept: Unchanged

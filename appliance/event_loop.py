@@ -24,6 +24,9 @@ SHORT_TURN_SECS = 0.005
 MAX_EVENTS_PER_TURN = 32
 """Maximum number of sockets per loop turn. Hundreds of sockets in one turn would block all tasks for 30 ms."""
 
+POLL_SECS = 0.0005
+"""While callbacks are ready, the loop checks the sockets at most once in this time."""
+
 MIN_LAG_SECS = 0.05
 """Shorter waits for the loop are ignored."""
 
@@ -71,6 +74,7 @@ class _Selector(selectors.EpollSelector):
         self._lag = lag
         self._waiting: _Events = []
         self._returned_at = time.perf_counter()
+        self._polled_at = 0.0
 
     @property
     def turn_secs(self) -> float:
@@ -81,11 +85,14 @@ class _Selector(selectors.EpollSelector):
         lag.turns += 1
         if (secs := asked_at - self._returned_at) > lag.least_secs or asked_at >= lag.ends_at:
             lag.note(asked_at, secs)
+        if timeout is not None and timeout <= 0 and asked_at - self._polled_at < POLL_SECS and not self._waiting:
+            self._returned_at = asked_at
+            return []
         if len(found := self._waiting or super().select(timeout)) > MAX_EVENTS_PER_TURN or self._waiting:
             found, self._waiting = found[:MAX_EVENTS_PER_TURN], found[MAX_EVENTS_PER_TURN:]
             registered = self.get_map()
             found = [each for each in found if registered.get(each[0].fd) is each[0]]
-        self._returned_at = now = time.perf_counter()
+        self._returned_at = self._polled_at = now = time.perf_counter()
         if timeout is not None and (secs := now - asked_at - max(timeout, 0.0)) > lag.least_secs:
             lag.note(now, secs)
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import AsyncIterator, Collection
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -72,7 +72,8 @@ class AddressGate:
         ids = sorted(set(device_ids)) if self.concurrency > 1 else ()
         devices = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
         locks: list[asyncio.Lock | asyncio.Semaphore] = [*devices, self._free]
-        async with asyncio.timeout(LOCK_TIMEOUT_SECS if any(each.locked() for each in locks) else None):
+        must_wait = any(each.locked() for each in locks)
+        async with asyncio.timeout(LOCK_TIMEOUT_SECS) if must_wait else nullcontext():
             for each in locks:
                 await held.enter_async_context(each)
 

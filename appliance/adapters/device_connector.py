@@ -34,8 +34,7 @@ RECEIVE_BUFFER_BYTES = 16 * 1024
 MAX_HEAD_BYTES = 16 * 1024
 """Size limit of an incomplete response head. A longer head is parsed without repair."""
 
-_HTTP, _LINE_END, _HEAD_END = b"HTTP/", re.compile(rb"\r*\n"), re.compile(rb"\r*\n\r*\n")
-_FAULTS = re.compile(rb"(?is)\r\r|content-length(?:[ \t]*:[ \t\d]*,|.*content-length)")
+_HTTP, _LINE_END, _HEAD_END = b"HTTP/", re.compile(rb"\r*\n"), re.compile(rb"\n\r*\n")
 _LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -139,7 +138,8 @@ class _Protocol(ResponseHandler):
 
 def repair_head(head: bytes) -> bytes:
     """Correct faults that strict parsers reject: lines that end with CR CR LF, and a repeated length."""
-    if _FAULTS.search(head) is None:
+    at = (lower := head.lower()).find(b"content-length")
+    if b"\r\r" not in head and at == lower.rfind(b"content-length") and b"," not in head[at : head.find(b"\n", at)]:
         return head
     lines, lengths = [], set[bytes]()
     for line in _LINE_END.split(head):

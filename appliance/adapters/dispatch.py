@@ -101,8 +101,9 @@ class Dispatcher:
         """
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
-        sender, tasks = Sender(), dict[str, asyncio.Task[dict[str, Outcome]]]()
-        for batch in self._batches(devices, command):
+        batches, tasks = self._batches(devices, command), dict[str, asyncio.Task[dict[str, Outcome]]]()
+        sender = Sender() if len(batches) > 1 else None
+        for batch in batches:
             ids = [device.id for device in batch.devices]
             sending = self._send_and_audit(batch, command, source, sender)
             task = self._tasks.start(sending, f"command to {', '.join(ids)}")
@@ -184,7 +185,7 @@ class Dispatcher:
         return outcome
 
     async def _send_and_audit(
-        self, batch: _Batch, command: Command, source: str, sender: Sender
+        self, batch: _Batch, command: Command, source: str, sender: Sender | None
     ) -> dict[str, Outcome]:
         """Command the devices of one batch. Publish each outcome for the audit log."""
         devices, checked = batch
@@ -201,7 +202,7 @@ class Dispatcher:
                 self._publish(outcomes[device.id], device.room_id, command, source)
         return outcomes
 
-    async def _send_batch(self, batch: _Batch, sender: Sender) -> Mapping[str, Exception | None]:
+    async def _send_batch(self, batch: _Batch, sender: Sender | None) -> Mapping[str, Exception | None]:
         """Return the error of each device. A fault in an adapter affects only its own devices."""
         ids = [device.id for device in batch.devices]
         try:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from appliance.api.frames import BY_EVENT, fault_frame, frame_of, heartbeat_frame, lag_frame
 from appliance.api.websocket import WebSocket
 from appliance.event_loop import loop_lag
-from appliance.home.bus import Bus
+from appliance.home.bus import Bus, Rank
 from appliance.home.events import Event, KeyRevoked
 
 MAX_PROMPT_READERS = 8
@@ -104,7 +104,7 @@ class EventStream:
         subscriber = Subscriber(socket, key_id, self._capacity)
         socket.on_writable = subscriber.flush
         if not self._subscribers:
-            self._stop_listening = self._bus.listen(self._broadcast, *self._kinds, is_first=True)
+            self._stop_listening = self._bus.listen(self._broadcast, *self._kinds, rank=Rank.CLIENT)
         self._subscribers.add(subscriber)
         unread, self._unread = self._unread, []
         for data in unread:

@@ -20,7 +20,7 @@ from appliance.history.card_lines import (
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.hours import Hour, NumberHours
 from appliance.history.series import Series, ValueParts, split_number
-from appliance.home.bus import Bus
+from appliance.home.bus import Bus, Rank
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.packed_records import PackedRecords
 from appliance.home.registry import AWAY
@@ -115,7 +115,9 @@ class Collector:
         self._count = 0
         self.lost = 0
         self.untracked: set[AttributeKey] = set()
-        self._stop_listening = bus.listen(self._on_event, DeviceStateChanged, DeviceRemoved, CommandEnded)
+        self._stop_listening = bus.listen(
+            self._on_event, DeviceStateChanged, DeviceRemoved, CommandEnded, rank=Rank.RECORD
+        )
 
     def close(self) -> None:
         self._stop_listening()

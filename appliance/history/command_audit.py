@@ -9,7 +9,7 @@ import orjson
 from appliance.clock import timestamp
 from appliance.history.bounded_log import BoundedLog
 from appliance.history.period import Period
-from appliance.home.bus import Bus
+from appliance.home.bus import Bus, Rank
 from appliance.home.events import CommandEnded, Event
 from appliance.home.json_shapes import STATED_COMMAND
 
@@ -20,7 +20,7 @@ class CommandAudit:
     def __init__(self, bus: Bus, max_bytes: int) -> None:
         self._log = BoundedLog(max_bytes)
         self.figures = self._log.figures
-        bus.listen(self._on_event, CommandEnded)
+        bus.listen(self._on_event, CommandEnded, rank=Rank.RECORD)
 
     def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
         """Return the period's commands as JSON objects, newest first, to one device or to all devices."""

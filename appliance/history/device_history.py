@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from appliance.clock import Clock, from_millis, to_millis
 from appliance.history.period import FIRST_DATED_MS, Period
 from appliance.history.series import HOUR_MS, MAX_ENTRIES, MINUTE_MS, Series
-from appliance.home.bus import Bus
+from appliance.home.bus import Bus, Rank
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
 from appliance.home.model import Device
 from appliance.home.packed_records import PackedRecords
@@ -81,7 +81,7 @@ class DeviceHistory:
         self._by_size: dict[int, dict[_KeptSeries, None]] = {}
         self._bytes = 0
         self._packed = PackedRecords()
-        bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged)
+        bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged, rank=Rank.RECORD)
 
     def list_values(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution = Resolution.RAW

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from appliance.clock import EPOCH, Clock, timestamp
 from appliance.errors import LaresError
-from appliance.home.bus import Bus
+from appliance.home.bus import Bus, Rank
 from appliance.home.events import DeviceStateChanged, Event
 from appliance.tasks import Tasks, end_within
 
@@ -197,7 +197,7 @@ class LineWriter:
         self._last_success: str | None = None
 
     async def __aenter__(self) -> LineWriter:
-        self._stop_listening = self._bus.listen(self._on_event, DeviceStateChanged)
+        self._stop_listening = self._bus.listen(self._on_event, DeviceStateChanged, rank=Rank.RECORD)
         self._tasks.start(self._send_for_ever(), "history export")
         return self
 

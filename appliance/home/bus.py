@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from enum import IntEnum
 
 from appliance.home.events import Event
 
@@ -12,13 +13,21 @@ EventListener = Callable[[Event], None]
 log = logging.getLogger("hub")
 
 
+class Rank(IntEnum):
+    """The order of listeners: clients first, and last the listeners that only record events for later."""
+
+    CLIENT = 0
+    USUAL = 1
+    RECORD = 2
+
+
 class Bus:
     """Calls listeners with every event in the order of publishing. `published` is the number of events so far. Use a
     bus in one event loop only."""
 
     def __init__(self) -> None:
         self.published = 0
-        self._listeners: list[tuple[EventListener, tuple[type[Event], ...]]] = []
+        self._listeners: list[tuple[Rank, EventListener, tuple[type[Event], ...]]] = []
         self._by_kind: dict[type[Event], tuple[EventListener, ...]] = {}
         self._reported: set[tuple[str, type[Exception]]] = set()
 
@@ -32,7 +41,7 @@ class Bus:
         kind = type(event)
         listeners = self._by_kind.get(kind)
         if listeners is None:
-            found = (listener for listener, kinds in self._listeners if not kinds or issubclass(kind, kinds))
+            found = (listener for _, listener, kinds in self._listeners if not kinds or issubclass(kind, kinds))
             listeners = self._by_kind[kind] = tuple(found)
         for listener in listeners:
             try:
@@ -40,14 +49,15 @@ class Bus:
             except Exception as error:
                 self._report(listener, event, error)
 
-    def listen(self, listener: EventListener, *kinds: type[Event], is_first: bool = False) -> Callable[[], None]:
+    def listen(self, listener: EventListener, *kinds: type[Event], rank: Rank = Rank.USUAL) -> Callable[[], None]:
         """Register a listener. It is called with every event until the returned function is called.
 
-        If `kinds` are given, the listener gets only events of these classes. If `is_first` is true, it is called
-        before all existing listeners.
+        If `kinds` are given, the listener gets only events of these classes. Listeners of the same rank are called in
+        the order of their registration.
         """
-        entry = (listener, kinds)
-        self._listeners.insert(0 if is_first else len(self._listeners), entry)
+        entry = (rank, listener, kinds)
+        self._listeners.append(entry)
+        self._listeners.sort(key=lambda each: each[0])
         self._by_kind.clear()
 
         def unsubscribe() -> None:

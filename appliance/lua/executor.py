@@ -241,9 +241,9 @@ class Executor:
         execution.at, execution.began = self._clock.now(), self._clock.monotonic()
         try:
             execution.context = context = self._new_context(request.label, request.chain)
+            execution.lua = self._pool.begin(request.source, context, request.event, name=request.label)
             if self._unfinished is not None:
                 self._unfinished.begin(execution.id, request.kind, request.id, execution.at)
-            execution.lua = self._pool.begin(request.source, context, request.event, name=request.label)
             self._tasks.start(self._run(execution, execution.lua), f"run of {request.label}")
         except Exception as error:  # an execution that cannot begin must not occupy a slot
             reason = f"it could not begin: {type(error).__name__}: {error}"

@@ -17,7 +17,7 @@ from appliance.clock import Clock, timestamp
 from appliance.errors import StoreFailed
 from appliance.event_loop import in_steps
 from appliance.home import events
-from appliance.home.bus import Bus
+from appliance.home.bus import Bus, Rank
 from appliance.home.model import Device
 from appliance.home.registry import ONLINE, Registry
 from appliance.home.values import number_in
@@ -80,7 +80,7 @@ class Recorder:
 
     async def __aenter__(self) -> Recorder:
         self._unlisten = self._bus.listen(
-            self._mark, events.DeviceStateChanged, events.DeviceUpdated, events.DeviceRemoved
+            self._mark, events.DeviceStateChanged, events.DeviceUpdated, events.DeviceRemoved, rank=Rank.RECORD
         )
         nothing = CardCounts(bytes_written=0, syncs=0, since=timestamp(self._clock.now()))
         self._before = read_card_counts(self._document) or nothing

@@ -145,6 +145,8 @@ def number(value: Any) -> int | float:
 
 def integer(value: Any, low: int | None = None, high: int | None = None) -> int:
     """Check an integer from `low` to `high`. `50.0` becomes `50`."""
+    if type(value) is int and low is not None and high is not None and low <= value <= high:
+        return value
     is_whole = is_number(value) and (isinstance(value, int) or (value.is_integer() and is_number(int(value))))
     if not is_whole or (low is not None and value < low) or (high is not None and value > high):
         raise Mismatch("an integer" if low is None else f"an integer from {low} to {high}", value)

@@ -225,6 +225,18 @@ async def test_changes_at_the_strip_are_pushed() -> None:
         assert len(strip.requests) <= polls + 1
 
 
+@pytest.mark.parametrize("override", [{"info": "x"}, {"info": {"name": "\ud800"}}, {"extra": [{}]}, {}])
+async def test_a_push_is_read_even_if_other_parts_are_wrong(override: dict[str, Any]) -> None:
+    async with trial(test_contract.TestWled.subject) as it:
+        strip = cast("WledSimulator", it.vendor)
+        await until(lambda: bool(strip._sockets))
+        strip.state["seg"][1]["col"][0] = [9, 8, 7]
+        text = json.dumps({"state": strip.state, "info": strip.info, **override})
+        for socket in strip._sockets:
+            await socket.send_str(text)
+        await until(lambda: it.device.attributes["color_rgb"] == {"r": 9, "g": 8, "b": 7})
+
+
 async def test_a_broken_connection_of_pushes_is_a_reason_to_poll_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polling, "delay_after", lambda *_: 3600.0)
     async with trial(test_contract.TestWled.subject) as it:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.home import events
-from appliance.home.bus import Bus
+from appliance.home.bus import Bus, Rank
 
 
 def news(number: int) -> events.Event:
@@ -43,6 +43,15 @@ def test_a_listener_that_leaves_or_adds_another_does_not_disturb_others() -> Non
     bus.publish(news(2))
     assert last == [news(1), news(2)]
     assert late == [news(2)]
+
+
+def test_listeners_are_called_by_rank_and_then_in_the_order_of_their_registration() -> None:
+    bus, called = Bus(), list[str]()
+    for number in "12":
+        for rank in reversed(Rank):
+            bus.listen(lambda _, name=f"{rank.name}{number}": called.append(name), rank=rank)  # type: ignore[misc]
+    bus.publish(news(1))
+    assert called == ["CLIENT1", "CLIENT2", "USUAL1", "USUAL2", "RECORD1", "RECORD2"]
 
 
 def test_a_listener_for_kinds_gets_only_their_events() -> None:

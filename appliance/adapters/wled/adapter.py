@@ -9,11 +9,13 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypedDict
 
+import msgspec
 import orjson
 
 from appliance.adapters.base import CommandResult
+from appliance.adapters.device_http import parse_json
 from appliance.adapters.done import ExpectedState
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
@@ -106,7 +108,7 @@ class WledAdapter(PollingAdapter):
 
     def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
         """Open the strip's WebSocket. The strip sends its state at once, and after each change."""
-        return self.http.messages("/ws", silence_secs=SILENCE_SECS)
+        return self.http.messages("/ws", silence_secs=SILENCE_SECS, parse=_parse_push)
 
     def receive(self, message: Any) -> None:
         """Publish the state. Messages before the first poll are ignored, because the names of the effects are
@@ -189,6 +191,35 @@ class WledAdapter(PollingAdapter):
             info=Info(manufacturer="WLED", parent_id=f"{self.name}:light"),
             commands=_segment_commands(self._effects),
         )
+
+
+class _PushedState(TypedDict, total=False):
+    on: Any
+    bri: Any
+    seg: Any
+
+
+class _PushedInfo(TypedDict, total=False):
+    name: Any
+    product: Any
+    ver: Any
+    mac: Any
+
+
+class _Push(TypedDict, total=False):
+    state: _PushedState
+    info: _PushedInfo
+
+
+_DECODER = msgspec.json.Decoder(_Push)
+
+
+def _parse_push(body: bytes | str, address: str) -> Any:
+    """Return only the used parts of a pushed message. Raises `Unreadable`."""
+    try:
+        return _DECODER.decode(body)
+    except ValueError:  # a malformed message, or a part of another type
+        return parse_json(body, address)
 
 
 @lru_cache(maxsize=32)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.done import ExpectedState, failure, read_until
-from appliance.adapters.link import keep_open
+from appliance.adapters.reconnection import keep_open
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
 from appliance.event_loop import in_steps
 from appliance.home.model import Report

@@ -17,9 +17,9 @@ from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
+from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.recorder import Recorder
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.adapters.lua_kinds.web_request import Origins
 from appliance.adapters.redaction import Redaction
 from appliance.adapters.trial_home import TrialHome
 from appliance.cli.check import open_pool

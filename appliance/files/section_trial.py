@@ -94,8 +94,8 @@ class SectionTrials:
         # imported at the first use, because aiohttp takes 12 MB
         from appliance.adapters.lua_kinds.adapter import LuaAdapter  # noqa: PLC0415
         from appliance.adapters.lua_kinds.kept_texts import KeptTexts  # noqa: PLC0415
+        from appliance.adapters.lua_kinds.origins import Origins  # noqa: PLC0415
         from appliance.adapters.lua_kinds.recorder import Recorder  # noqa: PLC0415
-        from appliance.adapters.lua_kinds.web_request import Origins  # noqa: PLC0415
 
         IS_MUTED.set(True)  # the log must not contain lines of a section that only exists during the trial
         home = TrialHome(name, self._clock, self._secrets_of(name))

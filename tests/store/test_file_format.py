@@ -15,7 +15,7 @@ from appliance.store.file_format import (
     encode_snapshot,
     read_journal,
 )
-from appliance.store.files import PREALLOCATED, Journal
+from appliance.store.journal import PREALLOCATED, Journal
 from tests.fakes.disk import RecordingDisk, Write
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)

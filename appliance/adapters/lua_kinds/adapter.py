@@ -20,6 +20,7 @@ from appliance.adapters.done import ExpectedState, failure
 from appliance.adapters.lua_kinds.connection import PushConnection, PushSource
 from appliance.adapters.lua_kinds.functions import KindFunctions
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
+from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.reader import (
     DeviceReader,
     ReadDevices,
@@ -28,7 +29,7 @@ from appliance.adapters.lua_kinds.reader import (
     device_for_lua,
 )
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.adapters.lua_kinds.web_request import Origins, Transport
+from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, StateReading, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.event_loop import in_steps

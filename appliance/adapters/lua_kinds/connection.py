@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import orjson
 
-from appliance.adapters.link import Replies
 from appliance.adapters.lua_kinds.definition import ListenDefinition
 from appliance.adapters.lua_kinds.libraries import compact_json
+from appliance.adapters.replies import Replies
 from appliance.adapters.server_events import ServerEvent
 from appliance.adapters.web_socket import DecodeMessage, Messages
 from appliance.clock import Clock

@@ -14,7 +14,8 @@ from appliance.adapters.lua_kinds.calls import FunctionCalls
 from appliance.adapters.lua_kinds.connection import PushConnection, PushSource
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
-from appliance.adapters.lua_kinds.web_request import Origins, Transport
+from appliance.adapters.lua_kinds.origins import Origins
+from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.redaction import Redaction, count_characters
 from appliance.errors import AdapterFailed, Invalid, ScriptFailed
 from appliance.home.values import Value

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from appliance.adapters.device_http import HttpResponse
 from appliance.adapters.lua_kinds.connection import PushSource
+from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.section import LuaSection
-from appliance.adapters.lua_kinds.web_request import Origins, Transport, WebRequest
+from appliance.adapters.lua_kinds.web_request import Transport, WebRequest
 from appliance.adapters.server_events import ServerEvent
 from appliance.adapters.web_socket import DecodeMessage
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unreachable

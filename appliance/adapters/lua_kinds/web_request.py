@@ -1,34 +1,23 @@
-"""`ctx:http`: the requests of a file, and their allowed origins (scheme, host, and port)."""
+"""The requests of `ctx:http`, and their responses for Lua."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Protocol
-from urllib.parse import SplitResult, urljoin, urlsplit
 
 import orjson
 from msgspec import Struct
-from msgspec.structs import replace
 
 from appliance.adapters.access_settings import check_header, url_path
-from appliance.adapters.base import AdapterContext
 from appliance.adapters.broken_json import load_json
-from appliance.adapters.device_http import HttpClient, HttpResponse
-from appliance.adapters.http_access import HttpAccess
+from appliance.adapters.device_http import HttpResponse
 from appliance.adapters.lua_kinds.libraries import compact_json
-from appliance.adapters.lua_kinds.section import SectionSettings
-from appliance.adapters.redaction import secret_words
-from appliance.adapters.secret_files import secret_of
-from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
-from appliance.tables.checks import LUA, format_value, is_number, nearest, number_within, one_of, string
+from appliance.errors import Invalid
+from appliance.tables.checks import LUA, format_value, is_number, number_within, one_of, string
 from appliance.tables.fields import Field, Fields, Findings, Table
-from appliance.tasks import time_limit
 
 MAX_TIMEOUT_SECS, DEFAULT_TIMEOUT_SECS = 300.0, 5.0
-MAX_BODY_BYTES = 1 << 20
-"""Size limit of a response."""
-
 MAX_REPAIRED_BYTES = 1 << 18
 """Size limit of a response whose invalid JSON is repaired. Repairing a larger response would block the event loop."""
 
@@ -38,10 +27,6 @@ OWN_HEADERS = frozenset(
     | {"accept-encoding", "proxy-authorization", "proxy-connection", "keep-alive"}
 )
 """Headers that only the hub may set, in lower case."""
-
-MAX_REDIRECTS = 3
-
-_REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class WebRequest(Struct, frozen=True, kw_only=True):
@@ -142,119 +127,3 @@ def for_lua(response: HttpResponse) -> dict[str, Any]:
             load_json(response.body, compact_json, max_repaired_bytes=MAX_REPAIRED_BYTES)
         )
     return answer
-
-
-class Origins:
-    """The `Transport` to a section's device. `main` is the client of `base_url`.
-
-    Only `base_url` gets the section's credentials. Redirects to other origins are refused.
-    """
-
-    def __init__(self, settings: SectionSettings, context: AdapterContext) -> None:
-        session, base_url = context.open_session(), settings.values["base_url"]
-        self._settings = settings
-        self._access, self.secrets = _access_of(settings, context)
-        self.main = HttpClient(session, base_url or context.name, context.clock, self._access, MAX_BODY_BYTES)
-        self._clients = {
-            name: HttpClient(session, url, context.clock, max_bytes=MAX_BODY_BYTES)
-            for name, url in settings.origins.items()
-        }
-        if base_url is not None:
-            self._clients[""] = self.main
-
-    async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the response. An unanswered repeatable request is sent once more."""
-        client = self._client(request.origin)
-        for _ in range(MAX_REDIRECTS + 1):
-            response = await self._within(client, request)
-            location = response.headers.get("location")
-            if response.status not in _REDIRECTS or location is None or not request.is_reading:
-                return response
-            request = replace(request, path=_follow(client.address, request.path, location), query={})
-        raise BadAnswer(f"{client.address} redirects in a loop")
-
-    def settings_for_lua(self) -> Mapping[str, Any]:
-        """Return `ctx.settings`: the section's values, and the contents of its secret files."""
-        found = self._settings.for_lua()
-        for name in ("password", "token"):
-            if (value := getattr(self._access, name)) is not None:
-                found[name] = value
-        return found
-
-    def _client(self, origin: str) -> HttpClient:
-        if origin in self._clients:
-            return self._clients[origin]
-        if origin == "":
-            raise Invalid("ctx:http: this section has no base_url")
-        near = nearest(origin, [each for each in self._clients if each])
-        raise Invalid(f"ctx:http: unknown origin {format_value(origin)}{f'; did you mean {near}' if near else ''}")
-
-    async def _within(self, client: HttpClient, request: WebRequest) -> HttpResponse:
-        answers = client.answers
-        try:
-            async with time_limit(request.timeout_secs):
-                return await self._send(client, request)
-        except TimeoutError:
-            sentence = f"{client.address} does not answer (no data for {request.timeout_secs:g} s)"
-            raise (Unreachable if client.answers == answers else Unanswered)(sentence) from None
-
-    async def _send(self, client: HttpClient, request: WebRequest) -> HttpResponse:
-        sent: dict[str, Any] = {"params": request.query or None, "json": request.json}
-        if request.form is not None or request.body is not None:
-            sent["data"] = request.form if request.form is not None else request.body
-        found = await client.exchange(
-            request.method,
-            request.path,
-            headers=request.headers,
-            repeat=request.is_reading if request.repeat is None else request.repeat,
-            repeat_busy=request.repeat is not False,
-            **sent,
-        )
-        headers = {name.lower(): _readable(value) for name, value in found.headers.items()}
-        return replace(found, headers=headers)
-
-
-def _readable(value: str) -> str:
-    """Replace the surrogates that stand for invalid UTF-8."""
-    return value.encode(errors="surrogateescape").decode(errors="replace")
-
-
-def _follow(address: str, path: str, location: str) -> str:
-    """Return the path of a redirect. Raises `BadAnswer` if it leads to another origin."""
-    here = urlsplit(address)
-    prefix = here.path.rstrip("/")
-    try:
-        target = urlsplit(urljoin(address + path, location))
-        found = url_path(target.path + (f"?{target.query}" if target.query else ""))
-        is_own = _origin(target) == _origin(here) and found.startswith(f"{prefix}/") and location.isprintable()
-    except (Invalid, ValueError):
-        is_own = False
-    if not is_own or "@" in target.netloc:
-        raise BadAnswer(f"{address} redirects to another address, which is not allowed")
-    return found.removeprefix(prefix)
-
-
-def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    usual = {"http": 80, "https": 443}.get(parts.scheme)
-    return parts.scheme, parts.hostname, usual if parts.port is None else parts.port
-
-
-def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:
-    """Return a section's credentials, and their secrets. Raises `AdapterFailed` for an unreadable file."""
-    values = settings.values
-    token, password = (
-        secret_of(name, values[name], context.root, values[f"{name}_file"]) for name in ("token", "password")
-    )
-    auth = values["auth"] or ("bearer" if token else "basic" if password else "none")
-    is_named = auth in ("basic", "digest")
-    access = HttpAccess(
-        headers=values["headers"] or {},
-        username=(values["username"] or "admin") if is_named else None,
-        password=password if is_named else None,
-        is_digest=auth == "digest",
-        token=token if auth == "bearer" else None,
-        ca_file=None if values["ca_file"] is None else context.root / values["ca_file"],
-        fingerprint=values["fingerprint"],
-    )
-    words = secret_words(access.headers.values())
-    return access, tuple({*settings.secrets, *words, *(each for each in (token, password) if each)})

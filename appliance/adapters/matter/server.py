@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from appliance.adapters.link import Replies
 from appliance.adapters.matter.large_json import parse_large
+from appliance.adapters.replies import Replies
 from appliance.adapters.web_socket import Messages
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable

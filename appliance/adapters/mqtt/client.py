@@ -16,11 +16,11 @@ from typing import Any
 import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
 
-from appliance.adapters.link import keep_open
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.library import Client
 from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.reconnection import keep_open
 from appliance.adapters.secret_files import read_secret
 from appliance.adapters.tls import open_tls
 from appliance.clock import Clock

@@ -11,7 +11,8 @@ import pytest
 from aiohttp import web
 
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.lua_kinds.web_request import Origins, WebRequest
+from appliance.adapters.lua_kinds.origins import Origins
+from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
 from appliance.errors import BadAnswer

@@ -1,0 +1,109 @@
+"""The journal of one generation: appends records, and syncs each record."""
+
+from __future__ import annotations
+
+import contextlib
+
+from appliance.store.disk import PART, Disk
+from appliance.store.file_format import EncodedChanges, encode_header, encode_record, journal_name
+
+PREALLOCATED = 256 * 1024
+"""Bytes reserved after a journal's records, so that an append neither allocates space nor changes the file's
+length."""
+
+BLOCK = 4096
+"""The size of the card's blocks. Zeros after a record in its last block cost nothing. The next small records
+overwrite these zeros without changing the file's metadata."""
+
+
+class Journal:
+    """A generation's journal. It accepts records while it is open. After a failed append, it can only be closed.
+
+    - `end`: the offset after the last record.
+    - `sequence`: the number of the last record.
+    - `last`: the line of the last record if another process wrote it. The record is written again, because the other
+      process may have failed to sync it.
+    - `is_sync_broken`: whether a sync of the file has failed. Such a file accepts no further records.
+    """
+
+    def __init__(self, disk: Disk, generation: int, sequence: int, end: int = 0, last: bytes = b"") -> None:
+        self._disk = disk
+        self._generation = generation
+        self._descriptor: int | None = None
+        self._last = last
+        self.end = end
+        self.sequence = sequence
+        self.is_sync_broken = False
+
+    @property
+    def is_open(self) -> bool:
+        return self._descriptor is not None
+
+    def create(self) -> None:
+        """Create and open a file without records. On return, the content is durable, but not the name."""
+        self._begin(self._disk.create(journal_name(self._generation) + PART))
+        try:
+            self._commit(encode_header(self._generation, self.sequence))
+        except OSError:
+            self.close()
+            raise
+
+    def open(self) -> None:
+        """Open the file, and truncate it after its last valid record."""
+        descriptor = self._disk.open(journal_name(self._generation))
+        try:
+            self._disk.truncate(descriptor, self.end)
+            self._disk.write(descriptor, self._last, self.end - len(self._last))
+            self._disk.sync(descriptor)
+        except OSError:
+            self._disk.close(descriptor)
+            raise
+        self._last = b""
+        self._begin(descriptor)
+
+    def append(self, changes: EncodedChanges) -> None:
+        """Append one record. Return after the record is durable."""
+        self._commit(encode_record(self.sequence + 1, changes))
+        self.sequence += 1
+
+    def close(self) -> None:
+        """Close the file if it is open. Do not write or sync."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            self._disk.close(descriptor)
+
+    def _begin(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._allocated = self._filled = self.end
+        self._allocates = True
+
+    def _commit(self, line: bytes) -> None:
+        assert self._descriptor is not None
+        self._write(self._descriptor, line)
+        self.is_sync_broken = True
+        self._disk.sync(self._descriptor)
+        self.is_sync_broken = False
+        self.end += len(line)
+
+    def _write(self, descriptor: int, line: bytes) -> None:
+        """Write after the last record. Fill the rest of the block with zeros if it is inside the file and not yet
+        zero."""
+        end = self.end + len(line)
+        if end > self._allocated and self._allocates:
+            self._allocate(descriptor, end + PREALLOCATED)
+        filled = min(end + -end % BLOCK, self._allocated)
+        if filled > self._filled:
+            line, self._filled = line.ljust(filled - self.end, b"\0"), filled
+        self._disk.write(descriptor, line, self.end)
+
+    def _allocate(self, descriptor: int, length: int) -> None:
+        """Reserve space after the records. If the card is full or does not support this, the file grows with each
+        record."""
+        try:
+            self._disk.allocate(descriptor, length)
+        except OSError:
+            self._allocates = False
+            with contextlib.suppress(OSError):  # release space that the failed call may have allocated
+                self._disk.truncate(descriptor, self._allocated)
+        else:
+            self._allocated = length

@@ -185,10 +185,10 @@ async def test_a_refusal_of_a_named_tv_has_both_remedies(
     tv.guards_host = True
     assert (await adapter.poll()).observations[0].attributes == {"power": "on"}
     tv.limited = True
-    with pytest.raises(BadAnswer, match=r"Permissive\. If this is already set, use the TV's IP address"):
+    with pytest.raises(BadAnswer, match=r"older TV, Default\)\. If this is already set, use the TV's IP address"):
         await clock.run(adapter.command(TV, power("off")))
     by_address = build(RokuTv(ip_address=tv.host, port=tv.port), context_of("den", session, clock))
-    with pytest.raises(BadAnswer, match=r"choose Default or Permissive$"):
+    with pytest.raises(BadAnswer, match=r"choose Enabled or Permissive \(on an older TV, Default\)$"):
         await clock.run(by_address.command(TV, power("off")))
 
 

@@ -17,7 +17,7 @@ from appliance.home.values import Value, clamped_kelvin, kelvin_of, percent_of
 from appliance.tables.checks import boolean, format_value, integer, number
 
 ON_OFF, LEVEL_CONTROL, COLOR, COVER, DOOR_LOCK = 6, 8, 768, 258, 257
-THERMOSTAT, FAN, SWITCH, POWER_SOURCE, BOOLEAN_STATE, IDENTIFY = 513, 514, 59, 47, 69, 3
+THERMOSTAT, FAN, SWITCH, POWER_SOURCE, BOOLEAN_STATE, IDENTIFY, ENERGY = 513, 514, 59, 47, 69, 3, 145
 
 MODES = {0: "off", 1: "heat_cool", 3: "cool", 4: "heat", 5: "heat", 7: "fan_only", 8: "dry"}
 """Thermostat modes by SystemMode. Number 5 is emergency heat."""
@@ -236,7 +236,7 @@ FIELDS = (
     ClusterField(144, 4, "voltage", _amount(1000, "V", 3)),
     ClusterField(144, 5, "current", _amount(1000, "A", 3)),
     ClusterField(
-        145,
+        ENERGY,
         1,
         "energy_total",
         lambda value, _: {"value": round(number(value["0"]) / 1e6, 6), "unit": "kWh", "period": "total"},

@@ -9,7 +9,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.matter.clusters import POWER_SOURCE, SWITCH, class_of, find_nulls, is_device, kind_of, read
+from appliance.adapters.matter.clusters import (
+    ENERGY,
+    POWER_SOURCE,
+    SWITCH,
+    class_of,
+    find_nulls,
+    is_device,
+    kind_of,
+    read,
+)
 from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node, parse_path
 from appliance.adapters.matter.presses import events_of, press_of
 from appliance.adapters.matter.requests import command_specs_of
@@ -220,6 +229,8 @@ class LiveNodes:
         self.trust(node.id)
         known = self._events.setdefault(node.id, deque(maxlen=REMEMBERED_EVENTS))
         endpoint = node.endpoints.get(number)
+        if (energy := _measured_energy(data)) is not None:
+            self._on_attribute([node.id, f"{number}/{ENERGY}/1", {"0": energy}])
         if data.get("cluster_id") != SWITCH or endpoint is None or data.get("event_number") in known:
             return
         known.append(data.get("event_number"))
@@ -326,6 +337,17 @@ class LiveNodes:
             },
             is_available=not is_old and node.is_reachable(endpoint),
         )
+
+
+def _measured_energy(event: Mapping[str, Any]) -> int | None:
+    """Return the imported energy in mWh of a CumulativeEnergyMeasured event, because some servers send this event
+    without the attribute."""
+    if (event.get("cluster_id"), event.get("event_id")) != (ENERGY, 0):
+        return None
+    data = event.get("data")
+    imported = data.get("energyImported") if isinstance(data, dict) else None
+    energy = imported.get("energy") if isinstance(imported, dict) else None
+    return energy if isinstance(energy, int) else None
 
 
 def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:

@@ -180,8 +180,8 @@ class RokuAdapter(PollingAdapter):
                 raise
             raise BadAnswer(
                 f"{self.http.address} refuses to be controlled: on the TV, open Settings > System > Advanced "
-                "system settings > Control by mobile apps > Network access and choose Default or Permissive"
-                + self._hint
+                "system settings > Control by mobile apps > Network access and choose Enabled or Permissive (on an "
+                "older TV, Default)" + self._hint
             ) from None
 
     def _report(self, info: DeviceInfo) -> Report:

@@ -274,6 +274,16 @@ def test_a_press_that_is_reported_twice_happened_once(home: RecordedHome) -> Non
     assert home.pressed() == pressed
 
 
+def test_energy_in_an_event_is_shown_because_some_servers_omit_the_attribute(home: RecordedHome) -> None:
+    home.play_all("events")
+    event = {"node_id": 4, "endpoint_id": 1, "cluster_id": 145, "event_id": 0, "event_number": 524350}
+    home.play([{"event": "node_event", "data": {**event, "data": {"energyImported": {"energy": 10_871_830_000}}}}])
+    assert home.shows("uid-plug:1")["energy_total"] == {**ENERGY, "value": 10871.83}
+    for data in (None, {}, {"energyImported": None}, {"energyImported": {"energy": "x"}}):
+        home.play([{"event": "node_event", "data": {**event, "data": data}}])
+    assert home.shows("uid-plug:1")["energy_total"] == {**ENERGY, "value": 10871.83}
+
+
 def test_names_come_from_the_owner_then_from_the_vendor(home: RecordedHome) -> None:
     home.play_all("events")
     names = {each.id.removeprefix("matter:"): each.name for each in home.registry.list_devices()}

@@ -1,4 +1,4 @@
-"""The keys that Home Assistant documents for each component of its MQTT discovery (2026.2)."""
+"""The keys that Home Assistant documents for each component of its MQTT discovery (2026.7)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ _EVERYWHERE = """
     name unique_id object_id default_entity_id device origin platform migrate_discovery qos encoding icon
     entity_category entity_picture enabled_by_default availability availability_mode availability_topic
     availability_template payload_available payload_not_available json_attributes_topic json_attributes_template
+    group
 """
 _COMPONENTS = """
 alarm_control_panel: code code_{arm,disarm,trigger}_required command_{template,topic} retain state_topic
@@ -30,7 +31,7 @@ cover: command_topic device_class optimistic payload_{open,close,stop,stop_tilt}
 date: command_{template,topic} optimistic state_topic value_template retain
 datetime: command_{template,topic} optimistic state_topic timezone value_template retain
 device_automation: automation_type type subtype payload topic value_template
-device_tracker: payload_{home,not_home,reset} source_type state_topic value_template
+device_tracker: json_attributes_{template,topic} payload_{home,not_home,reset} source_type state_topic value_template
 event: device_class event_types state_topic value_template
 fan: command_{template,topic} {direction,oscillation,percentage,preset_mode}_command_{template,topic} optimistic
     {direction,oscillation,percentage,preset_mode}_{state_topic,value_template} payload_{on,off} preset_modes

@@ -30,6 +30,7 @@ TEMPLATE_LAMP = {
     "blue_template": "{{ value_json.b }}", "color_temp_template": "{{ value_json.t }}",
 }  # fmt: skip
 STATE = {"state_topic": "s"}
+ZONES = {"json_attributes_topic": "s"}
 KELVIN_4000 = {"value": 4000, "unit": "kelvin"}
 RED = {"r": 255, "g": 10, "b": 0}
 
@@ -79,6 +80,12 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("device_tracker", {**STATE, "source_type": "espresense"}, ["Kitchen"],
      {"presence": True, "custom.mqtt.zone": "Kitchen"}, []),
     ("device_tracker", {**STATE, "source_type": "espresense"}, ["not_home"], {"presence": False}, []),
+    ("device_tracker", ZONES, ['{"in_zones":["zone.home"],"source_type":"router"}'], {"presence": True}, []),
+    ("device_tracker", ZONES, ['{"in_zones":["zone.home"]}', '{"in_zones":[]}'], {"presence": False}, []),
+    ("device_tracker", ZONES, ['{"in_zones":["zone.work","zone.town"]}', '{"latitude":1,"longitude":2}'],
+     {"presence": False, "custom.mqtt.zone": "work"}, []),
+    ("device_tracker", ZONES, ['{"in_zones":["zone.home"]}', "away"], {"presence": True},
+     ["the payload is not JSON"]),
     ("device_tracker", {**STATE, "source_type": "gps"}, ["Work"],
      {"presence": False, "custom.mqtt.zone": "Work"}, []),
     ("climate", {"mode_state_topic": "s", "mode_command_topic": "c"}, ["heat", "manual"], {"hvac_mode": "heat"},

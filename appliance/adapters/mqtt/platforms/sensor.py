@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown, parse_number, unknown_word
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
@@ -180,6 +181,7 @@ class DeviceTracker(Entity):
     def setup(self) -> None:
         self.claims = ("presence",)
         self.read("state_topic", self._parse, "value_template")
+        self.read("json_attributes_topic", self._parse_zones, "json_attributes_template")
 
     def use_custom(self, suffix: str = "") -> None:
         super().use_custom(suffix)
@@ -195,3 +197,14 @@ class DeviceTracker(Entity):
         is_zone = not is_home and text != self.config.text("payload_not_home", "not_home")
         is_room = is_zone and self.config.text("source_type", "gps") != "gps"
         return {self.label: is_home or is_room, zone: text[:200] if is_zone else None}
+
+    def _parse_zones(self, text: str) -> Update:
+        """Return the presence of a JSON object with `in_zones`, a list such as `["zone.home"]`. Ignore an object
+        without this list."""
+        zones = parse_object(text, "the attributes").get("in_zones") if text else None
+        if not isinstance(zones, list):
+            return {}
+        names = [str(each).removeprefix("zone.")[:200] for each in zones]
+        is_home = "home" in names
+        [zone] = self.more_keys
+        return {self.label: is_home, zone: None if is_home or not names else names[0]}

@@ -39,7 +39,7 @@ CODES: Mapping[str, Code] = {
     ),
     "alias_taken": Code(409, "Another device has this alias."),
     "file_exists": Code(409, "A file with this path already exists."),
-    "file_changed": Code(409, "The file was changed after the version in the request."),
+    "file_changed": Code(409, "The file has another version than the request."),
     "request_timeout": Code(408, "The request did not arrive in time."),
     "body_too_large": Code(
         413,

@@ -43,21 +43,21 @@ class Capability(Struct, frozen=True, kw_only=True):
 _TABLE = """
 weather:
 temperature_outdoor | measurement | get | °C | Air temperature outside.
-temperature_apparent | measurement | get | °C | Felt air temperature outside.
+temperature_apparent | measurement | get | °C | Apparent air temperature outside.
 temperature_high | measurement | get | °C | Highest air temperature forecast for the day.
 temperature_low | measurement | get | °C | Lowest air temperature forecast for the day.
 wind_speed | measurement | get | m/s | Mean speed of the wind.
 wind_gust | measurement | get | m/s | Speed of the strongest gusts.
 visibility | measurement | get | km | Distance up to which objects are visible.
 wind_direction | integer_or_string | get | ° | Direction from which the wind blows, in degrees or as a name.
-rainfall | accumulation | get | mm / day | Rain that fell within a period.
+rainfall | accumulation | get | mm / day | Rain within a period.
 uv_index | number | get | UV index | Strength of the ultraviolet light, as an index.
-weather_condition | string | get | | The weather in a word or two.
+weather_condition | string | get | | The weather in one or two words.
 cloud_coverage | integer | get | % | Share of the sky under clouds, in percent.
 lighting:
 power | on off | on off toggle | | Whether the device is switched on.
 state | online offline unavailable unknown | get | | Whether the hub can reach the device.
-brightness | percentage | set increase decrease | % | How bright the light is.
+brightness | percentage | set increase decrease | % | Brightness of the light.
 color_rgb | rgb_color | set | | Colour as red, green and blue.
 color_hex | hex_color | set | | Colour in hexadecimal notation.
 color_xy | xy_color | set | | Colour as a point of the CIE 1931 plane.
@@ -66,17 +66,17 @@ color_temperature | color_temperature | set increase decrease | kelvin | Warmth 
 color_mode | color_temp rgb xy hs white | set | | The active colour notation.
 effect | none flash strobe colorloop random | set stop | | The active light pattern.
 transition | number | set | s | Duration of a fade, in seconds.
-illuminance | integer | get | lx | Light that falls on the sensor, in lux.
-led_indication | boolean | get set | | Whether the device's own indicator light is lit.
+illuminance | integer | get | lx | Brightness at the sensor, in lux.
+led_indication | boolean | get set | | Whether the device's indicator light is on.
 sensor:
 battery | percentage | get | % | Charge left in the battery.
 temperature | measurement | get | °C | Temperature at the sensor.
 humidity | measurement | get | % | Relative humidity at the sensor.
 pressure | measurement | get | hPa | Air pressure at the sensor.
 co2 | measurement | get | ppm | Carbon dioxide in the air.
-air_quality | unknown excellent good moderate poor unhealthy hazardous | get | | How good the air is to breathe.
+air_quality | unknown excellent good moderate poor unhealthy hazardous | get | | Quality of the air.
 motion | detected clear | get | | Whether motion is detected.
-contact | open closed | get | | Whether the two halves of the contact touch.
+contact | open closed | get | | Whether the contact is open or closed.
 occupancy | occupied unoccupied | get | | Whether a person is present.
 smoke | boolean | get | | Whether smoke is detected.
 water_leak | boolean | get | | Whether leaked water is detected.
@@ -84,19 +84,19 @@ climate:
 target_temperature | measurement | set | °C | The temperature to reach.
 hvac_mode | off heat cool auto heat_cool dry fan_only | set | | The requested mode of the unit.
 hvac_state | off idle heating cooling fan_only dry | get | | The present activity of the unit.
-fan_mode | string | set | | How the fan runs, in the vendor's words.
-swing_mode | string | set | | How the vanes swing, in the vendor's words.
+fan_mode | string | set | | Mode of the fan, in the vendor's words.
+swing_mode | string | set | | Movement of the vanes, in the vendor's words.
 preset_mode | string | set | | The vendor's active preset.
 energy:
-power_consumption | measurement | get | W | Power drawn at present.
+power_consumption | measurement | get | W | Present power.
 voltage | measurement | get | V | Voltage of the supply.
-current | measurement | get | A | Current drawn at present.
+current | measurement | get | A | Present current.
 energy_total | accumulation | reset | kWh / total | Energy used since the counter was reset.
 energy_today | accumulation | get | kWh / today | Energy used today.
 energy_yesterday | accumulation | get | kWh / yesterday | Energy used yesterday.
 energy_month | accumulation | get | kWh / month | Energy used this month.
 media:
-volume | percentage | set increase decrease | % | How loud it plays.
+volume | percentage | set increase decrease | % | Loudness of the player.
 muted | boolean | set mute unmute | | Whether the sound is off.
 media_source | string | set | | The input in use.
 media_app | string | set | | The app in use.
@@ -106,8 +106,8 @@ access-control:
 lock | locked unlocked jammed | lock unlock | | Whether the lock is locked.
 door | open closed opening closing stopped jammed | open close stop | | Position of the door.
 garage_door | open closed opening closing stopped jammed | open close stop | | Position of the garage door.
-cover_position | percentage | open close stop set | % | How far the cover is open.
-cover_tilt | percentage | open close stop set | % | How far the slats are tilted.
+cover_position | percentage | open close stop set | % | Position of the cover; 100 is open.
+cover_tilt | percentage | open close stop set | % | Position of the slats; 100 is open.
 """
 """The capabilities by domain. The columns are key, type or values of an enum, actions, unit and period, and
 description."""
@@ -144,7 +144,7 @@ PRESENCE = Capability(
     key="presence",
     type="boolean",
     actions=(),
-    description="Whether the person that the device represents is at home.",
+    description="Whether the person is at home.",
 )
 """An attribute outside the catalog, for devices that represent people."""
 

@@ -52,7 +52,7 @@
 ---@field attributes? Attributes Without this field, the device keeps its attributes.
 ---@field commands? (string|KindCommand)[] A capability's name stands for its usual actions.
 ---@field events? (string|KindEvent)[] Events that just happened.
----@field state? "online"|"unavailable" "unavailable": its bridge does not reach it.
+---@field state? "online"|"unavailable" "unavailable": the bridge does not reach the device.
 
 ---@class KindInfo
 ---@field manufacturer? string
@@ -116,7 +116,7 @@
 ---@field memory table Lasts while the adapter runs; up to 64 KiB of data.
 KindContext = {}
 
----Send a request to the address of the section, or to one of `origins`. Raises if nothing answers.
+---Send a request to the address of the section, or to one of `origins`. Raises an error if there is no answer.
 ---@param request KindRequest
 ---@return KindResponse
 function KindContext:http(request) end

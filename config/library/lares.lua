@@ -2,15 +2,15 @@
 -- Types for the Lua files of a home, for editors: completion, explanations, and warnings about typos.
 -- This file never runs, and you need not change it.
 --
--- Write `---@type Scene` or `---@type Automation` above the `return {` of a file, and the editor knows every field in
--- it, and what `ctx` and `event` are inside `execute`.
+-- Write `---@type Scene` or `---@type Automation` above the `return {` of a file, so that the editor knows every field of
+-- the file, and the types of `ctx` and `event`.
 
 -- Definitions -----------------------------------------------------------------------------------------------------
 
 ---A file in `config/scenes/` returns a scene, which people start.
 ---@class Scene
 ---@field id string The scene's name in URLs, unique among scenes.
----@field name string The name that people read.
+---@field name string The name for people.
 ---@field description? string A sentence for people.
 ---@field mode? Mode The effect of a start while the scene runs; "parallel" by default.
 ---@field execute fun(ctx: Context) The actions of the scene.
@@ -18,7 +18,7 @@
 ---A file in `config/automations/` returns an automation, which the home starts.
 ---@class Automation
 ---@field id string The automation's name in URLs, unique among automations.
----@field name string The name that people read.
+---@field name string The name for people.
 ---@field description? string A sentence for people.
 ---@field trigger? Trigger The event that starts it.
 ---@field triggers? Trigger[] Several triggers, instead of trigger.
@@ -299,8 +299,8 @@
 ---@class Context
 local Context = {}
 
----Command one device. It returns when the device shows the result. It never raises if the device rejects the command:
----check `status`. An unknown capability, action, or value raises.
+---Command one device. The call returns when the device shows the result. A rejected command raises no error: check
+---`status`. An unknown capability, action, or value raises an error.
 ---```lua
 ---local done = ctx:command("elgato_lights:light:0", { capability = "brightness", action = "set", value = 40 })
 ---if done.status ~= "ok" then ctx:log("warn", "no light", { why = done.message }) end
@@ -387,7 +387,7 @@ function Context:get(name, default) end
 ---@param options? SetOptions
 function Context:set(name, value, options) end
 
----Start a timer, or restart it. It outlives restarts of the hub; at its end the trigger "timer" fires.
+---Start a timer, or restart it. The timer outlives restarts of the hub. At its end, the trigger "timer" fires.
 ---@param name string
 ---@param secs number 0 to 34560000 (400 days).
 ---@param payload? any The `payload` of the event; at most 16 KiB as JSON.
@@ -529,20 +529,20 @@ function Context:notify(message, fields) end
 ---The capabilities of devices, each with its actions.
 ---@alias Capability
 ---| "temperature_outdoor" # Air temperature outside. get
----| "temperature_apparent" # Felt air temperature outside. get
+---| "temperature_apparent" # Apparent air temperature outside. get
 ---| "temperature_high" # Highest air temperature forecast for the day. get
 ---| "temperature_low" # Lowest air temperature forecast for the day. get
 ---| "wind_speed" # Mean speed of the wind. get
 ---| "wind_gust" # Speed of the strongest gusts. get
 ---| "visibility" # Distance up to which objects are visible. get
 ---| "wind_direction" # Direction from which the wind blows, in degrees or as a name. get
----| "rainfall" # Rain that fell within a period. get
+---| "rainfall" # Rain within a period. get
 ---| "uv_index" # Strength of the ultraviolet light, as an index. get
----| "weather_condition" # The weather in a word or two. get
+---| "weather_condition" # The weather in one or two words. get
 ---| "cloud_coverage" # Share of the sky under clouds, in percent. get
 ---| "power" # Whether the device is switched on. on, off, toggle
 ---| "state" # Whether the hub can reach the device. get
----| "brightness" # How bright the light is. set, increase, decrease
+---| "brightness" # Brightness of the light. set, increase, decrease
 ---| "color_rgb" # Colour as red, green and blue. set
 ---| "color_hex" # Colour in hexadecimal notation. set
 ---| "color_xy" # Colour as a point of the CIE 1931 plane. set
@@ -551,33 +551,33 @@ function Context:notify(message, fields) end
 ---| "color_mode" # The active colour notation. set
 ---| "effect" # The active light pattern. set, stop
 ---| "transition" # Duration of a fade, in seconds. set
----| "illuminance" # Light that falls on the sensor, in lux. get
----| "led_indication" # Whether the device's own indicator light is lit. get, set
+---| "illuminance" # Brightness at the sensor, in lux. get
+---| "led_indication" # Whether the device's indicator light is on. get, set
 ---| "battery" # Charge left in the battery. get
 ---| "temperature" # Temperature at the sensor. get
 ---| "humidity" # Relative humidity at the sensor. get
 ---| "pressure" # Air pressure at the sensor. get
 ---| "co2" # Carbon dioxide in the air. get
----| "air_quality" # How good the air is to breathe. get
+---| "air_quality" # Quality of the air. get
 ---| "motion" # Whether motion is detected. get
----| "contact" # Whether the two halves of the contact touch. get
+---| "contact" # Whether the contact is open or closed. get
 ---| "occupancy" # Whether a person is present. get
 ---| "smoke" # Whether smoke is detected. get
 ---| "water_leak" # Whether leaked water is detected. get
 ---| "target_temperature" # The temperature to reach. set
 ---| "hvac_mode" # The requested mode of the unit. set
 ---| "hvac_state" # The present activity of the unit. get
----| "fan_mode" # How the fan runs, in the vendor's words. set
----| "swing_mode" # How the vanes swing, in the vendor's words. set
+---| "fan_mode" # Mode of the fan, in the vendor's words. set
+---| "swing_mode" # Movement of the vanes, in the vendor's words. set
 ---| "preset_mode" # The vendor's active preset. set
----| "power_consumption" # Power drawn at present. get
+---| "power_consumption" # Present power. get
 ---| "voltage" # Voltage of the supply. get
----| "current" # Current drawn at present. get
+---| "current" # Present current. get
 ---| "energy_total" # Energy used since the counter was reset. reset
 ---| "energy_today" # Energy used today. get
 ---| "energy_yesterday" # Energy used yesterday. get
 ---| "energy_month" # Energy used this month. get
----| "volume" # How loud it plays. set, increase, decrease
+---| "volume" # Loudness of the player. set, increase, decrease
 ---| "muted" # Whether the sound is off. set, mute, unmute
 ---| "media_source" # The input in use. set
 ---| "media_app" # The app in use. set
@@ -586,26 +586,26 @@ function Context:notify(message, fields) end
 ---| "lock" # Whether the lock is locked. lock, unlock
 ---| "door" # Position of the door. open, close, stop
 ---| "garage_door" # Position of the garage door. open, close, stop
----| "cover_position" # How far the cover is open. open, close, stop, set
----| "cover_tilt" # How far the slats are tilted. open, close, stop, set
+---| "cover_position" # Position of the cover; 100 is open. open, close, stop, set
+---| "cover_tilt" # Position of the slats; 100 is open. open, close, stop, set
 
 ---The present attributes of a device, by capability. Data without a capability is named `custom.<adapter>.<field>`.
 ---@class Attributes
 ---@field temperature_outdoor? Measurement Air temperature outside.
----@field temperature_apparent? Measurement Felt air temperature outside.
+---@field temperature_apparent? Measurement Apparent air temperature outside.
 ---@field temperature_high? Measurement Highest air temperature forecast for the day.
 ---@field temperature_low? Measurement Lowest air temperature forecast for the day.
 ---@field wind_speed? Measurement Mean speed of the wind.
 ---@field wind_gust? Measurement Speed of the strongest gusts.
 ---@field visibility? Measurement Distance up to which objects are visible.
 ---@field wind_direction? integer|string Direction from which the wind blows, in degrees or as a name.
----@field rainfall? Accumulation Rain that fell within a period.
+---@field rainfall? Accumulation Rain within a period.
 ---@field uv_index? number Strength of the ultraviolet light, as an index.
----@field weather_condition? string The weather in a word or two.
+---@field weather_condition? string The weather in one or two words.
 ---@field cloud_coverage? integer Share of the sky under clouds, in percent.
 ---@field power? "on"|"off" Whether the device is switched on.
 ---@field state? "online"|"offline"|"unavailable"|"unknown" Whether the hub can reach the device.
----@field brightness? Percentage How bright the light is.
+---@field brightness? Percentage Brightness of the light.
 ---@field color_rgb? RgbColor Colour as red, green and blue.
 ---@field color_hex? HexColor Colour in hexadecimal notation.
 ---@field color_xy? XyColor Colour as a point of the CIE 1931 plane.
@@ -614,33 +614,33 @@ function Context:notify(message, fields) end
 ---@field color_mode? "color_temp"|"rgb"|"xy"|"hs"|"white" The active colour notation.
 ---@field effect? "none"|"flash"|"strobe"|"colorloop"|"random" The active light pattern.
 ---@field transition? number Duration of a fade, in seconds.
----@field illuminance? integer Light that falls on the sensor, in lux.
----@field led_indication? boolean Whether the device's own indicator light is lit.
+---@field illuminance? integer Brightness at the sensor, in lux.
+---@field led_indication? boolean Whether the device's indicator light is on.
 ---@field battery? Percentage Charge left in the battery.
 ---@field temperature? Measurement Temperature at the sensor.
 ---@field humidity? Measurement Relative humidity at the sensor.
 ---@field pressure? Measurement Air pressure at the sensor.
 ---@field co2? Measurement Carbon dioxide in the air.
----@field air_quality? "unknown"|"excellent"|"good"|"moderate"|"poor"|"unhealthy"|"hazardous" How good the air is to breathe.
+---@field air_quality? "unknown"|"excellent"|"good"|"moderate"|"poor"|"unhealthy"|"hazardous" Quality of the air.
 ---@field motion? "detected"|"clear" Whether motion is detected.
----@field contact? "open"|"closed" Whether the two halves of the contact touch.
+---@field contact? "open"|"closed" Whether the contact is open or closed.
 ---@field occupancy? "occupied"|"unoccupied" Whether a person is present.
 ---@field smoke? boolean Whether smoke is detected.
 ---@field water_leak? boolean Whether leaked water is detected.
 ---@field target_temperature? Measurement The temperature to reach.
 ---@field hvac_mode? "off"|"heat"|"cool"|"auto"|"heat_cool"|"dry"|"fan_only" The requested mode of the unit.
 ---@field hvac_state? "off"|"idle"|"heating"|"cooling"|"fan_only"|"dry" The present activity of the unit.
----@field fan_mode? string How the fan runs, in the vendor's words.
----@field swing_mode? string How the vanes swing, in the vendor's words.
+---@field fan_mode? string Mode of the fan, in the vendor's words.
+---@field swing_mode? string Movement of the vanes, in the vendor's words.
 ---@field preset_mode? string The vendor's active preset.
----@field power_consumption? Measurement Power drawn at present.
+---@field power_consumption? Measurement Present power.
 ---@field voltage? Measurement Voltage of the supply.
----@field current? Measurement Current drawn at present.
+---@field current? Measurement Present current.
 ---@field energy_total? Accumulation Energy used since the counter was reset.
 ---@field energy_today? Accumulation Energy used today.
 ---@field energy_yesterday? Accumulation Energy used yesterday.
 ---@field energy_month? Accumulation Energy used this month.
----@field volume? Percentage How loud it plays.
+---@field volume? Percentage Loudness of the player.
 ---@field muted? boolean Whether the sound is off.
 ---@field media_source? string The input in use.
 ---@field media_app? string The app in use.
@@ -649,8 +649,8 @@ function Context:notify(message, fields) end
 ---@field lock? "locked"|"unlocked"|"jammed" Whether the lock is locked.
 ---@field door? "open"|"closed"|"opening"|"closing"|"stopped"|"jammed" Position of the door.
 ---@field garage_door? "open"|"closed"|"opening"|"closing"|"stopped"|"jammed" Position of the garage door.
----@field cover_position? Percentage How far the cover is open.
----@field cover_tilt? Percentage How far the slats are tilted.
+---@field cover_position? Percentage Position of the cover; 100 is open.
+---@field cover_tilt? Percentage Position of the slats; 100 is open.
 ---@field [string] any
 
 ---The value of an attribute; its type follows from the capability.

@@ -1,6 +1,6 @@
 -- Motion light: switches lights on at motion, and off some time after the last motion.
 --
--- The hold time starts when all sensors report clear. It continues over a restart of the hub.
+-- The hold time starts when all sensors report clear. This time continues over a restart of the hub.
 
 local lights = require("lights")
 

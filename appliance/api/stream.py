@@ -26,14 +26,18 @@ POLICY_VIOLATION = 1008
 log = logging.getLogger("api")
 
 
+OpenSocket = Callable[[Callable[[], None]], WebSocket]
+"""Opens a socket that calls the given function when its send buffer has room again."""
+
+
 class Subscriber:
     """A bounded queue of frames for one socket. When the queue is full, its oldest frame is dropped and counted."""
 
-    def __init__(self, socket: WebSocket, key_id: str, capacity: int) -> None:
-        self.socket = socket
+    def __init__(self, open_socket: OpenSocket, key_id: str, capacity: int) -> None:
         self.key_id = key_id
         self._frames: deque[bytes] = deque(maxlen=capacity)
         self._dropped = 0
+        self.socket = open_socket(self.flush)
 
     def put(self, data: bytes) -> bool:
         """Queue a frame for the next flush. Return whether the oldest frame was dropped."""
@@ -99,10 +103,9 @@ class EventStream:
         return max((subscriber.waiting for subscriber in self._subscribers), default=0)
 
     @contextmanager
-    def subscribe(self, socket: WebSocket, key_id: str) -> Iterator[Subscriber]:
+    def subscribe(self, open_socket: OpenSocket, key_id: str) -> Iterator[Subscriber]:
         """Send every frame to the socket while the context is open. If the key is revoked, close the socket."""
-        subscriber = Subscriber(socket, key_id, self._capacity)
-        socket.on_writable = subscriber.flush
+        subscriber = Subscriber(open_socket, key_id, self._capacity)
         if not self._subscribers:
             self._stop_listening = self._bus.listen(self._broadcast, *self._kinds, rank=Rank.CLIENT)
         self._subscribers.add(subscriber)

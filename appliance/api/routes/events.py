@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from appliance.api.auth import Role
 from appliance.api.route import ApiResource, Call, route
@@ -26,8 +27,9 @@ class EventsApi(ApiResource):
         assert call.principal is not None
         interval = call.query()["heartbeat_secs"]
         connection = connection_of(call.request)
-        socket = connection.upgrade(*accept_handshake(call.request, connection.limits))
-        with self.parts.stream.subscribe(socket, call.principal.key_id) as subscriber:
+        upgrade = partial(connection.upgrade, *accept_handshake(call.request, connection.limits))
+        with self.parts.stream.subscribe(upgrade, call.principal.key_id) as subscriber:
+            socket = subscriber.socket
             while interval is not None and not socket.closed.done():
                 subscriber.beat()
                 await asyncio.wait({socket.closed}, timeout=interval)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import orjson
@@ -177,11 +177,11 @@ class StrictConnection(HttpProtocol):
             self.peer = client
         self._connections.refresh(self.peer, self)
 
-    def upgrade(self, protocol: ServerProtocol, answer: bytes) -> WebSocket:
+    def upgrade(self, protocol: ServerProtocol, answer: bytes, on_writable: Callable[[], None]) -> WebSocket:
         """Upgrade the connection to a WebSocket. `answer` is the response that ends the handshake."""
         assert self.transport is not None
         self.http.upgrade_websocket = True
-        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer)
+        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer, on_writable)
         if not self._can_write.is_set():
             self.websocket.pause()
         early, self.recv_buffer = bytes(self.recv_buffer), bytearray()

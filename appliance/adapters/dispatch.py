@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -24,12 +24,16 @@ from appliance.errors import (
     Unreachable,
     Unsupported,
 )
+from appliance.event_loop import in_steps, next_turn
 from appliance.home.bus import Bus
 from appliance.home.commands import Command, accepts, check_offered, needs_unit
 from appliance.home.events import CommandEnded, CommandStarted
 from appliance.home.model import Device
 from appliance.home.values import Value
 from appliance.tasks import Tasks
+
+MAX_STARTED_AT_ONCE = 16
+"""Maximum number of commands of a room or group that begin in one turn of the loop."""
 
 log = logging.getLogger("adapters")
 
@@ -101,9 +105,12 @@ class Dispatcher:
         """
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
-        batches, tasks = self._batches(devices, command), dict[str, asyncio.Task[dict[str, Outcome]]]()
+        batches, tasks = list[_Batch](), dict[str, asyncio.Task[dict[str, Outcome]]]()
+        await in_steps(self._clock, self._collect(devices, command, batches))
         sender = Sender() if len(batches) > 1 else None
-        for batch in batches:
+        for number, batch in enumerate(batches, 1):
+            if number % MAX_STARTED_AT_ONCE == 0:
+                await next_turn()
             ids = [device.id for device in batch.devices]
             sending = self._send_and_audit(batch, command, source, sender)
             task = self._tasks.start(sending, f"command to {', '.join(ids)}")
@@ -115,10 +122,10 @@ class Dispatcher:
             for device in devices
         ]
 
-    def _batches(self, devices: Sequence[Device], command: Command) -> list[_Batch]:
-        """Group the devices by call. Devices share a batch only if their adapter accepts several devices per call."""
+    def _collect(self, devices: Sequence[Device], command: Command, batches: list[_Batch]) -> Iterator[None]:
+        """Group the devices by call, one device per step. A batch has several devices only if their adapter accepts
+        several devices in one call."""
         together: dict[str, _Batch] = {}
-        batches: list[_Batch] = []
         for device in devices:
             source, checked = device.metadata.source, _check(device, command, self._runners)
             takes_many = source in self._runners and self._runners[source].takes_many
@@ -127,7 +134,7 @@ class Dispatcher:
             else:
                 batches.append(_Batch([device], checked))
                 together[source] = batches[-1]
-        return batches
+            yield
 
     def abort_all(self) -> None:
         """Cancel the running commands, and report their results as unknown."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -22,6 +23,9 @@ MAX_FAULTS = 100
 """Maximum number of different command faults that are logged for an adapter."""
 
 MAX_OBSERVATIONS_AT_ONCE = 5
+
+MAX_SET_AT_ONCE = 32
+"""Maximum number of devices whose state an outage changes in one turn of the loop."""
 
 log = logging.getLogger("adapters")
 
@@ -53,6 +57,7 @@ class Publisher:
         self._clock = clock
         self.progress = 0
         self._is_lost = False
+        self._remaining: deque[str] = deque()
         self._is_faulty = False
         self._faults: set[str] = set()
         self._readings: list[PollReading] = []
@@ -170,7 +175,7 @@ class Publisher:
         if self._is_lost:
             self._is_lost = False
             log.info("%s: answers again", self.name)
-            self._registry.set_state(self.name, ONLINE)
+            self._set_state(ONLINE)
             self.recovered.set()
 
     def lost(self, error: LaresError) -> None:
@@ -178,8 +183,19 @@ class Publisher:
         self.record_error(error)
         if not self._is_lost:
             self._is_lost = True
-            self._registry.set_state(self.name, OFFLINE)
+            self._set_state(OFFLINE)
             self._report(error, log.warning)
+
+    def _set_state(self, state: str) -> None:
+        """Set the state of all devices, some of them per turn of the loop. A newer state ends this work."""
+        self._remaining = deque(self._registry.ids_of(self.name))
+        self._set_some(self._remaining, state)
+
+    def _set_some(self, ids: deque[str], state: str) -> None:
+        if ids is self._remaining:
+            self._registry.set_state(self.name, state, [ids.popleft() for _ in range(min(MAX_SET_AT_ONCE, len(ids)))])
+            if ids:
+                asyncio.get_running_loop().call_soon(self._set_some, ids, state)
 
     def failed(self, error: LaresError) -> None:
         self.record_error(error)

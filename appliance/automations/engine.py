@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 
 from appliance.automations.active_triggers import ActiveTrigger, key_of
@@ -26,9 +26,15 @@ from appliance.automations.triggers.time import Interval
 from appliance.automations.upcoming import Upcoming
 from appliance.automations.waits import Waits
 from appliance.errors import Fault
+from appliance.event_loop import in_steps
 from appliance.home import events
 from appliance.home.model import Device
 from appliance.lua.catalog import Asset, Catalog
+from appliance.tasks import Tasks
+
+MAX_DISPATCHED_AT_ONCE = 32
+"""Maximum number of triggers that one event starts in one step. If an event may match more triggers, they run one
+after another, and other tasks run in between."""
 
 log = logging.getLogger("automations")
 
@@ -69,6 +75,8 @@ class Engine:
         self.upcoming = Upcoming(self._active, states, environment)
         self._index = TriggerIndex([], self._registry)
         self._is_disarmed = False
+        self._undispatched: deque[tuple[ActiveTrigger, events.Event]] = deque()
+        self._tasks = Tasks()
 
     async def __aenter__(self) -> Engine:
         convert_waits(self._states, self.catalog.list_definitions())
@@ -81,6 +89,7 @@ class Engine:
 
     async def __aexit__(self, *_: object) -> None:
         self.disarm()
+        await self._tasks.__aexit__()
         await self._waits.aclose()
 
     def disarm(self) -> None:
@@ -191,11 +200,32 @@ class Engine:
         if isinstance(event, events.DeviceRemoved):
             for active in self._waits.of(event.device_id):
                 self._waits.end(active, event.device_id)
-        for active in self._index.of(event, self._waits):
-            try:
-                self._dispatch(active, event)
-            except Exception as error:  # a fault in one automation must not stop the others
-                log.error("%s: %s: %s", active.label, type(error).__name__, error, exc_info=error)
+        found = self._index.of(event, self._waits)
+        if len(found) > MAX_DISPATCHED_AT_ONCE or self._undispatched:
+            if found and not self._undispatched:
+                self._tasks.start(self._dispatch_later(), "dispatch of events")
+            self._undispatched.extend((active, event) for active in found)
+            return
+        for active in found:
+            self._dispatch_safely(active, event)
+
+    async def _dispatch_later(self) -> None:
+        await in_steps(self._environment.clock, self._dispatch_waiting())
+
+    def _dispatch_waiting(self) -> Iterator[None]:
+        """Dispatch the waiting events in their order, one trigger per step."""
+        while self._undispatched:
+            active, event = self._undispatched[0]
+            if not active.is_stopped:
+                self._dispatch_safely(active, event)
+            self._undispatched.popleft()
+            yield
+
+    def _dispatch_safely(self, active: ActiveTrigger, event: events.Event) -> None:
+        try:
+            self._dispatch(active, event)
+        except Exception as error:  # a fault in one automation must not stop the others
+            log.error("%s: %s: %s", active.label, type(error).__name__, error, exc_info=error)
 
     def _resume_waits(self, device: Device, attributes: Collection[str]) -> None:
         for active in self._index.of_device(device, attributes):

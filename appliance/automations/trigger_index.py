@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.named_things import Subject
 from appliance.automations.triggers.event import SUBJECTS
 from appliance.automations.waits import Waits
 from appliance.home import events
-from appliance.home.model import Device
+from appliance.home.model import Device, Group
 from appliance.home.registry import Registry
 
 
@@ -24,6 +24,7 @@ class TriggerIndex:
             for subject in each.trigger.subjects():
                 self._by_subject[subject].append(each)
         self._group_ids = [name for kind, name in self._by_subject if kind == "group"]
+        self._members: dict[str, tuple[Group, frozenset[str]]] = {}
         self._has_attributes = any(kind == "attribute" for kind, _ in self._by_subject)
 
     def of(self, event: events.Event, waits: Waits) -> list[ActiveTrigger]:
@@ -36,6 +37,16 @@ class TriggerIndex:
             return list(dict.fromkeys(active for device in devices for active in self.of_device(device, ())))
         subject = SUBJECTS.get(type(event))
         return [] if subject is None else self._by_subject.get(subject(event), [])
+
+    def _members_of(self, group_id: str) -> Collection[str]:
+        """Return the group's members as a set, because a trigger may watch a group of thousands of devices."""
+        group = self._registry.layout.groups.get(group_id)
+        if group is None:
+            return ()
+        known = self._members.get(group_id)
+        if known is None or known[0] is not group:
+            known = self._members[group_id] = group, frozenset(group.members)
+        return known[1]
 
     def of_subject(self, kind: str, name: str) -> list[ActiveTrigger]:
         return self._by_subject.get((kind, name), [])
@@ -53,8 +64,5 @@ class TriggerIndex:
             subjects += [("attribute", name) for name in attributes]
         if device.room_id is not None:
             subjects.append(("room", device.room_id))
-        if self._group_ids:
-            groups = self._registry.layout.groups
-            members = ((id_, groups[id_].members) for id_ in self._group_ids if id_ in groups)
-            subjects += [("group", id_) for id_, ids in members if device.id in ids]
+        subjects += [("group", id_) for id_ in self._group_ids if device.id in self._members_of(id_)]
         return [active for subject in subjects for active in self._by_subject.get(subject, ())]

@@ -118,7 +118,11 @@ class HomeFiles:
     async def read(self, path: str) -> FileText:
         """Return the file's text. Raise `NotFound` for an unknown path."""
         location, data = await self._find(path)
-        return FileText(path=location.path, text=self._shown(location, data), version=self._version_of(data))
+        return FileText(
+            path=location.path,
+            text=await asyncio.to_thread(self._shown, location, data),
+            version=self._version_of(data),
+        )
 
     async def check(self, path: str, text: str) -> CheckedText:
         """Return the faults and warnings of a new text for the file, without writing it."""
@@ -156,7 +160,8 @@ class HomeFiles:
         """Return the configuration's text with secrets, its text without secrets, and its version."""
         location = self.locations.get(self.locations.config_path)
         data = await asyncio.to_thread(location.read) or b""
-        return _text_of(location, data), self._shown(location, data), self._version_of(data)
+        shown = await asyncio.to_thread(self._shown, location, data)
+        return _text_of(location, data), shown, self._version_of(data)
 
     async def delete(self, path: str) -> None:
         """Delete the file, but keep all versions. Store the file's last text as a further version. Raise `NotFound`
@@ -189,7 +194,7 @@ class HomeFiles:
         async with self._lock:
             before = await asyncio.to_thread(location.read)
             self._require_version(location, before, version)
-            faults, full = await self._with_secrets(location, change(before))
+            faults, full = await self._with_secrets(location, await asyncio.to_thread(change, before))
             checked = CheckedText(errors=tuple(faults)) if faults else await self.checks.check(location, full)
             if checked.errors:
                 raise InvalidFile(location.path, checked.errors)
@@ -205,7 +210,7 @@ class HomeFiles:
     async def _delete(self, location: FileLocation) -> None:
         async with self._lock:
             _, data = await self._find(location.path)
-            kept = self._shown(location, data).encode()
+            kept = (await asyncio.to_thread(self._shown, location, data)).encode()
             await self._write(location, partial(self._saved.delete, location.path, self._clock.now(), previous=kept))
             log.info("deleted %s", location.path)
             await self._reload(location)
@@ -243,9 +248,12 @@ class HomeFiles:
             return [], data
         stored = await asyncio.to_thread(location.read)
         was = b"" if stored is None else stored
-        text, unknown = toml_secrets.put_back(
-            data.decode(), was.decode(errors="replace"), self._secrets.tester(data, was)
-        )
+
+        def put_back() -> tuple[str, list[tuple[int, str]]]:
+            before = was.decode(errors="replace")
+            return toml_secrets.put_back(data.decode(), before, self._secrets.tester(data, was))
+
+        text, unknown = await asyncio.to_thread(put_back)
         return [Fault(location.path, line, message) for line, message in unknown], text.encode()
 
     async def _find(self, path: str) -> tuple[FileLocation, bytes]:

@@ -78,17 +78,17 @@ class Sections:
         invalid recording.
         """
         stored, _, _ = await self._files.read_config()
+        before = (await asyncio.to_thread(_adapters_in, stored)).get(name) or {}
         source, faulty = None, self._file
         try:
             if text is None:
-                changes = _changes(name, kind, values, _adapters_in(stored).get(name) or {})
-                full = set_keys(stored, name, {**changes, "enabled": True})
+                changes = _changes(name, kind, values, before)
+                full = await asyncio.to_thread(set_keys, stored, name, {**changes, "enabled": True})
                 settings = await self._parse(name, full)
             else:
                 faulty = self._files.locations.kind_path(kind)
                 source = Source(name=self._files.locations.get(faulty).path, text=text.encode())
-                raw = _adapters_in(stored).get(name) or {}
-                raw = {**raw, **{key: value for key, value in values.items() if value != HIDDEN}, "type": kind}
+                raw = {**before, **{key: value for key, value in values.items() if value != HIDDEN}, "type": kind}
                 raw = {key: value for key, value in raw.items() if value is not None and key != "enabled"}
                 settings = LuaSection(name=name, kind=kind, raw=raw, file=self._file, line_of=lambda _: 0)
             return await self._trials.run(name, settings, kind=source, replay=replay)

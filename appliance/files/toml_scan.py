@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from appliance.tables.fields import Path
-from appliance.tables.toml_lines import add_positions
+from appliance.tables.toml_lines import MAX_KEY_PARTS, add_positions
 
 MAX_DEPTH = 32
 
@@ -80,6 +80,8 @@ class TomlScanner:
             self.position += 1
             self._skip(_BLANK)
             words.append(self._read_key())
+            if len(words) > MAX_KEY_PARTS:
+                raise ValueError("too many parts of a key")
         return tuple(words)
 
     def _read_key(self) -> str:

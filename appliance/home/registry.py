@@ -183,12 +183,13 @@ class Registry:
             log.info("%s: device '%s' no longer exists; its room, name, and groups are kept", adapter, device_id)
             self._bus.publish(events.DeviceRemoved(device_id=device_id, name=device.name))
 
-    def set_state(self, adapter: str, state: str) -> None:
-        """Set the `state` of all devices of the adapter to `online` or `offline`.
+    def set_state(self, adapter: str, state: str, ids: Iterable[str] | None = None) -> None:
+        """Set the `state` of these devices of the adapter to `online` or `offline`, by default of all devices.
 
         If the bridge has reported a device as unavailable, the device becomes `unavailable` instead of `online`.
         """
-        for device_id in tuple(self.ids_of(adapter)):
+        own = self.ids_of(adapter)
+        for device_id in tuple(own) if ids is None else [each for each in ids if each in own]:
             is_missing = state == ONLINE and device_id in self._unavailable
             self._mark(device_id, UNAVAILABLE if is_missing else state)
 

@@ -359,7 +359,9 @@ async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tup
     """Return the result or the error message of a `ctx` call. Arguments and result are JSON. Never raise."""
     await wait_for_short_turn()
     try:
-        answer = orjson.dumps(await calls.call(operation, orjson.loads(arguments)))
+        result = await calls.call(operation, orjson.loads(arguments))
+        await wait_for_short_turn()
+        answer = orjson.dumps(result)
         if len(answer) > MAX_ANSWER_BYTES:
             raise Invalid(f"ctx:{operation}: the answer is larger than 4 MiB")
         return b"1", answer

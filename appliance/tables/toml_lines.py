@@ -37,6 +37,10 @@ class TomlLine(NamedTuple):
     line_start: int
 
 
+MAX_KEY_PARTS = 100
+"""Maximum number of parts in a key. Lares uses at most five."""
+
+
 def split_key(dotted: str) -> tuple[str, ...]:
     return tuple(word.strip("\"'") for word in re.findall(_WORD, dotted))
 
@@ -48,11 +52,10 @@ def scan_lines(text: str) -> Iterator[TomlLine]:
     counts: dict[Path, int] = {}
     number, start = 1, 0
     for line in text.splitlines(keepends=True):
-        if (header := HEADER.match(line)) and (key := split_key(header[2])):
+        if (header := HEADER.match(line)) and 0 < len(key := split_key(header[2])) <= MAX_KEY_PARTS:
             section = add_positions(key, counts, is_item=header[1] == "[[")
             yield TomlLine(number, section, key, None, start, start)
-        elif assignment := ASSIGNMENT.match(line):
-            key = split_key(assignment[1])
+        elif (assignment := ASSIGNMENT.match(line)) and len(key := split_key(assignment[1])) <= MAX_KEY_PARTS:
             value = assignment[2].rstrip()
             yield TomlLine(number, (*section, *key), key, value, start + assignment.start(2), start)
         number += line.endswith("\n")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from appliance.automations.engine import MAX_DISPATCHED_AT_ONCE
 from appliance.home.events import DeviceEvent
 from tests.fakes.automations import LAMP, Card, Play, Stage, automation, bench
 
@@ -227,3 +228,16 @@ async def test_waits_that_end_together_are_removed_from_the_card_together(tmp_pa
             it.show(lamp, power="on")
         await it.pass_by(600)
         assert it.fired and writes == ["automation/a"]
+
+
+async def test_an_event_that_matches_hundreds_of_triggers_fires_all(tmp_path: Path) -> None:
+    power = {"type": "device_state_change", "device_id": LAMP, "attribute": "power"}
+    count = 3 * MAX_DISPATCHED_AT_ONCE
+    many = automation(id_="many", triggers=[{**power, "id": str(number)} for number in range(count)])
+    del many["trigger"]
+    async with bench(tmp_path, many, automation(power, "one")) as it:
+        it.show(power="off")
+        it.show(power="on")
+        await it.drain()
+        found = [str((entry.trigger_payload or {})["trigger_id"]) for entry in it.entries("many")]
+        assert sorted(found, key=int) == [str(number) for number in range(count)] and len(it.entries("one")) == 1

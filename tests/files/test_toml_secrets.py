@@ -29,6 +29,8 @@ FORMS = {
     "in a comment after a value": 'x = 1  # before: password="secret", since May',
     "twice in comments": '# password = "secret"\n# password = "secret2"',
     "in a comment, as YAML": "# password: secret",
+    "in a comment, as YAML after other marks": "#a:## password: secret",
+    "in a comment, as YAML without blanks": "##x #password:secret",
     "in a comment, inline": "# inner = { user = 'a', password = 'secret' }",
     "in a comment, without quotes": "# password = 12345 # why",
     "in a comment, with quoted keys": '# "password" = "se\\"cret"',
@@ -110,3 +112,8 @@ def test_a_mark_without_a_secret_is_an_error_with_its_line() -> None:
 def test_a_mark_outside_of_secrets_is_kept() -> None:
     text = 'name = "***"\n'
     assert put_back(text, text, is_secret) == (text, [])
+
+
+@pytest.mark.parametrize("text", ["#a:" * 60_000 + " x y", "[a" + ".a" * 60_000 + "]", "a" + ".a" * 60_000 + " = 1"])
+def test_long_lines_are_read_in_one_pass(text: str) -> None:
+    assert hide(f"{text}\npassword = 'secret'\n", is_secret) == f'{text}\npassword = "***"\n'

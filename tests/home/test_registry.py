@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,9 +11,9 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.publisher import Publisher
+from appliance.adapters.publisher import MAX_SET_AT_ONCE, Publisher
 from appliance.clock import Clock
-from appliance.errors import NotFound
+from appliance.errors import NotFound, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device, DeviceKind, Observation, Report
@@ -205,3 +206,25 @@ def test_a_poll_does_not_restore_a_value_that_a_push_removed() -> None:
         publish.attributes("a:1", {"brightness": None, "power": "on"})
         publish.report(Report(adapter="a", observations=(seen(power="off", brightness=5),)), reading)
     assert home.device().attributes == {"power": "on", "state": "online"}
+
+
+async def test_an_outage_of_many_devices_changes_some_of_them_per_turn() -> None:
+    home, count = Home(), 3 * MAX_SET_AT_ONCE
+    publish = Publisher("a", home.registry, home.bus, home.clock)
+    many = (Observation(device_id=f"a:{n}", kind=DeviceKind.LIGHT, attributes={"power": "on"}) for n in range(count))
+    publish.full_list(many)
+
+    def count_offline() -> int:
+        return [each.attributes["state"] for each in home.registry.list_devices()].count("offline")
+
+    publish.lost(Unreachable("x"))
+    assert count_offline() == MAX_SET_AT_ONCE
+    await asyncio.sleep(0.001)
+    publish.reached()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert count_offline() == 0, "a newer state ends the work of an older one"
+    publish.lost(Unreachable("x"))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert count_offline() == count

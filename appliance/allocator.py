@@ -9,7 +9,8 @@ from pathlib import Path
 from resource import getpagesize
 
 LARGE_BYTES = 1 << 20
-"""Blocks of at least this size get their own mappings, so that the system gets each block back when it is freed."""
+"""Blocks of at least this size are mapped separately, so that the system gets the memory back when a block is
+freed."""
 
 _ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1
 
@@ -20,7 +21,7 @@ _RAW, _MEMORY, _OBJECTS = range(3)
 def limit_pools() -> None:
     """Let all threads share one memory pool, and return large blocks to the system. Only glibc has these settings.
 
-    By default, each thread has its own pool, and glibc keeps large blocks after the first block of 12 MB.
+    By default, each thread has its own pool, and glibc keeps large blocks once a block of 12 MB was freed.
     """
     if (mallopt := _find("mallopt")) is not None:
         mallopt(_ARENA_MAX, 1)
@@ -33,8 +34,9 @@ def serve_python() -> None:
 
     `malloc` returns single unused pages to the system. Python's allocator returns only whole mebibytes.
 
-    Keep Python's functions that free or enlarge a block, because they pass foreign blocks on to `free` and `realloc`.
-    Other allocators (`PYTHONMALLOC`, Python without the GIL) do not, so they stay as they are.
+    Python's functions that free or enlarge a block are kept, because they pass foreign blocks on to `free` and
+    `realloc`. Other allocators (`PYTHONMALLOC`, Python without the GIL) do not support foreign blocks, so they remain
+    unchanged.
     """
     has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     if "PYTHONMALLOC" in os.environ or not has_gil or _find("mallopt") is None:
@@ -48,7 +50,7 @@ def serve_python() -> None:
     ctypes.pythonapi.PyMem_GetAllocator(_RAW, ctypes.byref(raw))
     for domain in (_MEMORY, _OBJECTS):
         ctypes.pythonapi.PyMem_GetAllocator(domain, ctypes.byref(present))
-        if present.context is None and raw.context is None:  # only allocators of a debugger have a context
+        if present.context is None and raw.context is None:  # only debug allocators have a context
             present.malloc, present.calloc = raw.malloc, raw.calloc
             ctypes.pythonapi.PyMem_SetAllocator(domain, ctypes.byref(present))
 
@@ -69,7 +71,7 @@ def resident_bytes() -> int:
 
 def _find(name: str) -> Callable[..., object] | None:
     try:
-        import ctypes  # a part of Python that a router may lack
+        import ctypes  # Python builds for routers may lack ctypes
 
         found: Callable[..., object] = getattr(ctypes.CDLL(None), name)
     except (ImportError, MemoryError, AttributeError, OSError):

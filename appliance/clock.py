@@ -1,4 +1,4 @@
-"""The clock. Tests and simulations pass in a clock that they control."""
+"""The clock. Tests and simulations use their own clock, whose time they control."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Clock:
     recheck_secs = 1.0
 
     now: Callable[[], datetime] = staticmethod(partial(datetime.now, UTC))
-    """The present instant, in UTC."""
+    """The current instant, in UTC."""
 
     monotonic: Callable[[], float] = staticmethod(partial(time.clock_gettime, _REAL_TIME))
     """Seconds on a clock that is never set and continues while the machine sleeps. Only differences are
@@ -84,8 +84,8 @@ class ClockSteps:
         self._listeners: list[Callable[[timedelta], None]] = []
 
     def listen(self, on_step: Callable[[timedelta], None]) -> None:
-        """Register a function that receives each later change of the clock. A clock that is set back is a negative
-        change."""
+        """Register a function that receives each later change of the clock. The change is negative if the clock was
+        set back."""
         self._listeners.append(on_step)
 
     def poll(self) -> None:

@@ -233,8 +233,10 @@ class Fault(Struct, frozen=True, order=True):
 
 
 class ScriptFailed(LaresError):
-    """A Lua file failed. `status` is `timeout` if a time limit ended the execution. The message begins with the file
-    and line, except if `is_sentence` is true: then the script raised a message for users."""
+    """A Lua file failed. `status` is `timeout` if a time limit ended the execution.
+
+    If `is_sentence` is true, the script raised a message for users. Other messages begin with the file and line.
+    """
 
     code = "script_failed"
 

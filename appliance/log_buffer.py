@@ -31,7 +31,7 @@ LOG_LEVELS: Mapping[str, int] = {
 """Levels for queries. Each level includes the more severe levels."""
 
 _OWN = "own_fields"
-"""The attribute of a log record for extra fields. In a separate attribute, fields can have any name."""
+"""The attribute of a log record that contains the extra fields. Python forbids some names for separate attributes."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", _OWN}
 

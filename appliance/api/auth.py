@@ -110,8 +110,8 @@ class Authenticator:
         return await self._verify(token, digest)
 
     def recheck(self, principal: Principal | None) -> None:
-        """Raise `Unauthenticated` if the principal's key has been revoked. None, the principal of public routes, is
-        always valid."""
+        """Raise `Unauthenticated` if the principal's key has been revoked. On public routes, the principal is None,
+        which is always valid."""
         if principal is not None and not self.is_valid(principal):
             raise Unauthenticated("authentication required")
 

@@ -44,7 +44,7 @@ CODES: Mapping[str, Code] = {
     "body_too_large": Code(
         413,
         "The body is larger than the limit of its path: 64 KiB, for hooks 16 KiB, for files 1 MiB, and always at "
-        "most `api.max_body_bytes`. The text of a file may have 256 KiB, preferences 16 KiB.",
+        "most `api.max_body_bytes`. The limit for the text of a file is 256 KiB, for preferences 16 KiB.",
     ),
     "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),
     "unknown_content_coding": Code(415, "The body is compressed; send it without `Content-Encoding`."),

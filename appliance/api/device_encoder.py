@@ -64,7 +64,7 @@ class DeviceEncoder:
         return kept
 
     async def encode_found(self, find: Callable[[], Sequence[Device]], clock: Clock, *, with_commands: bool) -> bytes:
-        """Return the devices found as a JSON array.
+        """Return the devices that `find` returns, as a JSON array.
 
         Thousands of changed devices are encoded in steps, so that other tasks continue.
         """

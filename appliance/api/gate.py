@@ -40,7 +40,7 @@ WRONG_KEY_LOG_SECS = 3600.0
 """Wrong keys of one client are logged at most once in this time."""
 
 MAX_KEPT_WRONG_PEERS = 256
-"""Maximum number of clients with remembered wrong keys. At this number, all are forgotten."""
+"""Maximum number of clients whose wrong keys are remembered. At this number, all these clients are forgotten."""
 
 log = logging.getLogger("api")
 

@@ -249,7 +249,7 @@ BINARY: Schema = {**TEXT, "format": "binary"}
 
 DIAGNOSTICS: Schema = {
     "title": "Diagnostics",
-    "description": "The figures of each part, by its name.",
+    "description": "The diagnostics of each part of the hub, by the part's name.",
     "type": "object",
     "properties": {"counts": {"type": "object", "additionalProperties": COUNT}},
     "additionalProperties": OBJECT,

@@ -48,7 +48,7 @@ class SimulationRequest(Struct, frozen=True, kw_only=True):
     """A request for a simulation.
 
     - `path`, `text`: the text replaces the text of the file at the path.
-    - `start`: the begin of the simulation; by default now.
+    - `start`: the beginning of the simulation; by default now.
     - `hours`: its duration.
     - `events`: the lines of a file for `lares simulate --events`.
     """

@@ -129,7 +129,7 @@ class EventStream:
         try:
             payload = frame_of(event)
         except Exception as error:  # a listener must not raise, and no client may miss an event without notice
-            log.error("event stream: %s has no frame: %s", type(event).__name__, error, exc_info=error)
+            log.error("event stream: %s could not be encoded: %s", type(event).__name__, error, exc_info=error)
             payload = fault_frame(event)
         if payload is not None:
             self._put(encode_text_frame(payload))

@@ -55,7 +55,7 @@ class Environment:
         self.storage = storage
         self.began = began
         self.stopped_at = stopped_at
-        newest = trust.newest if trust.newest > MADE_AT else None  # this hub did not run before its release
+        newest = trust.newest if trust.newest > MADE_AT else None  # MADE_AT: no later time is stored
         self.left_at = stopped_at or newest
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, registry, bus, clock, self.steps)

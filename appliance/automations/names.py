@@ -180,7 +180,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             if each.owner is None:
                 message = self._missing(each.kind, each.name)
             else:
-                message = self._never_shown(each.kind, each.name, each.owner)
+                message = self._never_reported(each.kind, each.name, each.owner)
             if message is not None:
                 yield Problem((*path, each.field), message)
             elif (message := self._other_type(each)) is not None:
@@ -234,7 +234,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, but there is no such {kind}{hint}"
 
     def _is_unreadable(self, module: str) -> bool:
-        """Return whether the module's folder is unreadable, which is an error of its own."""
+        """Return whether the module's folder is unreadable, which is reported as a separate error."""
         words = module.split(".")
         folders = (".".join(words[:length]) for length in range(len(words)))
         modules = self.modules or {}
@@ -320,8 +320,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         places = {"module": self.modules, "room": self.rooms, "group": self.groups, "scene": self.scenes}
         return {**places, "adapter": self.adapters}[kind]
 
-    def _never_shown(self, kind: str, name: str, owner: Subject) -> str | None:
-        """Return a sentence if the owner has never reported this attribute or event. A room or group owns the
+    def _never_reported(self, kind: str, name: str, owner: Subject) -> str | None:
+        """Return a warning if the owner has never reported this attribute or event. A room or group owns the
         attributes and events of all its devices."""
         of, id_ = owner
         devices = self.devices or {}
@@ -340,7 +340,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         named = f"names {name!r}" if name else "waits for events"
         place = "" if owner == ANY_DEVICE else f" of {of} {id_!r}"
         whose = f"device {id_!r} has never" if of == "device" else f"no device{place} has"
-        verb = "shown" if kind == "attribute" else "sent"
+        verb = "reported" if kind == "attribute" else "sent"
         hint = _hint(kind, name, attributes - {"state"}, events, is_one=of == "device")
         return f"{named}, which {whose} {verb}; {hint}"
 
@@ -349,16 +349,16 @@ def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[
     """Return a hint with the nearest known name, otherwise with all names of the kind, or of the other kind if there
     are none."""
     has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
-    shows, sends = f"{has} shown {_list(attributes)}", f"{sends} {_list(events)}"
+    reports, sends = f"{has} reported {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events
     near = nearest(name, known) or nearest(name.rpartition(".")[2], known)
     if near is not None:
         return f"did you mean {near}"
     if known:
-        return shows if kind == "attribute" else sends
+        return reports if kind == "attribute" else sends
     if kind == "attribute":
         return f"{has} reported nothing yet" + (f", but {sends}: use device_event for those" if events else "")
-    return f"{has} sent nothing yet" + (f", but {shows}: use device_state_change for those" if attributes else "")
+    return f"{has} sent nothing yet" + (f", but {reports}: use device_state_change for those" if attributes else "")
 
 
 def _type_of(value: Value) -> str | None:

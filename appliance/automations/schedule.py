@@ -280,8 +280,10 @@ class Scheduler:
         self._stepped = [*self._stepped[-9:], changed]
 
     def _check_clock(self) -> None:
-        """Recompute every occurrence if the clock was set back, or becomes trusted for the first time. Begin at the
-        earliest time that the clock can have had since the last check."""
+        """Recompute every occurrence if the clock was set back, or becomes trusted for the first time.
+
+        Search from the earliest time that the clock can have shown since the last check.
+        """
         self._steps.poll()
         step, self._step = self._step, timedelta()
         now, checked_at = self._clock.now(), self._clock.monotonic()

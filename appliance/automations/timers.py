@@ -118,8 +118,8 @@ class Timers:
     Timers that start, change, or end at the same moment are written as one record.
 
     When a timer ends, it is removed from storage and then fires. If the power fails before the removal, the timer
-    fires again. If storage fails, the timer still fires; it then fires again only if the hub ends before a flush. A
-    timer without a listener waits for up to a day.
+    fires again after the restart. If the removal fails, the timer fires nevertheless; it fires again only if the hub
+    ends before the next flush. A timer without a listener waits for up to a day.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class Timers:
         ]
 
     def find_end(self, name: str) -> datetime | None:
-        """Return the end of a running timer according to the present clock."""
+        """Return the end of a running timer by the current clock, or None."""
         timer = self._timers.get(name)
         return None if timer is None else from_millis(self._due_at(timer))
 

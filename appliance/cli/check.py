@@ -210,7 +210,7 @@ def find_wrong_names(
         are_scripts_enabled=settings.scripts.enabled,
         notify_targets=settings.notify.targets,
     )
-    if stored is None:  # without stored values, rooms and variables are unknown, but scenes are files
+    if stored is None:  # only the names of scenes are known without stored values, because scenes are files
         return replace(named, aliases={}, scenes=scenes).list_faults(armed)
     layout = read_layout(stored, lambda key, error: None)
     devices = read_devices(stored, layout, lambda key, error: None)

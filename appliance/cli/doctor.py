@@ -126,7 +126,7 @@ def _check_hub(folder: Path) -> Iterator[Finding]:
 
 def _check_space(folder: Path) -> Finding:
     free = shutil.disk_usage(folder).free
-    sentence = f"{free / 1e6:.1f} MB on the card of {folder}"
+    sentence = f"{free / 1e6:.1f} MB free on the card with {folder}"
     if free < NEEDED_BYTES:
         return "care", "free space", f"{sentence}, but {NEEDED_BYTES / 1e6:.1f} MB are needed; delete files there"
     return "ok", "free space", sentence

@@ -46,7 +46,7 @@ def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(path.suffix == ".toml" for path in template):  # the template is complete, even without automations
+        if any(path.suffix == ".toml" for path in template):  # this is a whole configuration, not a single kind
             (folder / "automations").mkdir(exist_ok=True)
         for path, (data, mode) in template.items():
             target = folder / path

@@ -65,7 +65,7 @@ def _command(parsed: argparse.Namespace) -> int:
     """Import only the module of the command, and run the command. The default command is `run`."""
     _check_texts(parsed)
     name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
-    if name == "run":  # before the hub starts, no work needs a clean stop
+    if name == "run":  # before the hub starts, a signal can end the process at once
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     with frozen_imports():
         module = importlib.import_module(f"appliance.cli.{name}")

@@ -12,13 +12,13 @@ from appliance.errors import StartFailed
 
 
 def list_targets() -> tuple[str, ...]:
-    """Return the targets of the single file, or none for Python packages."""
+    """Return the targets of the single file. Return an empty tuple if Lares runs from Python packages."""
     file = sys.modules.get("lares_file")
     return () if file is None else tuple(file.TARGETS)
 
 
 def running_file() -> Path | None:
-    """Return the path of the single file, or None for Python packages."""
+    """Return the folder of the single file, or None if Lares runs from Python packages."""
     file = sys.modules.get("lares_file")
     return None if file is None or file.__file__ is None else Path(file.__file__).parent
 

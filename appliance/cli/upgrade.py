@@ -125,7 +125,7 @@ def _sibling_of(target: Path, word: str) -> Path:
 def _not_written(target: Path, error: OSError) -> StartFailed:
     """Return the error for a folder that is full or cannot be written."""
     reason = (error.strerror or str(error)).lower()
-    return StartFailed(f"{target} cannot be replaced: {reason}; the present version is unchanged", os.EX_CANTCREAT)
+    return StartFailed(f"{target} cannot be replaced: {reason}; the current version is unchanged", os.EX_CANTCREAT)
 
 
 def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> NoReturn:

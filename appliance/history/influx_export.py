@@ -113,7 +113,7 @@ log = logging.getLogger("history")
 
 
 PostLines = Callable[[bytes], Awaitable[tuple[int, str]]]
-"""Sends lines once, and returns the status and text of the response. Raises `LaresError` without a response."""
+"""Sends lines once, and returns the status and text of the response. Raises `LaresError` if there is no response."""
 
 
 class _Batch(Struct, frozen=True):

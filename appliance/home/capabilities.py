@@ -188,4 +188,4 @@ STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
     **{(cover, "open"): 100 for cover in ("cover_position", "cover_tilt")},
     **{(cover, "close"): 0 for cover in ("cover_position", "cover_tilt")},
 }
-"""A virtual device's new value of a capability after an action without a value."""
+"""The value that a capability of a virtual device gets by an action without a value."""

@@ -292,7 +292,7 @@ def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command
 
 @contextmanager
 def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator[None]:
-    """Replace an `UnfitValue` in the context by an `Invalid` with the device's range, if that differs from the
+    """Within the context, convert `UnfitValue` to `Invalid` with the device's range, if that range differs from the
     catalog."""
     try:
         yield

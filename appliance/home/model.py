@@ -34,7 +34,7 @@ class DeviceKind(StrEnum):
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
-    """The device's adapter (`source`), and vendor data in addition to the attributes."""
+    """The adapter that reports the device (`source`), and further data from the vendor."""
 
     source: str
     accuracy: float | None = None

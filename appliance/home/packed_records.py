@@ -10,9 +10,9 @@ from typing import Any
 
 
 class PackedRecords:
-    """Records of removed devices in one block of memory, oldest first. A record begins with the id of its device.
+    """Records of removed devices in one block of memory, oldest first. A record begins with the device's id.
 
-    Small objects that outlive a flood would keep its memory: Python returns only whole mebibytes.
+    Small separate objects would keep the memory of a flood occupied, because Python returns only whole mebibytes.
     """
 
     def __init__(self) -> None:
@@ -23,16 +23,17 @@ class PackedRecords:
 
     @property
     def size(self) -> int:
-        """Bytes of all records."""
+        """The total bytes of all records."""
         return len(self._block)
 
     def add(self, record: tuple[Any, ...]) -> None:
-        """Add a record of plain values."""
-        self._block += marshal.dumps(record, 2)  # later formats replace repeated texts by references
+        self._block += marshal.dumps(
+            record, 2
+        )  # `take` searches for ids, which later formats can replace by references
         self._ends.append(len(self._block))
 
     def take(self, device_id: str) -> tuple[Any, ...] | None:
-        """Remove and return the device's record, or return None without a record."""
+        """Remove and return the device's record, or return None if the device has no record."""
         word, at = device_id.encode(errors="surrogatepass"), -1
         while self._ends and (at := self._block.find(word, at + 1)) >= 0:
             index = bisect_right(self._ends, at)
@@ -41,11 +42,9 @@ class PackedRecords:
         return None
 
     def take_oldest(self) -> tuple[Any, ...]:
-        """Remove and return the oldest record."""
         return self._remove(0)
 
     def take_all(self) -> Iterator[tuple[Any, ...]]:
-        """Remove all records, and yield them."""
         for index in range(len(self._ends)):
             yield self._read(index)
         self._forget()

@@ -124,7 +124,7 @@ class Folder(Struct, frozen=True, kw_only=True):
         if not stat.S_ISREG(mode):
             raise Invalid("is not a file")
         if self.is_deep and not file.resolve().is_relative_to(self.path.resolve()):
-            raise Invalid("links outside the folder, so it cannot be required")
+            raise Invalid("is a link to a file outside the folder, so it cannot be required")
         source = load(file, name)
         source.text.decode()
         if b"\0" in source.text:
@@ -146,7 +146,7 @@ def load_module(scripts: Folder | None, module: str) -> Source:
     try:
         file = (scripts.path / path).resolve(strict=True)
         if not file.is_relative_to(scripts.path.resolve()):
-            raise Invalid(f"links outside {scripts.name}")
+            raise Invalid(f"is a link to a file outside {scripts.name}")
         if not file.is_file():
             raise Invalid("is not a file")
         return load(file, name)

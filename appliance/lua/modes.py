@@ -65,7 +65,7 @@ def _mode(name: Any, most: Any, default_max: int) -> Mode:
 def _max(value: Any) -> int:
     is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
     if not is_whole or not 1 <= value < 1 << 53:
-        raise Invalid(f"needs a max that is a whole number from 1 up, not {format_value(value)}")
+        raise Invalid(f"needs a max that is a whole number of at least 1, not {format_value(value)}")
     return int(value)
 
 

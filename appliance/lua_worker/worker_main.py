@@ -142,7 +142,7 @@ class WorkerLoop:
 
     def _add_spares(self) -> None:
         """Prepare Lua states while no job is waiting."""
-        with contextlib.suppress(MemoryError, LuaError):  # an execution that finds no memory reports it
+        with contextlib.suppress(MemoryError, LuaError):  # the next execution reports a lack of memory
             while len(self._spares) < SPARE_EXECUTIONS and not self._jobs:
                 spare = self._new_execution()
                 spare.prepare()

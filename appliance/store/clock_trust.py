@@ -19,7 +19,7 @@ class ClockTrust:
 
     The clock becomes trusted when the kernel reports synchronisation, or when its time is after `newest`, the newest
     stored time. It then remains trusted. If a synchronised clock is before `newest`, then `newest` came from a wrong
-    clock: it moves to `forgotten`, and `newest` becomes the present time.
+    clock: it moves to `forgotten`, and `newest` becomes the current time.
     """
 
     def __init__(self, clock: Clock, newest: datetime) -> None:

@@ -31,8 +31,9 @@ from appliance.tasks import Tasks
 
 FEW_DEVICES = 10
 COMPLETE_FLUSHES = 12
-"""Only every `COMPLETE_FLUSHES`th flush writes minor values, and devices of which only numeric values have changed if
-there are more than `FEW_DEVICES`. Otherwise, a hundred busy sensors would write 8 MB per day."""
+"""Every `COMPLETE_FLUSHES`th flush is complete. All other flushes omit minor values. If there are more than
+`FEW_DEVICES` devices with new numbers and no other changes, these flushes also omit those devices. Otherwise, a
+hundred busy sensors would write 8 MB per day."""
 
 log = logging.getLogger("store")
 

@@ -228,8 +228,8 @@ class _Recovery:
         header = check_crc(line) if has_crc else parse_object(line)
         if header is not None and isinstance(header.get("format"), int) and header["format"] > STORE_FORMAT:
             raise StartFailed(
-                f"{self._disk.folder / name} was written by a newer Lares (format {header['format']}, this one reads "
-                f"{STORE_FORMAT}); run that version, or restore a backup made by this one",
+                f"{self._disk.folder / name} was written by a newer Lares (format {header['format']}; this version "
+                f"reads {STORE_FORMAT}); run the newer version, or restore a backup of this version",
                 os.EX_CONFIG,
             )
         return data

@@ -238,7 +238,7 @@ class Table:
         for name in unknown[:MAX_UNKNOWN]:
             self.fault(name, f"is not {what}; {(hint or _hint)(name, known)}")
         if len(unknown) > MAX_UNKNOWN:
-            message = f"{len(unknown) - MAX_UNKNOWN} further names are not {what}"
+            message = f"{len(unknown) - MAX_UNKNOWN} further names are unknown"
             self.findings.faults.append(Problem(self.path, message))
 
 

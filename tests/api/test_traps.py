@@ -185,7 +185,7 @@ class TestLettingGo:
             reply = await caller.reply(0.3 + SLACK)
             assert (reply.status, reply.json) == (
                 408,
-                {"error": "the head did not arrive within 0.3 s", "code": "request_timeout"},
+                {"error": "the request line and headers did not arrive within 0.3 s", "code": "request_timeout"},
             )
             assert await caller.rest() == b""
             trickle.cancel()
@@ -195,7 +195,7 @@ class TestLettingGo:
             await caller.send(b"GET /health HTTP/1.1\r\nX: ")
             await asyncio.sleep(0.05)
             time.sleep(0.5)  # noqa: ASYNC251 - the loop is to be held
-            assert (await caller.reply()).json["error"] == "the head did not arrive within 0.3 s"
+            assert (await caller.reply()).json["error"] == "the request line and headers did not arrive within 0.3 s"
 
     async def test_a_silent_client_is_disconnected(self) -> None:
         async with open_app(limits=ApiLimits(idle_secs=0.3)) as app:
@@ -306,7 +306,7 @@ async def test_an_unencodable_event_is_reported_to_every_reader(caplog: pytest.L
             assert await one.event() == await other.next() == {"type": "system.error", "message": sentence}
         assert (await app.get("/health")).status == 200
     [entry] = [each for each in caplog.records if each.levelno >= logging.ERROR]
-    assert entry.getMessage().startswith("event stream: RoomAdded has no frame: ")
+    assert entry.getMessage().startswith("event stream: RoomAdded could not be encoded: ")
     assert entry.exc_info is not None
 
 

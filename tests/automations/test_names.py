@@ -82,16 +82,16 @@ FUNCTION = Function(1)
 
 TRIGGERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({**CHANGE, "device_id": MOTION, "attribute": "custom.mqtt.batery"}, "did you mean battery"),
-    ({**CHANGE, "device_id": NEW, "attribute": "power"}, "has never shown; it has reported nothing yet"),
+    ({**CHANGE, "device_id": NEW, "attribute": "power"}, "has never reported; it has reported nothing yet"),
     ({**PRESS, "device_id": NEW, "event": "single"}, "never sent; it has sent nothing yet"),
     (
         {**CHANGE, "device_id": BUTTON, "attribute": "battery"},
-        "has never shown; it has reported nothing yet, but it sends double, single: use device_event for those",
+        "has never reported; it has reported nothing yet, but it sends double, single: use device_event for those",
     ),
     (
         {"type": "device_event", "group_id": "downstairs"},
         "group_id waits for events, which no device of group 'downstairs' has sent; they have sent nothing yet, but "
-        "they have shown battery, brightness, occupancy, power: use device_state_change for those",
+        "they have reported battery, brightness, occupancy, power: use device_state_change for those",
     ),
 )
 """Triggers without an example in `tests/journeys/test_wrong_names.py`, which tests the other messages."""
@@ -285,7 +285,7 @@ def test_an_attribute_that_a_device_accepts_or_once_showed_is_known() -> None:
     assert sentences(known, trigger={**CHANGE, "device_id": LAMP, "attribute": "color_temperature"}) == []
     assert sentences(known, trigger={**CHANGE, "device_id": LAMP, "attribute": "brightness"}) == []
     [wrong] = sentences(known, trigger={**CHANGE, "device_id": LAMP, "attribute": "battery"})
-    assert wrong.endswith("it has shown brightness, color_temperature, power")
+    assert wrong.endswith("it has reported brightness, color_temperature, power")
 
 
 def test_without_known_devices_no_name_is_missing() -> None:
@@ -297,21 +297,21 @@ def test_without_known_devices_no_name_is_missing() -> None:
 WAITS: list[tuple[dict[str, Any], str]] = [
     (
         {**MOVES, "equals": "occupied", "duration_secs": 5},
-        "until 'mqtt:hall_motion' shows occupancy = 'occupied' for 5 s; it shows occupancy = 'unoccupied'",
+        "until 'mqtt:hall_motion' reports occupancy = 'occupied' for 5 s; it reports occupancy = 'unoccupied'",
     ),
     (
         {**MOVES, "equals": "unoccupied"},
-        "until 'mqtt:hall_motion' shows occupancy = 'unoccupied'; it shows occupancy = 'unoccupied'"
+        "until 'mqtt:hall_motion' reports occupancy = 'unoccupied'; it reports occupancy = 'unoccupied'"
         " already, so it must change first",
     ),
     (
         {**CHANGE, "device_id": MOTION, "attribute": "motion"},
-        "until 'mqtt:hall_motion' shows any change of motion; it shows no motion, but occupancy; "
+        "until 'mqtt:hall_motion' reports any change of motion; it reports no motion, but occupancy; "
         "motion has never had a value; its first value does not fire",
     ),
     (
         {**CHANGE, "device_id": "mqtt:button", "attribute": "battery"},
-        "until 'mqtt:button' shows any change of battery; it shows nothing now; "
+        "until 'mqtt:button' reports any change of battery; it reports nothing now; "
         "battery has never had a value; its first value does not fire",
     ),
     ({**CHANGE, "device_id": LAMP}, "until 'desk:light:0' changes; there is no device 'desk:light:0'"),

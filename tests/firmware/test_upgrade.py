@@ -329,7 +329,7 @@ def test_a_full_disk_without_hard_links_keeps_both_versions(
     monkeypatch.setattr(os, "link", partial(refuse, errno.EPERM))
     monkeypatch.setattr(os, call, partial(refuse, errno.ENOSPC))
     assert main(["upgrade", "new.pyz"]) == os.EX_CANTCREAT
-    reason = "no space left on device; the present version is unchanged"
+    reason = "no space left on device; the current version is unchanged"
     assert capsys.readouterr().err == f"lares: {hand}/lares.pyz cannot be replaced: {reason}\n"
     assert {path: path.read_bytes() for path in hand.iterdir() if path.is_file()} == before
 

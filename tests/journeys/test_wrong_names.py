@@ -27,23 +27,23 @@ devices = [
 ]
 """
 STATE, EVENT = 'type = "device_state_change"', 'type = "device_event"'
-DOOR_SHOWS = "it has sent nothing yet, but it has shown battery, contact: use device_state_change for those"
+DOOR_REPORTS = "it has sent nothing yet, but it has reported battery, contact: use device_state_change for those"
 TRIGGERS = {
     f'{STATE}, device_id = "virtual:lam"': "no such device; did you mean virtual:lamp",
     f'{STATE}, device_id = "virtuel:lamp"': "no section [adapters.virtuel]; did you mean virtual:lamp",
-    f'{STATE}, device_id = "virtual:lamp", attribute = "power_consumption"': "it has shown brightness, power",
-    f'{STATE}, device_id = "virtual:hall door", attribute = "power"': "never shown; it has shown battery, contact",
-    f'{STATE}, device_id = {{ "virtual:lamp", "virtual:button" }}, attribute = "brightness"': "it has shown battery",
+    f'{STATE}, device_id = "virtual:lamp", attribute = "power_consumption"': "it has reported brightness, power",
+    f'{STATE}, device_id = "virtual:hall door", attribute = "power"': "never reported; it has reported battery",
+    f'{STATE}, device_id = {{ "virtual:lamp", "virtual:button" }}, attribute = "brightness"': "has reported battery",
     f'{STATE}, room_id = "hal"': "no such room; did you mean hall",
-    f'{STATE}, room_id = "hall", attribute = "power"': "no device of room 'hall' has shown; they have shown battery",
+    f'{STATE}, room_id = "hall", attribute = "power"': "room 'hall' has reported; they have reported battery",
     f'{STATE}, group_id = "doors"': "no such group; did you mean door",
-    f'{STATE}, group_id = "door", attribute = "power"': "no device of group 'door' has shown; they have shown",
-    'type = "weather_state", device_id = "virtual:button", attribute = "rainfall"': "it has shown battery",
+    f'{STATE}, group_id = "door", attribute = "power"': "no device of group 'door' has reported; they have reported",
+    'type = "weather_state", device_id = "virtual:button", attribute = "rainfall"': "it has reported battery",
     f'{EVENT}, device_id = "virtual:button", event = "singel"': "has never sent; did you mean single",
     f'{EVENT}, device_id = "virtual:button", event = "hold"': "has never sent; it sends single",
-    f'{EVENT}, device_id = "virtual:hall door", event = "open"': DOOR_SHOWS,
-    f'{EVENT}, device_id = "virtual:hall door"': DOOR_SHOWS,
-    f'{EVENT}, device_id = "virtual:lamp", event = "on"': "it has shown brightness, power: device_state_change",
+    f'{EVENT}, device_id = "virtual:hall door", event = "open"': DOOR_REPORTS,
+    f'{EVENT}, device_id = "virtual:hall door"': DOOR_REPORTS,
+    f'{EVENT}, device_id = "virtual:lamp", event = "on"': "it has reported brightness, power: device_state_change",
     f'{EVENT}, room_id = "hall", event = "doubel"': "no device of room 'hall' has sent; they send single",
     f'{EVENT}, group_id = "door", event = "single"': "no device of group 'door' has sent; they have sent nothing yet",
     'type = "variable_change", name = "gone", equals = 1': "there is no such variable",
@@ -58,8 +58,8 @@ TRIGGERS = {
 }
 CONDITIONS = {
     'type = "device_state", device_id = "virtual:lmp", attribute = "power", equals = "on"': "mean virtual:lamp",
-    'type = "device_state", device_id = "virtual:lamp", attribute = "contact", equals = "open"': "has shown bright",
-    'type = "presence", device_id = "virtual:lamp"': "names 'presence', which device 'virtual:lamp' has never shown",
+    'type = "device_state", device_id = "virtual:lamp", attribute = "contact", equals = "open"': "reported bright",
+    'type = "presence", device_id = "virtual:lamp"': "'presence', which device 'virtual:lamp' has never reported",
     'type = "room_state", room_id = "hell", min_devices = 1': "no such room; did you mean hall",
     'type = "group_state", group_id = "dor", min_devices = 1': "no such group; did you mean door",
     'type = "variable", name = "moed", equals = 1': "no such variable; did you mean mode",

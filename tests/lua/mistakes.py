@@ -115,7 +115,7 @@ AT_CHECK = (
     Mistake(
         'return {\n  id = "x", name = "X", TRIGGER execute = print,\n  mode = { type = "queued", max = "3" }\n}',
         3,
-        "mode needs a max that is a whole number from 1 up, not '3' (write the number without quotes: 3)",
+        "mode needs a max that is a whole number of at least 1, not '3' (write the number without quotes: 3)",
     ),
     Mistake(
         'return {\n  name = "X",\n  id = "x",\n  TRIGGER\n  execute = function(ctx) end,\n}\n',

@@ -23,7 +23,7 @@ _CODINGS = re.compile(rf"{_TOKEN_TEXT}(?:[ \t]*,[ \t]*{_TOKEN_TEXT})*")
 _HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 
 _NEVER = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
-"""Bytes that no request head contains. Tabs are allowed in fields, and a CR at the end may be followed by LF."""
+"""Bytes that a request head must not contain: control characters except tab and CR, and LF without a preceding CR."""
 
 _TLS_RECORD = b"\x16\x03"
 

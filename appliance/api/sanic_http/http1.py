@@ -229,7 +229,7 @@ class StrictHttp1(Http):
         return self._end_of_head()
 
     def _head_timeout(self) -> RequestTimeout:
-        return RequestTimeout(f"the head did not arrive within {self._limits.head_secs:g} s")
+        return RequestTimeout(f"the request line and headers did not arrive within {self._limits.head_secs:g} s")
 
     async def _read(self) -> bytes | None:
         """Return the next piece of the body, or None at its end. Raise `BadRequest` for malformed chunks, which ends

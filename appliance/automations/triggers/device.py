@@ -166,18 +166,18 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         change = f"{self.devices} changes"
         if self.attribute is not None:
             secs = "" if self.wait_secs is None else f" for {self.wait_secs:g} s"
-            change = f"{self.devices} shows {describe_demand(self.attribute, self.matcher)}{secs}"
-        return f"waits until {change}{self.devices.describe_each(home, self._shown)}"
+            change = f"{self.devices} reports {describe_demand(self.attribute, self.matcher)}{secs}"
+        return f"waits until {change}{self.devices.describe_each(home, self._describe_value)}"
 
-    def _shown(self, device: Device) -> str:
+    def _describe_value(self, device: Device) -> str:
         if self.attribute is None:
             return ""
         value = device.attributes.get(self.attribute)
         if value is not None:
-            return f"shows {self.attribute} = {describe_present(value, self.matcher)}"
+            return f"reports {self.attribute} = {describe_present(value, self.matcher)}"
         names = ", ".join(sorted(each for each in device.attributes if each != "state"))
-        shown = f"shows no {self.attribute}, but {names}" if names else "shows nothing now"
-        return shown + ("" if device.known(self.attribute) else f"; {self._first_value(device, self.attribute)}")
+        reported = f"reports no {self.attribute}, but {names}" if names else "reports nothing now"
+        return reported + ("" if device.known(self.attribute) else f"; {self._first_value(device, self.attribute)}")
 
     def _first_value(self, device: Device, attribute: str) -> str:
         """Return a sentence about the effect of an attribute's first value."""

@@ -233,7 +233,7 @@ class Interval(TimedTrigger, frozen=True, kw_only=True):
         return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:
-        """Return the first due time after the instant, in intervals from `since`. By default, `since` is the
+        """Return the first due time after the instant, counted in intervals from `since`. By default, `since` is the
         instant."""
         every = timedelta(seconds=self.every_secs)
         if since is None or since > instant:

@@ -81,7 +81,7 @@ function ha.is_between(from, to)
   return now >= from or now < to
 end
 
---- The time of day of a text as HH:MM:SS, nil if it has none: "7:30", "2026-12-24 07:30:00".
+--- Return the time of day in a text ("7:30", "2026-12-24 07:30:00") as HH:MM:SS, or nil if the text contains none.
 function ha.full_time(text)
   local hour, minute, second = tostring(text):match("(%d%d?):(%d%d):?(%d*)$")
   return hour and ("%02d:%s:%02d"):format(tonumber(hour), minute, tonumber(second) or 0)
@@ -147,7 +147,7 @@ function ha.is_on_time(event)
   return (event.late_secs or 0) <= 300
 end
 
---- Return whether today is one of these days: "mon", "tue", …
+--- Return whether today is one of these days ("mon", "tue", …).
 function ha.is_day(days)
   return ha.contains(days, ({ "sun", "mon", "tue", "wed", "thu", "fri", "sat" })[os.date("*t").wday])
 end

@@ -37,7 +37,8 @@ STATES: Mapping[str, str] = {**_EVENTS, **_STATES, **{f"is_{word}": state for wo
 
 
 class Form(Struct, frozen=True):
-    """The types of a trigger or condition for devices and for variables, and the name of its duration field."""
+    """The type for devices, the type for variables, and the name of the duration field, of a trigger or condition in
+    Lares."""
 
     of_device: str
     of_variable: str

@@ -34,7 +34,7 @@ def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
     """Return a keyring that removes the first key's file when the key is first used or replaced."""
 
     def forget_first_key() -> None:
-        with contextlib.suppress(OSError):  # the file is no longer important, because its key is no longer valid
+        with contextlib.suppress(OSError):  # a remaining file is harmless, because it is not needed any more
             first_key(data_dir).unlink()
 
     return Keyring(

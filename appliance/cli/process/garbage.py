@@ -19,14 +19,14 @@ CHECK_SECS = 10.0
 """Seconds between two checks of the process's memory."""
 
 MAX_COLLECTED = 50_000
-"""Maximum number of objects in an additional collection, so that it does not block the loop."""
+"""Maximum number of objects in an additional collection, so that the collection does not block the loop."""
 
 GROWTH_BYTES = 3 << 20
-"""Growth above the smallest process size after which the hub searches for unused pages."""
+"""If the process has grown by more than this above its smallest size, the hub returns unused pages."""
 
 
 def exclude_present() -> None:
-    """Exclude all present objects from garbage collections, which would take long in a home with many devices.
+    """Exclude all existing objects from garbage collections, which would be slow in a home with many devices.
 
     Excluded objects are still freed when their last reference disappears, except in reference cycles.
     """
@@ -35,7 +35,7 @@ def exclude_present() -> None:
 
 
 async def return_unused(clock: Clock, pack: Callable[[], Awaitable[bool]]) -> None:
-    """Run until cancelled; whenever the process has grown, return unused pages to the system.
+    """Return unused pages to the system whenever the process has grown. Run until cancelled.
 
     `pack` packs small objects that outlive a flood, and returns whether there were any.
     """
@@ -43,7 +43,7 @@ async def return_unused(clock: Clock, pack: Callable[[], Awaitable[bool]]) -> No
     while True:
         await clock.sleep(CHECK_SECS)
         if await pack() and sum(len(gc.get_objects(each)) for each in range(3)) < MAX_COLLECTED:
-            gc.collect()  # also empties Python's lists of free tuples, which keep pages of the packed objects
+            gc.collect()  # also empties Python's free lists, whose tuples keep pages in use
         if resident_bytes() > least + GROWTH_BYTES:
             return_pages()
         least = min(least, resident_bytes())

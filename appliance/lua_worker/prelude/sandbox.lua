@@ -19,7 +19,7 @@ local function date(form, seconds)
   return (os.date(form, seconds))
 end
 
--- Reject __gc, because a finalizer also runs without the hook when the Lua state closes.
+-- Reject __gc, because a finalizer runs when the Lua state closes, and the hook could not stop it.
 local function set_metatable(object, meta)
   if type(meta) == 'table' and rawget(meta, '__gc') ~= nil then raise('__gc metamethods are not available') end
   return raw.setmetatable(object, meta)

@@ -60,7 +60,7 @@ local function check()
   if reason then stop(reason) end
 end
 
--- Call this function after every caught error. It raises a stop again, and treats a lack of memory as a stop. The
+-- Call this function after every caught error. If the error is a stop or a lack of memory, it raises a stop. The
 -- function also polls, because the hook cannot run at the limit of the C stack.
 local function caught(ok, fault)
   if lares.stopped then stop(lares.stopped) end

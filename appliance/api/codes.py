@@ -63,7 +63,7 @@ CODES: Mapping[str, Code] = {
     "unsupported": Code(501, "The device does not offer this command."),
     "unknown_transfer_coding": Code(501, "The `Transfer-Encoding` of the body is not `chunked`."),
     "overloaded": Code(
-        503, "Incomplete bodies of other requests use all memory for bodies. Try again.", {"Retry-After": "1"}
+        503, "Bodies of other requests use all memory for bodies. Try again later.", {"Retry-After": "1"}
     ),
     "authentication_unavailable": Code(
         503, "The hub has too little memory to check the key. Try again.", {"Retry-After": "1"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import ssl
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -32,4 +34,29 @@ async def import_ahead(modules: Iterable[str]) -> None:
     that requests do not wait for imports.
     """
     for module in modules:
-        await asyncio.to_thread(importlib.import_module, module)
+        await asyncio.to_thread(_import, module)
+
+
+def _import(module: str) -> None:
+    """Import the module. TLS contexts that it creates do not load the system's certificates.
+
+    aiohttp creates two contexts, and the certificates in each take 1 MB. `DeviceConnector` loads the certificates
+    before their first use.
+    """
+    _this_thread.is_importing = True
+    try:
+        importlib.import_module(module)
+    finally:
+        _this_thread.is_importing = False
+
+
+_this_thread = threading.local()
+_load_certificates = ssl.SSLContext.set_default_verify_paths
+
+
+def _load_unless_importing(context: ssl.SSLContext) -> None:
+    if not getattr(_this_thread, "is_importing", False):
+        _load_certificates(context)
+
+
+ssl.SSLContext.set_default_verify_paths = _load_unless_importing  # type: ignore[method-assign, assignment]

@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import re
 import socket
+import ssl
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
@@ -159,8 +160,17 @@ class DeviceConnector(aiohttp.TCPConnector):
     def __init__(self, keep_secs: float | None = None) -> None:
         kept: dict[str, Any] = {"force_close": True} if keep_secs is None else {"keepalive_timeout": keep_secs}
         super().__init__(limit=0, resolver=DeviceResolver(), socket_factory=_open_socket, **kept)
+        self._complete: set[ssl.SSLContext] = set()
         build: Callable[..., ResponseHandler] = _Protocol
         self._factory = partial(build, loop=self._loop)
+
+    def _get_ssl_context(self, req: ClientRequest) -> ssl.SSLContext | None:
+        """Return the context for the request. Load the system's certificates at the first use, see `imports`."""
+        context = super()._get_ssl_context(req)
+        if context is not None and req.ssl is True and context not in self._complete:
+            self._complete.add(context)
+            context.load_default_certs()
+        return context
 
     async def connect(
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout

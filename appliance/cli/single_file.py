@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import zipfile
 from pathlib import Path
 
 from appliance.cli.terminal import say
@@ -28,6 +27,8 @@ NOTICE = "NOTICE"
 
 
 def print_licences() -> int:
+    import zipfile  # noqa: PLC0415 - 0.2 MB that a running hub does not need
+
     file = running_file()
     if file is None:
         say("Lares is under the Apache License 2.0 (https://www.apache.org/licenses/LICENSE-2.0).")

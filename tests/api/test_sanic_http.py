@@ -31,7 +31,7 @@ import appliance.cli.process.serve
 assert "sanic" not in sys.modules
 appliance.cli.process.serve.stub_unused()
 import appliance.cli.process.api_server
-print({"html5tagger", "tracerite", "importlib.metadata"} & sys.modules.keys())
+print({"html5tagger", "tracerite", "importlib.metadata", "multiprocessing.util", "pickle"} & sys.modules.keys())
 """
 """The imports of `lares run`, in their order."""
 

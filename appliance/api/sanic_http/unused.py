@@ -6,12 +6,30 @@ import sys
 from types import ModuleType
 
 UNUSED = {
-    "sanic.pages.error": ("ErrorPage",),
+    "aiofiles": ("open",),
+    "aiofiles.os": ("stat",),
+    "sanic.application.logo": ("get_logo",),
+    "sanic.application.motd": ("MOTD",),
+    "sanic.http.http3": ("Http3",),
+    "sanic.http.tls": ("get_ssl_context", "process_to_context"),
+    "sanic.http.tls.context": ("SanicSSLContext",),
     "sanic.pages.directory_page": ("DirectoryPage", "FileInfo"),
+    "sanic.pages.error": ("ErrorPage",),
+    "sanic.server.protocols.websocket_protocol": ("WebSocketProtocol",),
+    "sanic.server.runners": ("serve",),
+    "sanic.server.websockets.connection": ("WebSocketConnection",),
+    "sanic.server.websockets.impl": ("ConnectionClosed", "WebsocketImplProtocol"),
+    "sanic.touchup.schemes": ("BaseScheme",),
+    "sanic.worker.inspector": ("Inspector",),
+    "sanic.worker.loader": ("AppLoader", "CertLoader"),
+    "sanic.worker.manager": ("WorkerManager",),
+    "sanic.worker.multiplexer": ("WorkerMultiplexer",),
+    "sanic.worker.reloader": ("Reloader",),
+    "sanic.worker.serve": ("worker_serve",),
     "websockets.version": ("version",),
 }
 """The names that are imported from each module. Sanic's pages would import libraries of 2 MB, and the version would
-import `importlib.metadata`."""
+import `importlib.metadata`. The hub has its own server, so it needs neither Sanic's processes nor its WebSockets."""
 
 
 def stub_unused() -> None:

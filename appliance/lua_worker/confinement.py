@@ -15,9 +15,11 @@ import os
 import resource
 import signal
 import sys
-from pathlib import Path
 from struct import Struct, pack
-from typing import Any
+
+TYPE_CHECKING = False  # the module typing takes 1 MB
+if TYPE_CHECKING:
+    from typing import Any
 
 try:
     import ctypes
@@ -79,7 +81,8 @@ def _list_limits(max_address_bytes: int) -> list[tuple[int, int]]:
         (resource.RLIMIT_NOFILE, 0),
     ]
     with contextlib.suppress(OSError, ValueError, IndexError):
-        tasks = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
+        with open("/proc/loadavg") as file:
+            tasks = int(file.read().split()[3].partition("/")[2])
         limits.append((resource.RLIMIT_NPROC, tasks + MAX_FURTHER_TASKS))
     return limits
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Mapping
-from typing import NamedTuple
 
 
-class CtxMethod(NamedTuple):
+class CtxMethod(
+    namedtuple(
+        "CtxMethod",
+        ("arguments", "names", "may_be_absent", "reads", "waits"),
+        defaults=((), None, False, False, False),
+    )
+):
     """A method of `ctx`.
 
     - `arguments`: the Lua types of the arguments; `?` marks an optional argument.
@@ -16,11 +22,12 @@ class CtxMethod(NamedTuple):
     - `waits`: whether the backstop ignores the duration.
     """
 
-    arguments: tuple[str, ...] = ()
-    names: str | None = None
-    may_be_absent: bool = False
-    reads: bool = False
-    waits: bool = False
+    __slots__ = ()
+    arguments: tuple[str, ...]
+    names: str | None
+    may_be_absent: bool
+    reads: bool
+    waits: bool
 
 
 CTX_METHODS: Mapping[str, CtxMethod] = {

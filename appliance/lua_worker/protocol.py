@@ -5,9 +5,9 @@ A frame contains a kind, an execution's number, and any number of byte strings. 
 
 from __future__ import annotations
 
+from collections import namedtuple
 from enum import IntEnum
 from struct import Struct
-from typing import NamedTuple
 
 MAX_FRAME_BYTES = 24 << 20
 
@@ -68,9 +68,10 @@ class Reason(IntEnum):
     CPU_TOTAL = 6
 
 
-class WorkerFrame(NamedTuple):
+class WorkerFrame(namedtuple("WorkerFrame", ("kind", "execution", "parts"))):
     """One frame. `execution` is 0 if the frame concerns no execution."""
 
+    __slots__ = ()
     kind: FrameKind
     execution: int
     parts: tuple[bytes, ...]

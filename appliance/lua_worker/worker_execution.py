@@ -7,21 +7,24 @@ abort the process.
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from math import inf
-from pathlib import Path
 from time import monotonic, thread_time
-from typing import Any
 
 from lupa import lua54
 
 from appliance.lua_worker.confinement import trim_memory
 from appliance.lua_worker.ctx_methods import methods_in_lua
 from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
+
+TYPE_CHECKING = False  # the module typing takes 1 MB
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
@@ -40,7 +43,7 @@ PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
 """The Lua files that every Lua state runs first, in this order. All of them fill the same table. States for kinds of
 adapter then run `kind.lua`."""
 
-_FOLDER = Path(__file__).parent / "prelude"
+_FOLDER = os.path.join(os.path.dirname(__file__), "prelude")
 
 Work = Callable[[], None]
 
@@ -274,7 +277,7 @@ class WorkerExecution:
 def prelude() -> tuple[bytes, bytes]:
     """Return the compiled prelude, and the compiled additions for kinds of adapter. The compiled code has no line
     numbers, so that the prelude can recognise its own stack frames."""
-    *texts, kind = [(_FOLDER / f"{part}.lua").read_text("utf-8") for part in (*PRELUDE, "kind")]
+    *texts, kind = [_read(f"{_FOLDER}/{part}.lua") for part in (*PRELUDE, "kind")]
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]
     lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)
     compile_ = lua.eval(b"function(source) return string.dump(assert(load(source, '=prelude', 't')), true) end")
@@ -284,3 +287,8 @@ def prelude() -> tuple[bytes, bytes]:
 
 def _refuse(*_: object) -> str:
     raise AttributeError("Python objects are not accessible from Lua")
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()

@@ -3,7 +3,3 @@
 `main` parses the arguments. `process` contains the hub process, `simulation` the simulated home, and `homeassistant`
 the import. Commands share the other modules.
 """
-
-from appliance.cli.late_modules import delay_imports
-
-delay_imports()

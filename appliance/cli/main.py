@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from appliance.cli import late_modules  # noqa: F401 - delays imports of the following modules
 from appliance.cli.completion import SHELLS, PathText
 from appliance.cli.help import EXAMPLES, subcommands
 from appliance.cli.log_output import discard, make_streams_safe, one_line

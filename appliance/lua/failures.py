@@ -68,7 +68,7 @@ def failure_of(
     file, line = _position(frame.parts[1].decode(errors="replace"), files, unknown=0)
     sentence, key = _LIMITS[reasons[-1]]
     is_stuck = reasons[0] is Reason.STUCK
-    since = "at or after this line (look for a pattern search or a huge range)" * (
+    since = " at or after this line (look for a pattern search or a huge range)" * (
         line > 0
     )  # a long library function does not poll, so this is only the last polled line
     end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"

@@ -17,14 +17,10 @@ import signal
 import sys
 from struct import Struct, pack
 
-TYPE_CHECKING = False  # the module typing takes 1 MB
-if TYPE_CHECKING:
-    from typing import Any
-
 try:
     import ctypes
 except (ImportError, MemoryError):  # routers may lack ctypes; an old libffi fails if executable memory is forbidden
-    _libc: Any = None
+    _libc: ctypes.CDLL = None  # type: ignore[assignment]
 else:
     _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -22,10 +22,6 @@ from appliance.lua_worker.confinement import trim_memory
 from appliance.lua_worker.ctx_methods import methods_in_lua
 from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
-TYPE_CHECKING = False  # the module typing takes 1 MB
-if TYPE_CHECKING:
-    from typing import Any
-
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
 """Maximum bytes that a running execution may log. Only the newest of any further lines are sent, at the execution's
@@ -83,12 +79,12 @@ class WorkerExecution:
         self._now, self._now_at = 0.0, 0.0
         self._log_lines = self._log_bytes = self._held_back = 0
         self._late_lines: deque[bytes] = deque(maxlen=MAX_LATE_LOG_LINES)
-        self._lua: Any = None
-        self._table: Any = None
-        self._set_answer: Any = None
-        self._start: Any = None
-        self._step: Any = None
-        self._find_position: Any = None
+        self._lua: lua54.LuaRuntime = None
+        self._table: lua54.LuaRuntime = None
+        self._set_answer: lua54.LuaRuntime = None
+        self._start: lua54.LuaRuntime = None
+        self._step: lua54.LuaRuntime = None
+        self._find_position: lua54.LuaRuntime = None
         self._max_memory = max_memory
 
     def prepare(self) -> None:

@@ -137,7 +137,7 @@ async def test_a_stuck_execution_names_its_last_known_line() -> None:
 
 async def test_a_stuck_execution_names_the_limit_that_it_passed() -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=60.0, backstop_secs=0.3)) as pool:
-        with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in total \(without sleep\) and could not be stopped"):
+        with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in total .* could not be stopped at"):
             await ended(start(pool, scene(STUCK), Notes(), name="scene:stuck"))
 
 

@@ -27,6 +27,7 @@ ROWS = re.findall(
 
 IMPORTS = """
 import sys
+import appliance.cli.main
 import appliance.cli.process.serve
 assert "sanic" not in sys.modules
 appliance.cli.process.serve.stub_unused()

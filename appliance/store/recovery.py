@@ -129,8 +129,6 @@ class _Recovery:
     def _check_cut_start(self) -> None:
         """Accept an empty document if the first start was interrupted. Then only beginnings of journals exist."""
         snapshots = [name for each in self._generations if (name := snapshot_name(each)) in self._names]
-        for name in snapshots:
-            self._read(name, has_crc=False)
         if snapshots or any(each.is_damaged or each.torn or each.sequence for each in self._journals.values()):
             raise StartFailed(
                 f"the store in {self._disk.folder} has no intact snapshot. Restore a backup, or "
@@ -218,18 +216,26 @@ class _Recovery:
             result.values = self._migrations[each](result.values)
         result.format = max(result.format, format_)
 
-    def _read(self, name: str, *, has_crc: bool = True) -> bytes:
+    def _read(self, name: str) -> bytes:
         """Return the file's content. Raise `StartFailed` if the first line has a newer format.
 
-        If `has_crc` is false, ignore that line's checksum, because a newer format can have another kind of checksum.
+        That line's checksum is not checked, because a newer format can have another kind of checksum.
         """
         data = self._disk.read(name)
         line = data.partition(b"\n")[0]
-        header = check_crc(line) if has_crc else parse_object(line)
-        if header is not None and isinstance(header.get("format"), int) and header["format"] > STORE_FORMAT:
+        header = parse_object(line)
+        format_ = None if header is None else header.get("format")
+        if isinstance(format_, int) and format_ > STORE_FORMAT and not _is_flipped(line, format_):
             raise StartFailed(
-                f"{self._disk.folder / name} was written by a newer Lares (format {header['format']}; this version "
+                f"{self._disk.folder / name} was written by a newer Lares (format {format_}; this version "
                 f"reads {STORE_FORMAT}); run the newer version, or restore a backup of this version",
                 os.EX_CONFIG,
             )
         return data
+
+
+def _is_flipped(line: bytes, format_: int) -> bool:
+    """Return whether one flipped bit turned a header of the own format into a header of a newer format."""
+    own = line.replace(b'"format":%d' % format_, b'"format":%d' % STORE_FORMAT, 1)
+    flips = int.from_bytes(own, "big") ^ int.from_bytes(line, "big")
+    return len(own) == len(line) and flips.bit_count() == 1 and check_crc(own) is not None

@@ -262,8 +262,10 @@ def check_newer_formats(maker: Maker) -> None:
     for name in (SNAPSHOT, JOURNAL):
         newer = reheaded(healthy()[name], format=STORE_FORMAT + 1)
         check_refused(maker, {**healthy(), name: newer}, os.EX_CONFIG)
-    image = {SNAPSHOT: healthy()[SNAPSHOT].replace(b'"format":1', b'"format":2', 1), JOURNAL: healthy()[JOURNAL]}
-    check_refused(maker, image, os.EX_CONFIG)  # because nothing else can be read, whatever the checksum covers
+        for spelling in (b'"format":2', b'"format":99', b'"format": 99'):  # the checksum may cover other bytes
+            check_refused(
+                maker, {**healthy(), name: healthy()[name].replace(b'"format":1', spelling, 1)}, os.EX_CONFIG
+            )
 
 
 CHECKS = (

@@ -236,10 +236,8 @@ class HttpClient:
         address = await self._numeric_address() if self._sends_address else self.address
         if self._plain is None or self._plain.address != address:
             self._plain = PlainRequests(address, {**HEADERS, **self._headers}, self._tls)
-        async with self._plain.send(session, method, path, json) as (message, content):
-            self.answers += 1
-            body = await self._read(content, message.headers)
-        return HttpResponse(status=message.code, headers=message.headers, body=body)
+        status, received, body = await self._plain.exchange(session, method, path, json, self._read)
+        return HttpResponse(status=status, headers=received, body=body)
 
     @asynccontextmanager
     async def _open(
@@ -259,7 +257,6 @@ class HttpClient:
             allow_redirects=False,
             **sent,
         ) as response:
-            self.answers += 1
             yield response
 
     @asynccontextmanager
@@ -275,6 +272,7 @@ class HttpClient:
         timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_secs)
         with self._failing(path):
             async with self._open(self._session.fresh, "GET", path, headers, timeout=timeout) as response:
+                self.answers += 1
                 if response.status != 200:
                     raise self._refused(path, response.status)
                 if response.content_type != EVENT_STREAM:
@@ -322,6 +320,7 @@ class HttpClient:
         self.answers += 1
 
     async def _read(self, content: aiohttp.StreamReader, headers: Mapping[str, str]) -> bytes:
+        self.answers += 1
         body = bytearray()
         try:
             while chunk := await content.readany():

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import aiohttp
 import orjson
 from aiohttp import ClientRequest
-from aiohttp.http_parser import RawResponseMessage
 
 CLOSING = "Connection: close\r\n"
 
 URL = type(ClientRequest.url)  # of yarl, a dependency of aiohttp
 
 _NO_LIMITS = aiohttp.ClientTimeout(total=None)
+
+
+ReadBody = Callable[[aiohttp.StreamReader, Mapping[str, str]], Awaitable[bytes]]
+"""Reads the body of a response with these headers."""
 
 
 class PlainRequests:
@@ -41,12 +43,11 @@ class PlainRequests:
             raise ValueError("a header contains a control character")
         self._head = "".join(f"{each}\r\n" for each in lines)
 
-    @asynccontextmanager
-    async def send(
-        self, session: aiohttp.ClientSession, method: str, path: str, json: Any
-    ) -> AsyncIterator[tuple[RawResponseMessage, aiohttp.StreamReader]]:
-        """Send the request, and yield the head and the body of the response. After the block, the connection can be
-        used again if the body was read to its end."""
+    async def exchange(
+        self, session: aiohttp.ClientSession, method: str, path: str, json: Any, read: ReadBody
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Send a request, and return the status, the headers, and the body of the response. The connection can be
+        used again if `read` has read the body to its end."""
         assert session.connector is not None
         request = self._encode(method, path, json, closes=session.connector.force_close)
         connection = await session.connector.connect(self._target, [], _NO_LIMITS)
@@ -58,11 +59,12 @@ class PlainRequests:
             message, body = await protocol.read()
             while 100 <= message.code < 200 and message.code != 101:
                 message, body = await protocol.read()
-            yield message, body
+            content = await read(body, message.headers)
         except BaseException:
             connection.close()
             raise
         connection.release()
+        return message.code, message.headers, content
 
     def _encode(self, method: str, path: str, json: Any, *, closes: bool) -> bytes:
         head = f"{method} {_parse_url(self.address + path).raw_path_qs} HTTP/1.1\r\n{self._head}"

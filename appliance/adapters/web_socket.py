@@ -88,6 +88,13 @@ class Messages(AsyncIterator[Any]):
 class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
     """Sends a Close frame and closes immediately, because the other side's Close frame may never come."""
 
+    def _on_data_received(self) -> None:
+        """Postpone the next ping at once. The base class would schedule a callback before each message."""
+        if self._heartbeat is None or self._heartbeat_cb is None:  # waits for a pong
+            super()._on_data_received()
+        else:
+            self._heartbeat_when = self._loop.time() + self._heartbeat
+
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
         """Send the Close frame, for at most `CLOSE_TIMEOUT_SECS`, and close. Return False if the frame or the
         connection failed."""

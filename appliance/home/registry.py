@@ -251,7 +251,8 @@ class Registry:
         except Invalid as fault:
             self._report_dropped(adapter, format_value(device_id), {"device": str(fault)})
             return
-        self._report_dropped(adapter, device_id, dropped)
+        if dropped:
+            self._report_dropped(adapter, device_id, dropped)
         (self._unavailable.discard if seen.is_available else self._unavailable.add)(device_id)
         is_new = device_id not in self._devices
         changed, after = _with_last_values(before, after)

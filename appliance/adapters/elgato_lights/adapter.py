@@ -130,11 +130,11 @@ class ElgatoAdapter(PollingAdapter):
         """Read all lights at the address. A light with unreadable fields stays present, without an observation."""
         lights = await self._fetch_lights()
         await self._refresh_facts()
-        return self._report(lights)
+        return self._report([_parse(raw) for raw in lights])
 
     async def poll_state(self) -> Report:
         """Read the lights without their names and models."""
-        return self._report(await self._fetch_lights())
+        return self._report([_parse(raw) for raw in await self._fetch_lights()])
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> list[CommandResult]:
         """Read the lights, write them all with the changes, and wait up to one second until they report the
@@ -143,7 +143,8 @@ class ElgatoAdapter(PollingAdapter):
         for device_id in device_ids:
             command = check_offered(device_id, LIGHT_COMMANDS, command)
         lights = await self._fetch_lights()
-        states, before = [_parse(raw) for raw in lights], self._report(lights)
+        states = [_parse(raw) for raw in lights]
+        before = self._report(states)
         changes: dict[int, dict[str, int]] = {}
         expected: dict[str, ExpectedState] = {}
         results: dict[str, CommandResult] = {}
@@ -218,16 +219,15 @@ class ElgatoAdapter(PollingAdapter):
         if isinstance(fault := states[index], Invalid):
             raise BadAnswer(f"{self.http.address}: light {index} {fault}")
 
-    def _report(self, lights: list[Any]) -> Report:
+    def _report(self, lights: Sequence[LightState | Invalid]) -> Report:
         ids = [f"{self.name}:light:{index}" for index in range(len(lights))]
-        seen = [self._observe(index, ids, raw) for index, raw in enumerate(lights)]
+        seen = [self._observe(index, ids, light) for index, light in enumerate(lights)]
         observations = tuple(observation for observation in seen if observation is not None)
         return Report(adapter=self.name, present=frozenset(ids), observations=observations)
 
-    def _observe(self, index: int, ids: list[str], raw: Any) -> Observation | None:
+    def _observe(self, index: int, ids: list[str], light: LightState | Invalid) -> Observation | None:
         """Return the observation of a light. For an unreadable light, return None and log the fault once."""
         device_id, name = ids[index], _text(self._facts, "displayName") or _text(self._facts, "productName")
-        light = _parse(raw)
         if isinstance(light, Invalid):
             if device_id not in self._unreadable:
                 log.warning("%s: cannot be read: %s", device_id, light)

@@ -181,7 +181,8 @@ class MqttAdapter(Adapter):
                 self.publish.answered()
             if self.clock.monotonic() + self._secs_to_tick() < self._tick_at:
                 self.live.has_work.set()
-            await self.clock.sleep(0)
+            if len(self.inbox):
+                await self.clock.sleep(0)
 
     def _process_all(self, batch: Iterable[Received]) -> Iterator[None]:
         for received in batch:

@@ -119,16 +119,16 @@ class BufferedSocket:
         del self._data[:size]
         return chunk
 
-    def take_message(self) -> Received | None:
-        """Return the next packet. Return None if it is not a QoS 0 message, or if the time set by `allow` has
-        expired."""
-        if self.is_over or (found := parse_message(self._data)) is None:
-            return None
-        message, size = found
-        if size > MAX_MQTT_PACKET_BYTES:
-            return None
-        del self._data[:size]
-        return message
+    def take_messages(self) -> list[Received]:
+        """Return the QoS 0 messages before any other packet, until the time set by `allow` expires."""
+        messages, at = list[Received](), 0
+        while (
+            not self.is_over and (found := parse_message(self._data, at)) and found[1] - at <= MAX_MQTT_PACKET_BYTES
+        ):
+            messages.append(found[0])
+            at = found[1]
+        del self._data[:at]
+        return messages
 
 
 class _PassingQueue(asyncio.Queue[aiomqtt.Message]):
@@ -184,11 +184,10 @@ class _PacketReader:
             self._loop.call_soon(self._wait)
 
     def _take_packets(self) -> None:
-        packet, has_messages = self._client._in_packet, False  # noqa: SLF001
-        while packet["command"] == 0 and (message := self._sock.take_message()) is not None:
-            self._receive(message)
-            has_messages = True
-        if has_messages:
+        packet = self._client._in_packet  # noqa: SLF001
+        if packet["command"] == 0 and (messages := self._sock.take_messages()):
+            for message in messages:
+                self._receive(message)
             return
         self._client.loop_read()
         packet = self._client._in_packet  # noqa: SLF001
@@ -278,18 +277,18 @@ class Client(aiomqtt.Client):
         self._loop.call_soon_threadsafe(self._loop.add_reader, sock.fileno(), reading.read)
 
 
-def parse_message(data: bytearray) -> tuple[Received, int] | None:
-    """Return the QoS 0 message at the beginning of the data, and its length in bytes.
+def parse_message(data: bytearray, start: int = 0) -> tuple[Received, int] | None:
+    """Return the QoS 0 message that begins at index `start` of the data, and the index after the message.
 
     Return None for any other packet, an incomplete packet, or an invalid topic.
     """
-    if not data or data[0] & _PUBLISH_BITS != _PUBLISH:
+    if start >= len(data) or data[start] & _PUBLISH_BITS != _PUBLISH:
         return None
-    size, at, has_more = 0, 1, True
+    size, at, has_more = 0, start + 1, True
     while has_more:
-        if at > _MAX_SIZE_BYTES or at == len(data):
+        if at - start > _MAX_SIZE_BYTES or at == len(data):
             return None
-        size |= (data[at] & 0x7F) << 7 * (at - 1)
+        size |= (data[at] & 0x7F) << 7 * (at - start - 1)
         has_more = data[at] > 0x7F
         at += 1
     end = at + size
@@ -302,4 +301,4 @@ def parse_message(data: bytearray) -> tuple[Received, int] | None:
         return None
     if not topic or "+" in topic or "#" in topic:
         return None
-    return Received(topic, bytes(data[topic_end:end]), bool(data[0] & _RETAINED_BIT)), end
+    return Received(topic, bytes(data[topic_end:end]), bool(data[start] & _RETAINED_BIT)), end

@@ -227,7 +227,8 @@ def _segment_commands(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:
     names = dict.fromkeys(each for each in effects if each not in ("RSVD", "-"))
     if not names:
         return SEGMENT
-    return (*SEGMENT, CommandSpec(capability=EFFECT, actions=("set",), type="enum", values=tuple(names)))
+    effect = CommandSpec(capability=EFFECT, actions=("set",), type="enum", values=tuple(names))
+    return (*SEGMENT[:2], effect, SEGMENT[2])  # sorted by capability, as the registry stores them
 
 
 def _light(part: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:

@@ -144,7 +144,7 @@ def _of_requests(requests: RequestCounts) -> Iterator[Family]:
     yield Family(name=name, type="counter", help=what, samples=counts)
     name, what = (
         "lares_http_request_duration_seconds",
-        "Time from the head of a request to its response, by method and route.",
+        "Time from the headers of a request to its response, by method and route.",
     )
     yield Family(name=name, type="histogram", help=what, samples=_buckets(requests))
 

@@ -49,7 +49,7 @@ class Call(Struct, kw_only=True):  # not frozen, because that would double the c
         return self.route.body(stated)
 
     def query(self) -> dict[str, Any]:
-        """Return the query, including empty values, checked by the route. Missing parameters are None.
+        """Return the checked query parameters, including empty values. Missing parameters are None.
 
         An array parameter has all given values. Any other parameter has the last given value.
         """

@@ -281,7 +281,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
     )
     response = protocol.accept(_handshake_of(request))
     if (problem := protocol.handshake_exc) is not None:
-        problem.__traceback__ = None  # the traceback refers to this frame and to the connection
+        problem.__traceback__ = None  # the traceback would keep this frame and the connection in memory
         is_other_version = isinstance(problem, InvalidHeader) and problem.name == "Sec-WebSocket-Version"
         kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) or is_other_version else MalformedRequest
         raise kind(f"this path is for WebSocket clients, and the handshake failed: {problem}")

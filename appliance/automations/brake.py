@@ -1,9 +1,9 @@
 """The brake pauses an automation that triggers itself repeatedly, directly or through other automations.
 
-For each attribute, variable, or other subject that an execution changes, the brake stores the automations that caused
-the change. If the subject triggers an automation, the stored automations are the cause. An automation is the cause of
-an attribute's change only if the attribute's next value is the commanded value, and no other command was sent in
-between. Actions by people are never paused.
+When an execution changes a subject, such as an attribute or a variable, the brake stores the automations that caused
+the change. If the subject then triggers an automation, the stored automations are the cause of the new execution. An
+automation is the cause of an attribute's change only if the attribute's next value is the commanded value, and no
+other command was sent in between. Actions by people are never paused.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Environment:
         self.storage = storage
         self.began = began
         self.stopped_at = stopped_at
-        newest = trust.newest if trust.newest > MADE_AT else None  # MADE_AT: no later time is stored
+        newest = trust.newest if trust.newest > MADE_AT else None  # MADE_AT means that no later time is stored
         self.left_at = stopped_at or newest
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, registry, bus, clock, self.steps)
@@ -64,7 +64,8 @@ class Environment:
         self.timers = Timers(storage, bus, clock, trust, self.steps, self.scheduler, self.brake)
 
     def secs_since_stop(self) -> float:
-        """Return the maximum number of seconds during which the hub cannot have observed the home."""
+        """Return the seconds since the previous hub stopped. If that time is unknown, return the seconds since this
+        hub started."""
         now = self.clock.now()
         if self.left_at is None or self.left_at > now or not self.trust.is_trusted():
             return 0.0 if self.began is None else round(self.clock.monotonic() - self.began, 3)

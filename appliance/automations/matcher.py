@@ -157,7 +157,7 @@ def take_matcher(table: Table, attribute: str | None) -> Matcher:
     elif within.above is not None and within.below is not None and not within.above < within.below:
         table.fault("below", f"must be greater than above ({within.above})")
     elif _is_empty(within, CAPABILITIES.get(attribute or "")):
-        table.fault("below" if within.above is None else "above", f"excludes every whole number for {attribute}")
+        table.fault("below" if within.above is None else "above", f"leaves no possible whole number for {attribute}")
     return within
 
 

@@ -35,7 +35,7 @@ SETTLING_SECS = 60.0
 """Seconds after a start before names are checked, because some devices are not known yet."""
 
 TOLERANCE_SECS = 0.5
-"""Maximum difference between the event loop's clock and the hub's clock after `SETTLING_SECS`."""
+"""Additional delay of the event loop's timer, because the loop's clock can run ahead of the hub's clock."""
 
 MAX_PAST_NAMES = 100
 """Maximum number of stored event names per device. The same limit applies to attribute names."""

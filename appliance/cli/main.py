@@ -28,7 +28,8 @@ from appliance.simulated_clock import MAX_SIMULATED_HOURS
 from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005
-"""Maximum time in seconds for which a thread, such as a late import, keeps the interpreter."""
+"""Python's switch interval: the seconds after which a thread yields to a waiting thread. A low value keeps the hub
+responsive during late imports."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

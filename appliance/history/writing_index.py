@@ -7,8 +7,10 @@ from appliance.store.month_files import MonthFiles
 
 
 class WritingIndex:
-    """The end offsets of all writes in the monthly files. Recent hours are read from such an offset, because a write
-    contains no values later than its end line.
+    """The end offsets of all writes in the monthly files.
+
+    The last line of a write contains its time, and all values of the write are earlier. A search for later values
+    therefore begins at that line.
 
     Only one thread at a time may use the index.
     """
@@ -23,7 +25,7 @@ class WritingIndex:
         Raise `OSError` if the file is unreadable."""
         if first_ms < 0 or month_of(first_ms / 1000) < month:
             return 0
-        if size < self._seen.get(month, 0):  # a smaller file was replaced
+        if size < self._seen.get(month, 0):  # the file was replaced by a smaller file
             self.forget()
         if size > self._seen.get(month, 0):
             found = self._months.find(month, WRITTEN, self._seen.get(month, 0))

@@ -22,7 +22,7 @@ from appliance.lua.folder import Folder
 from appliance.lua_worker.protocol import Decoder
 
 DEADLINE_GRACE_SECS = 1.0
-"""Seconds for Lua to stop after a limit. Then the worker is killed."""
+"""Lua must stop within this number of seconds after a limit is exceeded. Otherwise, the worker is killed."""
 
 
 class ExecutionLimits(Struct, frozen=True, kw_only=True):

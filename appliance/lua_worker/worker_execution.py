@@ -24,8 +24,8 @@ from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
-"""Maximum bytes that a running execution may log. Only the newest of any further lines are sent, at the execution's
-end."""
+"""Maximum bytes that a running execution may log. The newest lines above this limit are sent when the execution ends;
+the other lines above the limit are dropped."""
 
 MAX_LATE_LOG_LINES = 50
 

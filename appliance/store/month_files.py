@@ -34,7 +34,7 @@ MIN_FREE_BYTES = 2 << 20
 """Free space in bytes that is reserved for the home's state."""
 
 TAIL_BYTES = 256 << 10
-"""Size in bytes of the end of a file. A search for the latest line begins there."""
+"""A search for the latest line first reads this number of bytes at the end of the file."""
 
 _NAME = re.compile(r"(\d{4,}-\d\d)\.jsonl")
 

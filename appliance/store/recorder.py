@@ -1,5 +1,8 @@
-"""Writes changed device states every few minutes, because a power cut may lose the changes of a few minutes. Also
-stores the newest time: after a restart, an unsynchronised clock is trusted only after this time."""
+"""Writes changed device states every few minutes, because a power cut may lose the changes of a few minutes.
+
+Also stores the current time. After a restart, an unsynchronised clock is trusted only if it is later than the stored
+time.
+"""
 
 from __future__ import annotations
 

@@ -313,11 +313,11 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 100},
-            ["above excludes every whole number for brightness"],
+            ["above leaves no possible whole number for brightness"],
         ),
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 3, "below": 4},
-            ["above excludes every whole number for brightness"],
+            ["above leaves no possible whole number for brightness"],
         ),
     ],
 )

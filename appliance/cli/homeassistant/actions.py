@@ -309,7 +309,7 @@ class Actions:
             self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {self._timeout(action)})", action)
 
     def _wait_for_trigger(self, action: Mapping[str, Any]) -> None:
-        """Wait for the first of several triggers. A state that already matches ends the wait."""
+        """Write a wait for the first of several triggers. A state that already matches ends the wait."""
         found = [
             (test, duration(each)) for each in as_list(action["wait_for_trigger"]) for test in self._awaited(each)
         ]
@@ -355,7 +355,7 @@ class Actions:
         self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(condition)})", action)
 
     def _without_wait(self, action: Mapping[str, Any]) -> None:
-        """Write a wait for the timeout of an untranslated wait. Without a timeout, end the run."""
+        """Replace a wait that cannot be translated by a delay of its timeout. Without a timeout, end the run."""
         try:
             self._delay({"delay": action["timeout"]})
         except (KeyError, NotTranslated):

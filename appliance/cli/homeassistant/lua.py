@@ -136,7 +136,7 @@ class Lines:
         return "  " * self._depth
 
     def mark(self) -> tuple[int, int]:
-        """Return the current end, for `cut`."""
+        """Return a mark for the current end of the lines; `cut` removes all later lines."""
         return len(self.lines), self._depth
 
     def cut(self, mark: tuple[int, int]) -> None:

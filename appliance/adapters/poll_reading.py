@@ -25,6 +25,10 @@ class PollReading:
         """Record that the device was published in full, or removed, during the poll."""
         self._devices.add(device_id)
 
+    def has_device(self, device_id: str) -> bool:
+        """Return whether the device was published in full, or removed, during the poll."""
+        return device_id in self._devices
+
     def record_report(self, report: Report, registry: Registry) -> None:
         """Record the devices that a report publishes in full or removes. Call this method before the report is
         applied."""

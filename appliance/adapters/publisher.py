@@ -77,11 +77,16 @@ class Publisher:
             self._readings.remove(reading)
 
     def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
-        """Publish the complete list of devices: these observations, and the unreadable devices in `present`. All
-        other devices are removed."""
+        """Publish like `full_list_parts`, at once."""
+        for _ in self.full_list_parts(observations, present):
+            pass
+
+    def full_list_parts(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> Iterator[None]:
+        """Publish the list of all devices: these observations, and the unreadable devices in `present`. Any other
+        device is removed. Other tasks can run between two parts."""
         seen = tuple(observations)
         ids = frozenset({*present, *(each.device_id for each in seen)})
-        self.report(Report(adapter=self.name, present=ids, observations=seen))
+        return self.report_parts(Report(adapter=self.name, present=ids, observations=seen))
 
     def device(self, observation: Observation) -> None:
         """Publish a complete device, known or new."""
@@ -108,7 +113,14 @@ class Publisher:
         for at in range(0, last, size):
             self.report(replace(report, present=None, observations=seen[at : at + size]), reading)
             yield
-        self.report(replace(report, observations=seen[last:]), reading)
+        self.report(replace(report, present=None, observations=seen[last:]), reading)
+        if report.present is None:
+            return
+        present = (report if reading is None else reading.without_older(report, self._registry)).present or ()
+        for device_id in [each for each in self._registry.ids_of(self.name) if each not in present]:
+            yield
+            if reading is None or not reading.has_device(device_id):
+                self.removed(device_id)
 
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Publish some attributes of a known device. All other attributes keep their values."""

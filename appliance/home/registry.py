@@ -66,7 +66,7 @@ class Registry:
         self._unavailable: set[str] = set()
         self._unobserved: dict[str, frozenset[str]] = {}
         self._unshown: dict[str, frozenset[str]] = {}
-        self._dropped: set[tuple[str, str, str]] = set()
+        self._dropped: dict[tuple[str, str], set[str]] = {}
         self.layout = Layout()
 
     def ids_of(self, adapter: str) -> Mapping[str, None]:
@@ -179,7 +179,7 @@ class Registry:
             self._unshown.pop(device_id, None)
             device = self._devices.pop(device_id)
             self._listed = None
-            self._dropped = {each for each in self._dropped if each[:2] != (adapter, device_id)}
+            self._dropped.pop((adapter, device_id), None)
             log.info("%s: device '%s' no longer exists; its room, name, and groups are kept", adapter, device_id)
             self._bus.publish(events.DeviceRemoved(device_id=device_id, name=device.name))
 
@@ -344,9 +344,9 @@ class Registry:
     def _report_dropped(self, adapter: str, device_id: str, dropped: Dropped) -> None:
         """Publish the dropped values, once per device and attribute."""
         for attribute, reason in dropped.items():
-            key = (adapter, device_id, attribute)
-            if key not in self._dropped and len(self._dropped) < MAX_REPORTED_DROPS:
-                self._dropped.add(key)
+            reported = self._dropped.get((adapter, device_id), ())
+            if attribute not in reported and sum(map(len, self._dropped.values())) < MAX_REPORTED_DROPS:
+                self._dropped[adapter, device_id] = {*reported, attribute}
                 event = events.ObservationDropped(
                     adapter=adapter, device_id=device_id, attribute=attribute, reason=reason
                 )

@@ -228,3 +228,19 @@ async def test_an_outage_of_many_devices_changes_some_of_them_per_turn() -> None
     for _ in range(5):
         await asyncio.sleep(0)
     assert count_offline() == count
+
+
+def test_thousands_of_missing_devices_are_removed_in_steps() -> None:
+    home = Home()
+    publish = Publisher("a", home.registry, home.bus, home.clock)
+    lights = [Observation(device_id=f"a:{n}", kind=DeviceKind.LIGHT, attributes={"power": "on"}) for n in range(9)]
+    publish.full_list(lights)
+    with publish.reading() as reading:
+        report = Report(adapter="a", present=frozenset({"a:0"}), observations=tuple(lights[:1]))
+        counts = []
+        for _ in publish.report_parts(report, reading):
+            counts.append(len(home.registry.list_devices()))
+            if len(counts) == 3:
+                publish.device(lights[8])
+        assert counts == [9, 8, 7, 6, 5, 4, 3, 2]
+    assert [each.id for each in home.registry.list_devices()] == ["a:0", "a:8"], "the newer report wins"

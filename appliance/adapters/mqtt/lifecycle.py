@@ -181,7 +181,7 @@ class Lifecycle:
             absent = known.keys() - built
             kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
             self._live.forget_restored()
-            self._publish.full_list((), present=(*built, *kept))
+            await in_steps(self._clock, self._publish.full_list_parts((), present=(*built, *kept)))
             for id_ in kept:
                 self._publish.availability(id_, is_available=False)
 

@@ -253,7 +253,7 @@ class HookCalled(Event, frozen=True, kw_only=True):
 
 
 class SystemErrorReported(Event, frozen=True, kw_only=True):
-    """An error of an adapter or of the hub began. The event is not repeated while the error lasts."""
+    """An adapter or the hub has a new error. The event is not repeated while the error lasts."""
 
     message: str
 

@@ -103,7 +103,7 @@ def parts_of(component: str, **fields: Any) -> str:
 def empty_template_cache() -> None:
     """Replace the cached templates with the short reasons of texts that cannot be parsed."""
     for number in range(MAX_PARSED_CHARS // 8_000 + 1):
-        PARSED.find(f"{{{{{number:8_000}")
+        PARSED.find(f"{{{{{number:8000}")
 
 
 @each_row(

@@ -317,8 +317,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             given = self._given[call]
             is_possible = there is None or any(map(name.startswith, given.prefixes))
             return None if there is None or is_possible else {*there, *given.names}
-        places = {"module": self.modules, "room": self.rooms, "group": self.groups, "scene": self.scenes}
-        return {**places, "adapter": self.adapters}[kind]
+        known = {"module": self.modules, "room": self.rooms, "group": self.groups, "scene": self.scenes}
+        return {**known, "adapter": self.adapters}[kind]
 
     def _never_reported(self, kind: str, name: str, owner: Subject) -> str | None:
         """Return a warning if the owner has never reported this attribute or event. A room or group owns the
@@ -338,8 +338,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         if name in known or (not name and known):
             return None
         named = f"names {name!r}" if name else "waits for events"
-        place = "" if owner == ANY_DEVICE else f" of {of} {id_!r}"
-        whose = f"device {id_!r} has never" if of == "device" else f"no device{place} has"
+        group = "" if owner == ANY_DEVICE else f" of {of} {id_!r}"
+        whose = f"device {id_!r} has never" if of == "device" else f"no device{group} has"
         verb = "reported" if kind == "attribute" else "sent"
         hint = _hint(kind, name, attributes - {"state"}, events, is_one=of == "device")
         return f"{named}, which {whose} {verb}; {hint}"

@@ -206,7 +206,7 @@ async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
         code, output = await lares(tmp_path, "try-adapter", "shelly", "--command", "a", text)
         assert code == os.EX_USAGE and "lares: --command" in output, (text, output)
     code, output = await lares(tmp_path, "try-adapter", "mqtt")
-    assert code == os.EX_USAGE and "mqtt is neither a kind in Lua" in output
+    assert code == os.EX_USAGE and "mqtt is neither a Lua kind" in output
     rows = ('{"exchanges": [7]}', '{"exchanges": [], "messages": [{"sent": true}]}')
     for text in ("[]", "5", '{"settings": null, "exchanges": []}', '{"settings": [5]}', "{", *rows):
         (tmp_path / "odd.json").write_text(text)

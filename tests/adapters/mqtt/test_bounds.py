@@ -100,10 +100,13 @@ def parts_of(component: str, **fields: Any) -> str:
     return json.dumps({**fields, "cmps": {number: {"p": component, "t": "c", "cmd_t": "c"} for number in range(256)}})
 
 
+FILLERS = [f"{{{{{number:8000}" for number in range(MAX_PARSED_CHARS // 8_000 + 1)]
+"""Texts that cannot be parsed and together fill the cache of templates. Only a short reason is stored for each."""
+
+
 def empty_template_cache() -> None:
-    """Replace the cached templates with the short reasons of texts that cannot be parsed."""
-    for number in range(MAX_PARSED_CHARS // 8_000 + 1):
-        PARSED.find(f"{{{{{number:8000}")
+    for text in FILLERS:
+        PARSED.find(text)
 
 
 @each_row(

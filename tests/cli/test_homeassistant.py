@@ -195,7 +195,7 @@ async def test_a_running_hub_takes_rooms_and_variables_and_names_devices_it_know
     assert result.code == 0, result.err
     assert "imported  room hall (Hall)" in result.out
     assert "imported  variable vacation = false" in result.out
-    assert "mqtt:dev_lamp in room hall: the hub has not seen this device" in result.out
+    assert "mqtt:dev_lamp in room hall: the hub does not know this device yet" in result.out
 
 
 EVENTS = """

@@ -145,10 +145,10 @@ def _state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
         if entity_id in scope.entities.installation.groups:
             entities.append(_of_group(entity_id, value.get("state"), for_secs, scope))
             continue
-        tests = [
-            _state_test(scope.entities, entity_id, value.get("attribute"), each)
+        tests = scope.entities.possible(
+            partial(state_test, scope.entities, entity_id, value.get("attribute"), each)
             for each in as_list(value.get("state"))
-        ]
+        )
         entities.append(_all([_test(each, for_secs) for each in tests], is_any=True))
     if not entities:
         raise NotTranslated("the condition names no entity")
@@ -204,7 +204,7 @@ def _of_sun(value: Mapping[str, Any], scope: Scope) -> Declared:
     return _sun({"after": edges[0], "before": edges[1]}, scope)
 
 
-def _state_test(entities: Entities, entity_id: str, attribute: str | None, state: Any) -> Comparison:
+def state_test(entities: Entities, entity_id: str, attribute: str | None, state: Any) -> Comparison:
     if attribute is None:
         return entities.compare(entity_id, state)
     target = entities.attribute(entity_id, attribute)

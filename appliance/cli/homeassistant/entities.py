@@ -7,7 +7,7 @@ home by serial number, MAC address, or name. The classes of entities follow Home
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -24,6 +24,7 @@ from appliance.cli.homeassistant.source import (
     object_id,
     words,
 )
+from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.classes import BINARY_SENSORS, COVERS, SENSORS
 
 MAX_GROUPS = 8
@@ -133,6 +134,10 @@ class NotTranslated(Exception):
     """A part cannot be translated. The message contains the reason."""
 
 
+class ImpossibleState(NotTranslated):
+    """The attribute never has the compared value."""
+
+
 class Entities:
     """Finds the target of each entity. `missing` contains unknown entities.
 
@@ -191,7 +196,7 @@ class Entities:
         main = self._main_id(entity, device)
         if main is None:
             self.missing[entity_id] = None
-            return Target(f"{self.section}:{name}", self._attribute(entity) or "state", domain)
+            return Target(f"{self.section}:{name}", self._attribute(entity) or f"custom.mqtt.{name}", domain)
         attribute = self._attribute(entity)
         rank = self._rank(entity, attribute) if attribute else 0
         if not attribute or (rank and domain not in COMMANDED):
@@ -225,8 +230,23 @@ class Entities:
         if target.attribute == "presence" and word not in WORDS["presence"]:
             return Comparison(Target(target.device_id, "custom.mqtt.zone", target.domain), "equals", word)
         key = "" if target.attribute.startswith("custom.") and target.domain == "binary_sensor" else target.attribute
-        words = WORDS.get(key, {})
-        return Comparison(target, "equals", words.get(word, number(word)))
+        shown = WORDS.get(key, {}).get(word, number(word))
+        known = KNOWN_ATTRIBUTES.get(target.attribute)
+        if known is not None and known.values and shown not in known.values:
+            raise ImpossibleState(f"{target.attribute} of {target.device_id} never equals {shown}")
+        return Comparison(target, "equals", shown)
+
+    def possible(self, tests: Iterable[Callable[[], Comparison]]) -> list[Comparison]:
+        """Return the tests without impossible states. Raise `ImpossibleState` if all states are impossible."""
+        found, reason = [], None
+        for test in tests:
+            try:
+                found.append(test())
+            except ImpossibleState as fault:
+                reason = fault
+        if reason is not None and not found:
+            raise reason
+        return found
 
     def area_of(self, entity: HaEntity) -> str | None:
         """Return the entity's area, by default its device's area."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct, structs
 
 from appliance.adapters.mqtt.presses import press_name
 from appliance.cli.homeassistant import named, templates
-from appliance.cli.homeassistant.conditions import check_part
+from appliance.cli.homeassistant.conditions import check_part, state_test
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import literal
 from appliance.cli.homeassistant.source import as_list, words
@@ -112,11 +113,7 @@ def _state_of(value: Mapping[str, Any], entities: Entities, entity_id: str) -> I
         if for_secs and isinstance(target, Target):
             table["debounce_secs"] = whole(for_secs)
         yield Trigger(table=table, guard=guard, entities=(entity_id,))
-    for state in states:
-        if attribute:
-            test = Comparison(target, "equals", _value(entities, entity_id, attribute, state))
-        else:
-            test = entities.compare(entity_id, state)
+    for test in entities.possible(partial(state_test, entities, entity_id, attribute, each) for each in states):
         yield Trigger(table=table_of(TRIGGER, test, for_secs), guard=guard, entities=(entity_id,))
 
 

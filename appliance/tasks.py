@@ -126,13 +126,13 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
     the cancelled work returns a value, return this value.
     """
     loop = asyncio.get_running_loop()
-    task, is_over = loop.create_task(_ending_of(work)), loop.create_future()
+    is_over = loop.create_future()
 
-    def wake(_: object = None) -> None:
+    def wake() -> None:
         if not is_over.done():
             is_over.set_result(None)
 
-    task.add_done_callback(wake)
+    task = loop.create_task(_ending_of(work, wake))
     timer = _StallTimer(seconds, wake)
     try:
         await is_over
@@ -153,8 +153,8 @@ async def end(task: asyncio.Task[Any]) -> None:
         await asyncio.wait({task}, timeout=CANCEL_GRACE_SECS)
 
 
-async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
-    """Return the result of the work, or its exception.
+async def _ending_of(work: Awaitable[T], on_end: Callable[[], None]) -> _Result[T] | BaseException:
+    """Call `on_end` at the end of the work, and return the result of the work, or its exception.
 
     Never raise, because a caller cannot catch exceptions that end the process, such as `KeyboardInterrupt`, from a
     task.
@@ -163,6 +163,8 @@ async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
         return _Result(await work)
     except BaseException as error:
         return error
+    finally:
+        on_end()
 
 
 async def run_together(*works: Coroutine[Any, Any, None]) -> None:

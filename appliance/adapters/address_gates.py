@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import AsyncIterator, Collection
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -48,12 +48,14 @@ class AddressGate:
         """
         waiting = _WaitingCommand(device_ids)
         self._waiting.append(waiting)
-        async with AsyncExitStack() as held:
+        held: list[asyncio.Lock | asyncio.Semaphore] = []
+        try:
             try:
                 if sender is not None:
                     queue = self._queues.setdefault(sender, asyncio.Semaphore(self.concurrency))
-                    await held.enter_async_context(queue)
-                await self._enter(held, device_ids)
+                    await queue.acquire()
+                    held.append(queue)
+                await self._acquire(held, device_ids)
             except TimeoutError:
                 raise Busy(f"{self.address} is busy with earlier commands; this command was not sent") from None
             finally:
@@ -66,16 +68,20 @@ class AddressGate:
             finally:
                 self.commands_under_way -= 1
                 self.commands_ended += 1
+        finally:
+            while held:
+                held.pop().release()
 
-    async def _enter(self, held: AsyncExitStack, device_ids: Collection[str]) -> None:
-        """Acquire the locks of the devices, then the lock of the address. The exit of `held` releases all locks."""
+    async def _acquire(self, held: list[asyncio.Lock | asyncio.Semaphore], device_ids: Collection[str]) -> None:
+        """Acquire the locks of the devices, then the lock of the address. Add each acquired lock to `held`."""
         ids = sorted(set(device_ids)) if self.concurrency > 1 else ()
         devices = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
         locks: list[asyncio.Lock | asyncio.Semaphore] = [*devices, self._free]
         must_wait = any(each.locked() for each in locks)
         async with asyncio.timeout(LOCK_TIMEOUT_SECS) if must_wait else nullcontext():
             for each in locks:
-                await held.enter_async_context(each)
+                await each.acquire()
+                held.append(each)
 
     def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None) -> None:
         """Raise `outage` in the waiting commands to these devices. None selects all waiting commands."""

@@ -227,7 +227,7 @@ async def test_a_wrong_attribute_is_reported_and_the_others_are_shown(
         "color_temperature": "temperature must be an integer from 143 to 344, not 0",
     }
     result = await send(adapter, FIRST, TOGGLE)
-    assert "does not show whether it is on" in str(result.error)
+    assert "does not report whether it is on" in str(result.error)
     await clock.run(send(adapter, FIRST, ON))
     assert light.writes[0]["lights"][0] == {"on": 1, "brightness": 50}, "what is wrong is not sent back"
 

@@ -193,7 +193,8 @@ class MqttAdapter(Adapter):
         """Return whether a message may contain a template that is more complex than a path."""
         if b"{%" in received.payload:
             return True
-        return received.payload.count(b"{{") > len(SIMPLE_TEMPLATES.findall(received.payload))
+        count = received.payload.count(b"{{")
+        return count > 0 and count > len(SIMPLE_TEMPLATES.findall(received.payload))
 
     def _process(self, received: Received) -> Iterator[None]:
         if received.topic == self._status:

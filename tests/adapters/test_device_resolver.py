@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from tests.adapters.lua_kinds.vendor import Vendor
+from tests.adapters.mqtt.broker import CERTIFICATE
 from tests.fakes.rows import each_row
 
 MEANINGS = (
@@ -111,3 +115,27 @@ async def test_localhost_is_this_machine() -> None:
     async with Vendor({"/x": {}}) as here, DeviceSession() as session:
         http = HttpClient(session, here.url.replace("127.0.0.1", "localhost"), Clock())
         assert (await http.exchange("GET", "/x")).status == 200
+
+
+USE_OF_CERTIFICATES = """
+import asyncio
+from types import SimpleNamespace
+from appliance.imports import import_ahead
+
+async def main():
+    await import_ahead(["appliance.adapters.device_http"])
+    from aiohttp import connector
+    from appliance.adapters.device_connector import DeviceConnector
+    before = connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509"]
+    request = SimpleNamespace(is_ssl=lambda: True, ssl=True)
+    print(before, DeviceConnector()._get_ssl_context(request).cert_store_stats()["x509"])
+
+asyncio.run(main())
+"""
+
+
+def test_the_system_s_certificates_are_loaded_at_the_first_request_over_tls() -> None:
+    environment = {**os.environ, "SSL_CERT_FILE": str(CERTIFICATE), "SSL_CERT_DIR": "/nowhere"}
+    command = [sys.executable, "-c", USE_OF_CERTIFICATES]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "0 1\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import typing
 from collections.abc import Callable
 from importlib.machinery import PathFinder
 from types import ModuleType, SimpleNamespace
@@ -85,6 +86,12 @@ def _config_var(name: str) -> Any:
     return TIME_ZONE_PATHS if name == "TZPATH" else _load("sysconfig").get_config_var(name)
 
 
+def _type_var(*arguments: Any, default: Any = None, infer_variance: bool = False, **named: Any) -> Any:
+    """Return a type variable without the parts for type checkers that Python 3.11 lacks."""
+    return typing.TypeVar(*arguments, **named)
+
+
+_TYPING = ("NotRequired", "Required", "Self", "TypeAlias", "Unpack", "get_type_hints")
 _MULTIPROCESSING = ("Manager", "Pipe", "get_context", "get_start_method", "set_start_method")
 
 LATE: dict[str, dict[str, Any]] = {
@@ -101,6 +108,7 @@ LATE: dict[str, dict[str, Any]] = {
     },
     "multiprocessing.context": {"BaseContext": None},
     "sysconfig": {"get_config_var": _config_var},
+    "typing_extensions": {"TypeVar": _type_var, **{name: getattr(typing, name) for name in _TYPING}},
     "urllib.request": {name: _late("urllib.request", name) for name in ("getproxies", "proxy_bypass")},
 }
 """The names that other modules import from each module. Each name is the real name's replacement."""

@@ -33,6 +33,8 @@ USES = {
     "multiprocessing.context": "from multiprocessing.context import BaseContext; assert BaseContext or True; "
     "from multiprocessing.context import SpawnContext; assert SpawnContext",
     "sysconfig": "import sysconfig; assert sysconfig.get_config_var('prefix') and sysconfig.get_paths()",
+    "typing_extensions": "import typing_extensions; assert typing_extensions.TypedDict; "
+    "from typing_extensions import TypeVar, override; assert TypeVar('T', default=int) and override",
     "urllib.request": "import urllib.request; assert urllib.request.getproxies() is not None; "
     "from urllib.request import Request; assert Request",
 }

@@ -75,7 +75,7 @@ def pyz(arguments: Sequence[str]) -> int:
 
 
 def run_tool(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a tool of the build. If it fails, raise `BuildFailed` with the last lines of its output."""
+    """Run a tool of the build. If the tool fails, raise `BuildFailed` with the last lines of its output."""
     code, lines = run_captured(command, cwd=ROOT, env={**environment, "PIP_USER": "0"})
     if code:
         raise BuildFailed(pip.advice(lines), UNAVAILABLE, lines=pip.readable(lines))

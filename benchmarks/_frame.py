@@ -69,7 +69,7 @@ class Row(Struct, frozen=True, kw_only=True):
     at_least: float | None = None
     is_absolute: bool = False
     is_felt: bool = False
-    """Whether users notice this figure. If so, it is in RESULTS.md."""
+    """Whether users notice this figure. RESULTS.md contains the figures that users notice."""
 
     def sample(self, value: float, floor: float | None = None, node_red: float | None = None) -> Sample:
         """Return the sample of one round: the figures of the hub, of the floor, and of Node-RED if it can do the same

@@ -98,8 +98,8 @@ def _command(port: int, count: int, turn: int) -> list[float]:
 
 
 async def _trips(ports: Sequence[int], turn: int) -> list[float]:
-    """Send the vendor's requests (read, write, and read again) to all lamps at once. Return their durations in
-    milliseconds."""
+    """Send the vendor's requests (read, write, and read again) to all lamps at once. Return the durations of the
+    requests in milliseconds."""
     durations = []
     async with aiohttp.ClientSession() as session:
 

@@ -11,8 +11,8 @@ from benchmarks._processes import Running, hub, lamps, peer
 
 LAMPS, POLL_SECS = 100, 5
 WINDOWS, SECONDS, SETTLE_SECS = 5, 30, 10
-"""Number and length of the windows. A single window is not enough, because rare activity differs by half between
-windows."""
+"""Number and length of the measurement windows, and the pause before them, in seconds. A single window is not
+enough, because rare activity differs by half between windows."""
 
 POLLED = f"{LAMPS} lamps polled every {POLL_SECS} s"
 CPU = Row(label=f"{POLLED}: processor", unit="% of a core", floor="bare aiohttp", at_most=1.15)

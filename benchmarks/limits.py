@@ -74,7 +74,7 @@ def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, s
 
 
 def _stream(what: str, per_minute: int) -> Iterator[Sample]:
-    """Push values for a while. Yield their cost, and the share of them that a reader received."""
+    """Push values for a while. Yield the cost of the values, and the share of the values that a reader received."""
     with peer("strip") as [strip, push, push_many], hub(strip_section(strip), is_watched=True) as home:
         until_pushed(home.port, push)
         cpu = home.cpu_secs()

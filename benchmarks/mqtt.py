@@ -126,8 +126,8 @@ def _devices(home: Running) -> list[object]:
 
 @contextlib.contextmanager
 def _others(broker: int) -> Iterator[list[Running]]:
-    """Run bare aiomqtt, and Node-RED if it is installed. Do not run them during a flood, because the hub needs the
-    processor."""
+    """Run bare aiomqtt, and Node-RED if it is installed. During a flood, run neither of the two, because the hub
+    needs the processor."""
     flow = [*read_states(broker, TOPIC, ["events"]), *send_to_readers()]
     credentials = {"broker": {"user": USER, "password": PASSWORD}}
     with (
@@ -164,7 +164,8 @@ async def _count_frames(port: int, broker: int, rate: int, seconds: int) -> int:
 
 
 def _send(broker: int, rate: int = 0, seconds: int = 0) -> None:
-    """In a separate process, announce all devices, or send this many states per second. Wait for its end."""
+    """In a separate process, announce all devices, or send this many states per second. Wait for the end of the
+    process."""
     given = [str(each) for each in (broker, USER, PASSWORD, rate, seconds, DEVICES, RUBBISH)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     subprocess.run([sys.executable, "-c", SENDER, *given], env=environment, check=True, stdout=subprocess.DEVNULL)

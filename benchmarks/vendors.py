@@ -1,5 +1,4 @@
-"""Malicious devices of a kind in Lua. Measures how much they delay the longest poll of another adapter, the
-neighbour."""
+"""Measures how much malicious devices of a kind in Lua delay the longest poll of another adapter, the neighbour."""
 
 from __future__ import annotations
 

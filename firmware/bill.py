@@ -87,7 +87,7 @@ def headline(packages: Iterable[Package]) -> bytes:
     for each in sorted(packages, key=lambda each: (each.name.lower(), each)):
         within = f", in {each.parent}" if each.parent else ""
         lines.append(f"{each.name} {each.version}: {each.own_text or each.licence}{within}")
-    return "\n".join([*lines, "", "The texts of these licences, where the packages bring them:", "", ""]).encode()
+    return "\n".join([*lines, "", "The licence texts that the packages contain:", "", ""]).encode()
 
 
 def spdx(

@@ -40,7 +40,8 @@ class Environment:
         self.test_lock = root / "firmware" / "test.lock"
 
     def ensure(self, *locks: Path) -> None:
-        """Make .venv match the last lock, which includes the earlier locks. Return quickly if it already matches.
+        """Make .venv match the last lock, which includes the earlier locks. Return quickly if .venv already
+        matches.
 
         Raises `BuildFailed`. Concurrent processes wait for each other.
         """
@@ -59,7 +60,7 @@ class Environment:
                 say(f".venv is ready after {time.monotonic() - started:.0f} s")
 
     def find_fault(self, locks: Sequence[Path]) -> str:
-        """Return why .venv must be created again for these locks. Return an empty text if it can be used."""
+        """Return why .venv must be created again for these locks. Return an empty text if .venv can be used."""
         if not self.folder.is_dir():
             return "there is none"
         stamp = self.read_stamp()

@@ -255,10 +255,10 @@ stop() {
 	fi
 }
 
-# Remove the unpacked files of root's commands: they belong to the other version.
+# Remove the unpacked files of root's commands, because these files belong to the other version.
 forget_unpacked() { rm -rf "$HOME_DIR/program"; }
 
-# link FILE NAME: link the file to a second name; copy the file on a file system without links.
+# link FILE NAME: link the file to a second name, or copy the file on a file system without links.
 link() {
 	rm -f "$2"
 	ln "$1" "$2" 2>/dev/null || cp "$1" "$2" || {

@@ -80,7 +80,7 @@ def _clean(text: str) -> str:
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    """Run a tool. If it fails, raise `BuildFailed` with the last lines of its output."""
+    """Run a tool. If the tool fails, raise `BuildFailed` with the last lines of its output."""
     code, lines = run_captured(command, cwd=folder)
     if code:
         raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))

@@ -54,8 +54,8 @@ def accompany(
 
 def _version(root: Path) -> tuple[str, str]:
     """Return version and build time from the file that defines them."""
-    said: Mapping[str, Any] = runpy.run_path(str(root / "appliance" / "version.py"))
-    return said["VERSION"], f"{said['MADE_AT']:%Y-%m-%dT%H:%M:%SZ}"
+    names: Mapping[str, Any] = runpy.run_path(str(root / "appliance" / "version.py"))
+    return names["VERSION"], f"{names['MADE_AT']:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def commit_of(root: Path) -> dict[str, Any]:

@@ -92,10 +92,10 @@ def missing_program(reason: str) -> str | None:
 def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
     """Return the tests with an unexpected skip reason, and these reasons."""
     wrong = []
-    for test, reason in skipped:
-        said = reason.removeprefix("Skipped: ")
-        if not said.startswith(tuple(ALLOWED)) and missing_program(said) is None:
-            wrong.append(f"{test}: {said}")
+    for test, skip_reason in skipped:
+        reason = skip_reason.removeprefix("Skipped: ")
+        if not reason.startswith(tuple(ALLOWED)) and missing_program(reason) is None:
+            wrong.append(f"{test}: {reason}")
     return wrong
 
 

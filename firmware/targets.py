@@ -31,7 +31,7 @@ class Table:
     oldest_glibc: str
 
     def choose(self, tags: Sequence[str]) -> tuple[Target, ...]:
-        """Return the targets with these tags, by default all targets. Raise `KeyError` with an unknown tag."""
+        """Return the targets with these tags, by default all targets. Raise `KeyError` if a tag is unknown."""
         known = {target.tag: target for target in self.targets}
         return tuple(known[tag] for tag in tags) or self.targets
 

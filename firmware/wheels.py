@@ -73,7 +73,7 @@ class Store:
 
 
 def _finish(part: Path, folder: Path) -> None:
-    """Rename the folder to its final name. Remove it if another build was faster."""
+    """Rename the folder to its final name. Remove the folder if another build was faster."""
     try:
         part.rename(folder)
     except OSError:

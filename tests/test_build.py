@@ -55,7 +55,7 @@ def environment(clone: Path) -> Environment:
 
 @pytest.fixture
 def package(clone: Path) -> Path:
-    """Create a .venv with one installed package of two files and no stamp. Return its site-packages."""
+    """Create a .venv with one installed package of two files and no stamp. Return the folder `site-packages`."""
     (clone / ".venv" / "bin").mkdir(parents=True)
     (clone / ".venv" / "bin" / "python").symlink_to(sys.executable)
     site = clone / ".venv" / "lib" / "python3" / "site-packages"
@@ -76,7 +76,8 @@ def run(clone: Path, *args: str, python: str = BARE_PYTHON, **env: str) -> subpr
 
 @contextmanager
 def start(clone: Path, *args: str, **env: str) -> "Iterator[subprocess.Popen[str]]":
-    """Start the clone's build.py from another folder, with its output in one pipe. Kill it if it does not end."""
+    """Start the clone's build.py from another folder, with its output in one pipe. Kill the process if it does not
+    end."""
     command = [BARE_PYTHON, str(clone / "build.py"), *args]
     variables, pipe = {**os.environ, **env}, subprocess.PIPE
     with subprocess.Popen(

@@ -43,8 +43,8 @@ T = TypeVar("T")
 class AdapterRunner:
     """Runs one adapter while entered. After each failure, `build` makes a new adapter.
 
-    If `begin` is given, the first adapter is made when this event is set. Until then, commands wait up to five
-    seconds. Methods may be called concurrently.
+    If `begin` is given, the first adapter is made when this event is set. Before the event, commands wait up to
+    five seconds. Methods may be called concurrently.
     """
 
     def __init__(self, build: Build, context: AdapterContext, begin: asyncio.Event | None = None) -> None:

@@ -7,6 +7,6 @@ MAX_ANSWER_CHARS = 200
 
 
 def one_line(text: str, max_chars: int = MAX_ANSWER_CHARS) -> str:
-    """Return a server's text as one line without control characters. Cut it after `max_chars` characters."""
+    """Return a server's text as one line without control characters. Cut the text after `max_chars` characters."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"

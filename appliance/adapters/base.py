@@ -158,8 +158,8 @@ class Adapter(ABC):
 
     @property
     def answers(self) -> int | None:
-        """The number of answers from the device or service. If it is None, each completed command is treated as one
-        answer."""
+        """The number of answers from the device or service. If the number is None, each completed command is
+        treated as one answer."""
         return None
 
     @property

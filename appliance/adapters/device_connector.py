@@ -59,7 +59,8 @@ class DeviceResolver(ThreadedResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Return the addresses of the host. Raises `OSError` if it has no address, or if an address is forbidden."""
+        """Return the addresses of the host. Raises `OSError` if the host has no address, or if an address is
+        forbidden."""
         found = await super().resolve(host, port, family)
         for each in found:
             if not is_allowed_address(host, each["host"]):

@@ -55,9 +55,9 @@ log = logging.getLogger("adapters")
 class PollingAdapter(Adapter):
     """Polls one address every `poll_interval` seconds, with back-off while the address does not answer.
 
-    `misses` counts unanswered polls. An unanswered command sets it to `POLLS_TO_LOSE`. `max_silence_secs` is for
-    sleeping devices: shorter silence is not an outage, even across restarts. `open_push` opens a connection for
-    pushed messages.
+    `misses` counts unanswered polls. An unanswered command sets `misses` to `POLLS_TO_LOSE`. `max_silence_secs` is
+    for sleeping devices: shorter silence is not an outage, even across restarts. `open_push` opens a connection
+    for pushed messages.
     """
 
     shares_outages = True

@@ -64,8 +64,8 @@ class Publisher:
 
     @contextmanager
     def reading(self) -> Iterator[PollReading]:
-        """Yield a `PollReading` for the time from a poll's request to its answer. Pass it to `report` with the poll's
-        report.
+        """Yield a `PollReading` for the time from a poll's request to its answer. Pass this object to `report`
+        with the poll's report.
 
         Data that is published meanwhile is newer than the poll, so the poll does not overwrite it.
         """
@@ -129,13 +129,15 @@ class Publisher:
         self._registry.update_attributes(self.name, device_id, attributes)
 
     def availability(self, device_id: str, *, is_available: bool) -> None:
-        """Publish whether the bridge or broker reaches this device. If not, its state becomes `unavailable`."""
+        """Publish whether the bridge or broker reaches this device. The state of an unreachable device becomes
+        `unavailable`."""
         for each in self._readings:
             each.record_attributes(device_id, ["state"])
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
     def devices(self) -> dict[str, Device]:
-        """Return the adapter's devices by id, with their current state. After a restart, this is the stored state."""
+        """Return the adapter's devices by id, with their current state. After a restart, the current state is the
+        stored state."""
         return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
 
     def find(self, device_id: str) -> Device | None:

@@ -27,7 +27,8 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def hold(folder: str) -> bool:
-    """Lock the folder against removal until this process ends. Return False if it is missing or is being removed."""
+    """Lock the folder against removal until this process ends. Return False if the folder is missing or is being
+    removed."""
     try:
         fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:

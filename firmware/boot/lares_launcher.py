@@ -41,7 +41,8 @@ def launch() -> int:
 
 
 def run(folder: str) -> int:
-    """Run the command from the folder. If it fails because of a damaged file, unpack the files again and restart."""
+    """Run the command from the folder. If the command fails because of a damaged file, unpack the files again and
+    restart."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python does not write bytecode by default
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
@@ -118,7 +119,8 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
 
 
 def make_base(base: str) -> None:
-    """Create the folder with mode 0700. Raise `OSError` if it forbids execution, or if other users can replace it."""
+    """Create the folder with mode 0700. Raise `OSError` if the folder forbids execution, or if other users can
+    replace it."""
     folder, trusted = base, (os.stat("/").st_uid, os.geteuid())  # in a user namespace, root can have another number
     while folder != "/":
         folder = os.path.dirname(folder)

@@ -81,9 +81,9 @@ class Subject:
     `off`, and `toggle` if it is supported. A read-only device has no commands. `open_kinds` runs kinds in Lua for
     one section.
 
-    A kind that is not `is_polled` keeps a connection. While it is lost, commands fail, and garbage is reported
-    only to callers. `is_online_later` is set if devices announce their presence in a separate message, which can
-    arrive after the adapter's start.
+    A kind that is not `is_polled` keeps a connection. While the connection is lost, commands fail, and garbage is
+    reported only to callers. `is_online_later` is set if devices announce their presence in a separate message,
+    which can arrive after the adapter's start.
 
     `fewer` removes a device at the vendor, and `more` adds it again. `change` changes the device's state at the
     vendor to the attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether
@@ -160,7 +160,7 @@ class Trial:
         return [(each.device_id, each.event) for each in self.happened if isinstance(each, events.DeviceEvent)]
 
     async def at_vendor(self, act: Callable[[Any], object]) -> None:
-        """Make this change at the vendor. Wait if it takes time."""
+        """Make this change at the vendor. Wait if the change takes time."""
         if inspect.isawaitable(done := act(self.vendor)):
             await done
 
@@ -186,7 +186,7 @@ class Trial:
 
 @asynccontextmanager
 async def trial(subject: Subject) -> AsyncIterator[Trial]:
-    """Run an adapter of the kind. Yield after its first poll."""
+    """Run an adapter of the kind. Yield after the adapter's first poll."""
     simulate = subject.simulate or subject.kind.simulate
     settings_for = subject.settings or subject.kind.simulated
     assert settings_for is not None
@@ -205,7 +205,7 @@ async def trial(subject: Subject) -> AsyncIterator[Trial]:
 
 
 class ReadingContract:
-    """The suite for read-only devices. A test class inherits it, and sets `subject`."""
+    """The suite for read-only devices. A test class inherits the suite, and sets `subject`."""
 
     subject: Subject
 

@@ -1,5 +1,5 @@
-"""The simulated light and TV. Third-party clients accept them as real ones, and each fault has its documented
-effect."""
+"""The simulated light and TV. Third-party clients accept the simulators as real devices, and each fault has its
+documented effect."""
 
 from __future__ import annotations
 

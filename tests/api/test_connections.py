@@ -340,7 +340,7 @@ async def test_unfinished_requests_of_one_client_do_not_block_others_at_the_same
         for number, caller in enumerate(callers):
             hops = f"X-Forwarded-For: 6.6.6.{number}, 203.0.113.7"
             await caller.send(request("POST", "/rooms", KEY, hops, "Content-Length: 9"))
-        for caller in callers[5:]:  # the event loop accepts them in the order in which they connected
+        for caller in callers[5:]:  # the event loop accepts connections in the order in which the clients connected
             refused = await caller.reply()
             assert (refused.status, refused.json["code"]) == (429, "rate_limited")
             assert "203.0.113.7 has the maximum number of connections for one address" in refused.json["error"]

@@ -104,7 +104,7 @@ CHUNKS: dict[bytes, int | None] = {
     b"1e": 30,
     b"f" * 15: 0xFFFFFFFFFFFFFFF, b"f" * 16: None, "１".encode(): None, "٣".encode(): None, NBSP + b"17": None,
 }  # fmt: skip
-"""The line before a chunk, and the chunk's size. None means that it must be refused."""
+"""The line before a chunk, and the chunk's size. None means that the line must be refused."""
 
 
 async def test_unambiguous_heads_are_accepted() -> None:

@@ -30,7 +30,7 @@ class CountingHasher(Hasher):
 
 
 class StarvedHasher(Hasher):
-    """Raises `MemoryError` until it is fed."""
+    """Raises `MemoryError` until a test feeds it."""
 
     is_starved = True
 

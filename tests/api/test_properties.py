@@ -178,7 +178,7 @@ SEGMENTS = st.one_of(
     st.text(alphabet="%0123456789abcdefABCDEFgG:;,=&+~!*'()@$-._", max_size=40),
     st.sampled_from([LIGHT, TV, quote(LIGHT, safe=""), "x" * 7000, "%41" * 2000, "%25" * 20]),
 )
-"""Segments of a path, as they are sent. Some of them make the head too large."""
+"""Segments of a path, as they are sent. Some segments make the head too large."""
 
 LEAVES = st.one_of(
     st.none(),

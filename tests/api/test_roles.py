@@ -202,7 +202,7 @@ async def test_head_is_answered_as_get_without_the_body(shared: App, route: Rout
             "/diagnostics/status",
             "/metrics",
             "/overview",
-        ):  # their figures differ in each call
+        ):  # the figures of these routes differ in each call
             assert head.header("content-length") == got.header("content-length")
         assert (await caller.ask(request("GET", "/health"))).status == 200
     refused = await shared.ask("HEAD", path, token=None)

@@ -43,7 +43,7 @@ SLACK = 20.0
 
 @asynccontextmanager
 async def ending(limits: ApiLimits) -> AsyncIterator[tuple[App, AsyncExitStack]]:
-    """Run a hub. Yield it, and a stack that stops it."""
+    """Run a hub. Yield the hub, and a stack that stops it."""
     async with AsyncExitStack() as stack:
         yield await stack.enter_async_context(open_app(limits=limits)), stack
 

@@ -163,7 +163,7 @@ async def expect(stream: Caller, case: Case) -> None:
     else:
         opcode, payload = await stream.frame()
         assert (opcode, int.from_bytes(payload[:2], "big")) == (CLOSE, case.code)
-        assert payload[2:].decode(), "and says why"
+        assert payload[2:].decode(), "the frame contains the reason"
         assert await stream.rest() == b""
 
 

@@ -46,7 +46,7 @@ MAX_CPU_SECS = 10.0
 
 
 class Sockets:
-    """Many connections that send these bytes and read nothing. Each has its own address."""
+    """Many connections that send these bytes and read nothing. Each connection has its own address."""
 
     def __init__(self, app: App) -> None:
         host, _, port = app.url.removeprefix("http://").partition(":")

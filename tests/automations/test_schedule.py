@@ -151,14 +151,14 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
         ),
         # set forward by mistake, and back: occurrences that never fired still fire
         (DAILY, True, [("set", 8 * HOUR), ("set", -8 * HOUR), ("pass", HOUR)], [30 * MINUTE]),
-        # a year ahead by mistake, with an occurrence there, and back: the schedule still fires
+        # after a mistaken jump of a year, with one occurrence, and back, the schedule still fires
         (
             DAILY,
             True,
             [("set", 400 * 24 * HOUR), ("pass", HOUR), ("set", -400 * 24 * HOUR - HOUR), ("pass", HOUR)],
             [400 * 24 * HOUR + 30 * MINUTE, 30 * MINUTE],
         ),
-        # the machine sleeps: as if the clock had been set forward
+        # sleep of the machine has the same effect as a clock that is set forward
         (Each(HOUR), False, [("sleep", 8 * HOUR + 30 * MINUTE)], []),
         (Each(HOUR), False, [("sleep", 8 * HOUR + 3 * MINUTE)], [8 * HOUR]),
     ],

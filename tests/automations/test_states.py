@@ -84,13 +84,13 @@ YEARS = 56 * 365 * 86_400
         # the cooldown counts from the end of a successful run, and suppressed events do not prolong it
         (COOL, (0, ("ok", 100), 119, 159.1, 159.999, 160), ["", cooling(41), cooling(1), cooling(1), ""]),
         (COOL, (0, "fails", 0.1), ["", ""]),
-        # after a failed run the event is a duplicate; after a run that never began it is not
+        # the event is a duplicate after a failed run, but not after a run that never began
         (BOTH, (0, "fails", 1, (1, B), "never began", (2, B)), ["", duplicate(1, 59), "", ""]),
         # the same event runs once per window, and repeated events do not prolong the window
         (ONCE, (0, (0, B), 30.5, 59.9, 60, 119), ["", "", duplicate(30, 30), duplicate(59, 1), "", duplicate(59, 1)]),
         # an event that the cooldown refused is not remembered
         (BOTH, (0, ("ok", 0), (5, B), (10, B)), ["", cooling(5), ""]),
-        # both survive a restart; a run that the restart interrupts does not start a cooldown
+        # both survive a restart, but a run that the restart interrupts does not start a cooldown
         (BOTH, (0, ("ok", 5), "restart", 14, 15, "restart", 60), ["", cooling(1), duplicate(15, 45), ""]),
         (COOL, (0, "restart", 1), ["", ""]),
         # a clock that was wrong by years delays at most one run

@@ -170,7 +170,7 @@ async def begin(folder: Path) -> Cut:
 
 
 def judge(cut: Cut, end: Cut) -> list[str]:
-    """Return the faults of a run that began with the cut and reached this end."""
+    """Return the faults of a hub that started after the cut and ended in this state."""
     wrong = [f"{id_} acted twice" for id_, count in Counter(end.acted).items() if count > 1]
     if "timer/off" in json.loads(cut.card) and cut.begun:
         wrong.append("runs began before the end of the timer was durable")

@@ -1,4 +1,4 @@
-"""An arm64 box in `qemu-system-aarch64`. Tests start it, use it over ssh and HTTP, and cut its power."""
+"""An arm64 box in `qemu-system-aarch64`. Tests start the box, use it over ssh and HTTP, and cut its power."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Emulator:
             self.pull_plug()
 
     def run(self, command: str, *, text: str = "", within: float = BOOT_SECS) -> str:
-        """Run a command as root, and return its output. If it fails, fail with all its output."""
+        """Run a command as root, and return its output. If the command fails, fail with its whole output."""
         done = subprocess.run([*self._ssh(), command], input=text, capture_output=True, text=True, timeout=within)
         assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout

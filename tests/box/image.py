@@ -51,7 +51,7 @@ class Image:
 
 
 def debian_image() -> Image:
-    """Return the image, which is kept between runs. Skip if it cannot be created."""
+    """Return the image, which is kept between runs. Skip if the image cannot be created."""
     for tool in TOOLS:
         need(tool)
     digest = hashlib.sha256(RECIPE.read_bytes() + " ".join(PACKAGES).encode()).hexdigest()[:8]

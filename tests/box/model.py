@@ -200,7 +200,7 @@ class Model:
         return not (run.is_cancelled or run.is_settled)
 
     def _is_busy(self, name: str) -> bool:
-        """Return whether a timer of this name can still be running. Starting it again would replace it."""
+        """Return whether a timer of this name can still be running. Another start would replace a running timer."""
         return any(run.name == name and self._is_open(run) for run in self.runs)
 
     # --- the cut, and the checks after it ---------------------------------------------------

@@ -52,7 +52,7 @@ def image(request: pytest.FixtureRequest) -> Image:
 
 @contextmanager
 def powered(image: Image, disk: Path) -> Iterator[Emulator]:
-    """Run a box with this disk. Yield once its hub or ssh answers, and switch it off at the end."""
+    """Run a box with this disk. Yield once the hub or ssh answers, and switch the box off at the end."""
     box = Emulator(image=image, disk=disk, log=disk.with_suffix(".console"))
     try:
         box.power_on()
@@ -63,8 +63,8 @@ def powered(image: Image, disk: Path) -> Iterator[Emulator]:
 
 @pytest.fixture(scope="module")
 def installed(image: Image, single_file: Path) -> Path:
-    """Provide the disk of a box after an evening with Lares, set up by the docs. The disk is kept while lares.pyz
-    does not change."""
+    """Provide the disk of a box on which Lares was set up as documented and used for an evening. The disk is kept
+    while lares.pyz does not change."""
     digest = single_file.with_name(f"{single_file.name}.sha256").read_text()[:16]
     disk = image.disk.with_name(f"installed-{digest}.qcow2")
     if not disk.exists():

@@ -252,7 +252,7 @@ NO_KEY = {
 
 
 class TestMasterKey:
-    """The key never leaves its box, in any spelling."""
+    """The key never leaves the box, in any spelling."""
 
     @pytest.mark.parametrize("text", WAYS.values(), ids=WAYS)
     def test_the_master_key_is_in_no_backup(self, tmp_path: Path, command: Command, text: str) -> None:

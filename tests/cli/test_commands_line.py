@@ -120,7 +120,7 @@ class Running:
 def lares(
     folder: Path, *arguments: str, variables: Mapping[str, str] = NOTHING, stdout: int | None = None
 ) -> Iterator[Running]:
-    """Run the command in the folder with these environment variables. Kill it at the end."""
+    """Run the command in the folder with these environment variables. Kill the process at the end."""
     number = len(list(folder.glob("*.out")))
     out, err = folder / f"{number}.out", folder / f"{number}.err"
     with out.open("wb") as done, err.open("wb") as errors:

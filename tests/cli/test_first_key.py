@@ -1,4 +1,5 @@
-"""The master key of a box without a configured key. The hub generates it, prints it once, and stores its hash."""
+"""The master key of a box without a configured key. The hub generates the key, prints it once, and stores its
+hash."""
 
 from __future__ import annotations
 

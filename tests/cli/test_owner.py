@@ -202,7 +202,7 @@ GROUP = 54321
 
 
 def furnish(folder: Path) -> Path:
-    """Create a box whose hub runs as another user. Return its configuration folder."""
+    """Create a box whose hub runs as another user. Return the configuration folder."""
     config = box(folder) / "config"
     (config / "scenes").mkdir()
     (config / "scenes" / "a.lua").write_text('return { id = "a", name = "A", execute = function(ctx) end }')

@@ -26,7 +26,7 @@ ON = '{"capability": "power", "action": "on"}'
 
 
 async def lares(folder: Path, *words: str) -> tuple[int, str]:
-    """Run the command. Return its exit code and output."""
+    """Run the command. Return the exit code and the output."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -33,7 +33,7 @@ GO = """(hash) => new Promise((done) => {
     addEventListener("hashchange", afterDrawing, { once: true });
     location.hash = hash;
 })"""
-"""Waits for the frame after a change of the address, in which the page is drawn."""
+"""Waits until the page is drawn after a change of the address."""
 
 
 def find_browser() -> str:

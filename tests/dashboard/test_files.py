@@ -168,9 +168,9 @@ async def test_every_text_of_the_page_exists_in_every_language(app: App, session
     for name, text in scripts.items():
         for language, table in languages.items():
             for key in re.findall(r"\bt\(\s*\"([^\"]+)\"", text):
-                assert key in table, f"{name} says {key}, which {language} lacks"
+                assert key in table, f"{name} uses {key}, which {language} lacks"
             for prefix in re.findall(r"\bt\(\s*`([^$`]+)\$\{", text):
-                assert any(key.startswith(prefix) for key in table), f"{name} says {prefix}…, which {language} lacks"
+                assert any(key.startswith(prefix) for key in table), f"{name} uses {prefix}…, which {language} lacks"
     english, german = languages.pop("words_en.js"), languages["words_de.js"]
     assert not {key for key in english.keys() ^ german.keys() if not key.startswith(SAYS_ENOUGH)}
     names = {each for key in english.keys() ^ german.keys() if (each := key.rpartition(".")[2])}

@@ -520,7 +520,7 @@ async def test_a_stream_that_a_proxy_lost_is_reported_and_opened_again(browser: 
 
 
 async def test_the_home_is_read_after_the_stream_is_open(browser: Browser, shared: App) -> None:
-    """Otherwise, a change between reading and opening would be lost."""
+    """The page would lose a change between reading and opening."""
     async with visiting(browser, shared) as visit:
         await visit.page.add_init_script(
             """window.WebSocket = class extends WebSocket {

@@ -90,7 +90,7 @@ async def test_requests_and_events_come_through(proxy: object, tmp_path: Path) -
 
 
 async def _is_passed_on(port: int, process: asyncio.subprocess.Process) -> bool:
-    """Return whether the proxy at the port forwards requests and events. Return False if it has ended."""
+    """Return whether the proxy at the port forwards requests and events. Return False if the proxy has ended."""
     anyone = ssl.create_default_context()
     anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
     headers = {"Authorization": f"Bearer {MASTER}", "Host": NAME}

@@ -160,7 +160,7 @@ class Frames:
 
 
 HAS_DASHBOARD = False
-"""Whether hubs serve the dashboard, which is a third of all routes. Only its own tests set this."""
+"""Whether hubs serve the dashboard, which is a third of all routes. Only the dashboard's tests set this."""
 
 
 @asynccontextmanager

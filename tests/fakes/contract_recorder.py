@@ -25,7 +25,7 @@ FILES: set[str] = set()
 TESTS = Path(__file__).parent.parent
 
 EVERYWHERE = frozenset({400, 401, 403, 405, 408, 413})
-"""Responses to malformed requests and missing keys on every path. Routes need not list them."""
+"""Responses to malformed requests and missing keys on every path. Routes need not list these responses."""
 
 UNCHECKED = frozenset({429, 503})
 """Responses on every path with a key while too many keys are checked or memory is low."""
@@ -131,7 +131,7 @@ def _check(described: dict[str, Any], headers: Mapping[str, str], body: bytes | 
             return
         value = json.loads(body) if media_type == "application/json" else body.decode()
         faults = list(_validator(json.dumps(described["schema"])).iter_errors(value))
-        assert not faults, f"{what} is not what the document says: {'; '.join(map(str, faults))}"
+        assert not faults, f"{what} differs from the document: {'; '.join(map(str, faults))}"
 
 
 def _is_type(given: str | None, named: str | None) -> bool:

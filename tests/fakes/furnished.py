@@ -1,4 +1,4 @@
-"""A home with devices of all classes, for the dashboard. Only the registry knows them."""
+"""A home with devices of all classes, for the dashboard. Only the registry knows the devices."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class JumpingClock(Clock):
             await self.wait(asyncio.Event(), seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for the event, for at most these seconds. Return whether it was set."""
+        """Wait for the event, for at most these seconds. Return whether the event was set."""
         if event.is_set() or seconds <= 0:
             return event.is_set()
         alarm: asyncio.Future[None] = self._loop.create_future()

@@ -77,7 +77,7 @@ class LineServer:
         return 204, ""
 
     async def serve(self) -> TestServer:
-        """Run the server on loopback, at `/api/v2/write?bucket=lares`. The test must close it."""
+        """Run the server on loopback, at `/api/v2/write?bucket=lares`. The test must close the server."""
 
         async def handle(request: web.Request) -> web.Response:
             assert request.query_string == "bucket=lares"

@@ -158,7 +158,8 @@ REFUSED_LEVEL, REFUSED_LOGIN = b"\x00\x01", b"\x00\x04"
 
 class Broker:
     def __init__(self, passwords: Mapping[str, str], access: str | None = None) -> None:
-        """Accept these users. `access` is an access list in Mosquitto's format. Without it, everything is allowed."""
+        """Accept these users. `access` is an access list in Mosquitto's format. Without a list, everything is
+        allowed."""
         self.port = self.tls_port = 0
         self.passwords = dict(passwords)
         self.tls: ssl.SSLContext | None = None

@@ -119,7 +119,7 @@ def spawn(
 def start(
     arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: Any, stderr: Any
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start `lares`. Fork it, unless the environment requires a new interpreter."""
+    """Start `lares`. Fork this process, unless the environment requires a new interpreter."""
     if env.keys() & {"LD_PRELOAD", "COVERAGE_LIBRARY"} or env.get("PYTHONPATH") != PYTHONPATH:
         command = [sys.executable, "-m", "appliance", *arguments]
         return subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
@@ -151,7 +151,8 @@ async def running(
     max_files: int | None = None,
     prefix: Sequence[str] = (),
 ) -> AsyncIterator[Process]:
-    """Run a hub with the folder's configuration. Yield once it answers, and kill it at the end if it still runs."""
+    """Run a hub with the folder's configuration. Yield once the hub answers, and kill it at the end if it still
+    runs."""
     log = folder / "hub.log"
     headers = {"Authorization": f"Bearer {KEY}"}
     with spawn(folder, log, extra, arguments, max_files, prefix) as popen:

@@ -11,7 +11,7 @@ from firmware import skips
 
 
 def need(program: str) -> str:
-    """Return the path of a program from `skips.PROGRAMS`. Skip the test without it."""
+    """Return the path of a program from `skips.PROGRAMS`. Skip the test if the program is missing."""
     assert program in skips.PROGRAMS, program
     found = skips.find_program(program)
     if found is None:
@@ -20,7 +20,7 @@ def need(program: str) -> str:
 
 
 def known_to_pyenv() -> str:
-    """Return all versions of pyenv, separated by colons. Without them, pyenv's `python3.6` does not run."""
+    """Return all versions of pyenv, separated by colons. pyenv's `python3.6` does not run without this list."""
     pyenv = shutil.which("pyenv")
     listed = subprocess.run([pyenv, "versions", "--bare"], capture_output=True, text=True).stdout if pyenv else ""
     return ":".join(listed.split())

@@ -9,7 +9,7 @@ from typing import Any
 def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run one test for all rows, like `pytest.mark.parametrize`. All failing rows are reported with their values.
 
-    Use it for tests without fixtures, because all rows would share a fixture.
+    Use `each_row` for tests without fixtures, because all rows would share a fixture.
     """
     words = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     table = [(row,) if isinstance(names, str) and len(words) == 1 else tuple(row) for row in rows]

@@ -64,7 +64,7 @@ def make_archive(file: Path, version: bytes = b"x = 1\n") -> Path:
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a command. Raise an exception if it fails."""
+    """Run a command. Raise an exception if the command fails."""
     subprocess.run(command, env=environment, check=True)
 
 

@@ -1,6 +1,7 @@
 """Run a command under the system call filters of a systemd unit: `confined.py UNIT COMMAND…`. Needs libseccomp.
 
-In addition to `SystemCallFilter`, it applies `MemoryDenyWriteExecute` and `RestrictAddressFamilies` like systemd.
+In addition to `SystemCallFilter`, this program applies `MemoryDenyWriteExecute` and `RestrictAddressFamilies` like
+systemd.
 """
 
 from __future__ import annotations

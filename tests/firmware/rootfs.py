@@ -25,8 +25,8 @@ def cache_dir() -> Path:
 
 
 def make_rootfs(architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool = False) -> Path:
-    """Return a folder with these packages and, unless `unpack_only`, their dependencies. Skip if it cannot be
-    created."""
+    """Return a folder with these packages and, unless `unpack_only`, their dependencies. Skip if the folder cannot
+    be created."""
     for tool in ("apt-get", "dpkg-deb"):
         need(tool)
     digest = hashlib.sha256(" ".join([*packages, str(unpack_only)]).encode()).hexdigest()[:8]
@@ -68,7 +68,7 @@ def _fill(root: Path, architecture: str, suite: str, packages: Sequence[str], *,
 
 
 def make_sources(suite: str, packages: Sequence[str]) -> Path:
-    """Return a folder with the archives of these source packages. Skip if they are unavailable."""
+    """Return a folder with the archives of these source packages. Skip if the packages are unavailable."""
     digest = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
     folder = cache_dir() / f"sources-{suite}-{digest}"
     with only_one(folder):

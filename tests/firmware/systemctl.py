@@ -36,7 +36,7 @@ def stop() -> None:
 
 
 def start() -> int:
-    """Start the unit like systemd. Return 0 once it reports that it is ready."""
+    """Start the unit like systemd. Return 0 once the service reports that it is ready."""
     user = pwd.getpwnam(setting("User"))
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     NOTIFY.unlink(missing_ok=True)

@@ -98,7 +98,7 @@ class TestChoice:
         assert self.choose(archive, tmp_path / "open", tmp_path / "link", tmp_path / "c") == tmp_path / "c"
         assert (tmp_path / "c").stat().st_mode & 0o777 == 0o700
 
-    @pytest.mark.slow  # slow, so that the quick run of an ordinary user does not skip seven tests
+    @pytest.mark.slow  # marked as slow, so that the quick run of an ordinary user does not skip seven tests
     @pytest.mark.skipif(USER != 0, reason="only root can give folders away")
     @pytest.mark.parametrize("what", ["folder", "link", "link to ours", "file", "way", "open way", "new in theirs"])
     def test_files_of_another_user_are_never_run_or_written(self, archive: Path, tmp_path: Path, what: str) -> None:

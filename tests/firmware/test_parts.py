@@ -89,7 +89,7 @@ def test_licences_are_one_text(tmp_path: Path) -> None:
     licences = {"b.dist-info__licenses__LICENSE": b"be kind", "a.dist-info__LICENSE": b"be"}
     add(parts, GNU, wheel(tmp_path, "a", **licences))
     text = b"--- a.dist-info/LICENSE ---\n\nbe\n\n--- b.dist-info/licenses/LICENSE ---\n\nbe kind\n\n"
-    assert notice((), parts.notices).endswith(b"where the packages bring them:\n\n" + text)
+    assert notice((), parts.notices).endswith(b"that the packages contain:\n\n" + text)
     assert not parts.pure
 
 

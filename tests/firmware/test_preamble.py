@@ -1,4 +1,4 @@
-"""The start code of the single file. Each Python can run it, and an unsuitable Python prints the reason."""
+"""The start code of the single file. Each Python can run this code, and an unsuitable Python prints the reason."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ def test_an_upgrade_that_cannot_finish_is_undone(machine: Machine, kind: str, fa
 
 
 def by_hand(folder: Path, *words: str) -> tuple[int, str]:
-    """Run `upgrade` of the file in the folder. Return its exit code and output."""
+    """Run `upgrade` of the file in the folder. Return the exit code and the output."""
     done = subprocess.run(
         [sys.executable, "lares.pyz", "upgrade", *words], cwd=folder, capture_output=True, text=True, timeout=60
     )

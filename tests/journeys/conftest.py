@@ -16,7 +16,7 @@ from tests.fakes.clock import VirtualClock
 async def quiet(clock: VirtualClock) -> AsyncIterator[App]:
     """Provide a ready hub, at 12:00 UTC on 1 January 2026 until the test moves the clock.
 
-    The hub and both devices use this clock. While it is stopped, the hub does not poll.
+    The hub and both devices use this clock. While the clock is stopped, the hub does not poll.
     """
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
     async with open_app(clock=clock, light=light, tv=tv) as app:

@@ -258,7 +258,9 @@ async def test_diagnostics_show_the_clock_and_each_automation(lua: App, tmp_path
     await lua.post("/automations/follows/execute")
     figures = (await lua.get("/diagnostics")).json
     clock = figures["clock"]
-    assert (clock["trusted"], clock["steps"]) == (False, []), "it stands in January, before this version was made"
+    assert (clock["trusted"], clock["steps"]) == (False, []), (
+        "the clock shows January, which is before this version was built"
+    )
     assert clock["waits_because"].startswith(
         "the clock shows 2026-01-01T12:00:00.000Z without synchronisation, but the later time "
     )

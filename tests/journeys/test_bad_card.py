@@ -39,7 +39,8 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("DELETE", "/rooms/den", None),
     ("POST", f"/devices/{LIGHT}/name", {"name": "Lamp"}),
 ]
-"""All kinds of durable changes. Each is visible in a home that was `furnished`, also after the earlier ones."""
+"""All kinds of durable changes. Each change is visible in a home that was `furnished`, also after the earlier
+changes."""
 
 FURNISHING: list[tuple[str, str, Any]] = [
     ("POST", "/rooms", {"id": "den", "name": "Den"}),

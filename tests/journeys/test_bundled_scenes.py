@@ -52,7 +52,7 @@ async def shown(app: App, device: str, attribute: str) -> object:
 
 
 def targets(answer: Received) -> list[str]:
-    """Return the commanded devices. Check that each one executed its command."""
+    """Return the commanded devices. Check that each device executed its command."""
     assert answer.status == 200, answer.json
     assert {each["status"] for each in answer.json["results"]} <= {"ok"}
     return [each["target"] for each in answer.json["results"]]

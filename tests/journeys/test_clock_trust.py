@@ -1,4 +1,4 @@
-"""An untrusted clock. A person confirms it, over HTTP or on the box, also after restarts."""
+"""An untrusted clock. A person confirms the time, over HTTP or on the box, also after restarts."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ async def test_scenes_that_wait_for_each_other_are_a_cycle_too(tmp_path: Path) -
 
 async def test_scenes_that_run_each_other_without_a_queue_are_not_a_cycle(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
-        first = asyncio.ensure_future(run(app, "dusk"))  # waits for the first run of "dark", which sleeps
+        first = asyncio.ensure_future(run(app, "dusk"))  # "dusk" waits for the first run of "dark", which sleeps
         await until(lambda: app.hub.variables.find("m"))
         assert (await run(app, "dark")).status == 200, "it runs a dusk that ends at once"
         await app.post("/scenes/dusk/cancel")

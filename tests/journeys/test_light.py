@@ -33,7 +33,9 @@ async def test_a_vanished_light_is_removed_and_keeps_its_room(quiet: App, clock:
         quiet.light.lights = lights[:1]
         await clock.advance(3, sleepers=3)
         renamed, removed = await quiet.received(frames)
-        assert (renamed["type"], renamed["name"]) == ("device.updated", "Simulated light"), "it stands alone now"
+        assert (renamed["type"], renamed["name"]) == ("device.updated", "Simulated light"), (
+            "only one light is left, so it has no number"
+        )
         assert removed == {"type": "device.removed", "id": SECOND}
         assert (await quiet.get(f"/devices/{SECOND}")).json == {
             "error": f"device '{SECOND}' not found",

@@ -1,4 +1,5 @@
-"""The data directory of a running hub is moved, replaced, or unmounted. Nothing is written at its old place."""
+"""The data directory of a running hub is moved, replaced, or unmounted. Nothing is written at the directory's old
+place."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def use(traces: Traces, url: str, token: str, *, is_good: bool) -> None:
 
 
 def call_hook(traces: Traces, url: str, token: str) -> None:
-    """Call the hook of the token in both ways. No automation uses it."""
+    """Call the hook of the token in both ways. No automation uses this hook."""
     assert ask(traces, url, "POST", "/hooks/nobody", token, {})[0] == 404
     for path, status in (("/hooks/nobody", 404), ("/hooks/other", 403), ("/devices", 401)):
         assert ask(traces, url, "GET", f"{path}?token={token}", None)[0] == status
@@ -135,7 +135,7 @@ def expected(role: Role) -> dict[str, str]:
 
 
 def keep(traces: Traces, message: Ended) -> str:
-    """Return the secret that a command printed. Check that it was printed only once."""
+    """Return the secret that a command printed. Check that the secret was printed only once."""
     assert message.code == 0, message
     traces.note("standard error", message.err)
     return message.out.strip()

@@ -1,4 +1,4 @@
-"""On this card, every sync takes 600 ms. Only changes wait for it, and several changes share one sync."""
+"""On this card, every sync takes 600 ms. Only changes wait for the sync, and several changes share one sync."""
 
 from __future__ import annotations
 

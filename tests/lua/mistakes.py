@@ -1,5 +1,5 @@
 """The most common mistakes, each as a file with its whole error message. `TRIGGER` is the place of a trigger.
-Without it, the same file is a scene."""
+Without the trigger, the same file is a scene."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LAMP = "elgato_lights:light:0"
 
 class Mistake(NamedTuple):
     """A file, and the message `{line}: {sentence}`. `files` are other files, by their paths under `config/`.
-    `kinds` are the folders with this message."""
+    `kinds` are the folders in which the file causes this message."""
 
     text: str
     line: int

@@ -129,8 +129,8 @@ def test_escaped_code_reaches_nothing_and_lua_still_works(tmp_path: Path) -> Non
 
 
 def judge_escape(python: Sequence[str | Path], path: Sequence[str], folder: Path) -> int:
-    """Run the program in this Python, with modules from the path. Check that each forbidden access fails. Return the
-    exit code of its `abort`."""
+    """Run the program in this Python, with modules from the path. Check that each forbidden access fails. Return
+    the exit code of the program's `abort`."""
     (folder / "secret").write_text("secret")
     (folder / "empty").mkdir()
     before = _names_in(folder)

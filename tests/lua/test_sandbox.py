@@ -261,7 +261,7 @@ async def test_every_hostile_script_has_a_name_of_its_own() -> None:
 
 
 async def end_of(pool: WorkerPool, text: str, expected: str, *, described: bool = False) -> str | None:
-    """Run a file. Return the fault at its end, or None."""
+    """Run a file. Return the fault that ended the file, or None."""
     try:
         async with asyncio.timeout(PATIENCE):
             if described:

@@ -1,5 +1,5 @@
-"""Tests the plugin for Matterbridge with a hub, Matterbridge, and a real controller. Each of the three is killed
-once.
+"""Tests the plugin for Matterbridge with a hub, Matterbridge, and a real controller. Hub, Matterbridge, and
+controller are each killed once.
 
 `test_bridge.py` runs this file in the namespace. The last line of its output is a JSON object of the figures.
 """
@@ -396,7 +396,7 @@ class Proof:
         await until_async(holds, 30)
 
     async def change(self, id_: str, attributes: Mapping[str, Any]) -> None:
-        """Make a virtual device report a value. Return once the hub reports it."""
+        """Make a virtual device report a value. Return once the hub reports the value."""
         await self.hub("POST", f"/hooks/device:virtual:{id_}", {"attributes": attributes})
         await self.until_hub_shows(id_, attributes)
 

@@ -38,7 +38,8 @@ START_SECS = 90.0
 
 
 def find_server() -> Path:
-    """Return the folder of the server's virtual environment, which is created once. Skip if this is impossible."""
+    """Return the folder of the server's virtual environment, which is created once. Skip if the environment cannot
+    be created."""
     if ctypes.util.find_library("nl-route-3") is None:
         pytest.skip("the Matter SDK needs libnl-route-3, which is not installed")
     folder = cache_folder() / "matter-server-8.1.2"
@@ -68,13 +69,13 @@ def _new_enough(python: str) -> str | None:
 
 
 def find_devices() -> Path:
-    """Return the folder with the `node_modules` of the virtual devices. Skip if it cannot be created."""
+    """Return the folder with the `node_modules` of the virtual devices. Skip if the folder cannot be created."""
     need("node")
     return installed(*DEVICES)
 
 
 def find_bridge() -> Path:
-    """Return the folder of Matterbridge, which needs its own modules. Skip if it cannot be created."""
+    """Return the folder of Matterbridge, which needs its own modules. Skip if the folder cannot be created."""
     folder = cache_folder() / MATTERBRIDGE
     if not folder.exists():
         part = folder.with_name(f"{folder.name}.part{os.getpid()}")
@@ -121,7 +122,7 @@ class Laboratory:
         subprocess.run([need("node"), "paa.mjs", "paa"], cwd=folder, check=True, timeout=60)
 
     async def start_server(self) -> None:
-        """Start the server. Return once it answers."""
+        """Start the server. Return once the server answers."""
         (self.folder / "paa" / ".version").touch()  # otherwise the server downloads certificates and deletes these
         await self.start(
             "server",

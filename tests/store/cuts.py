@@ -220,7 +220,8 @@ def _tears(event: Write, bounds: Bounds) -> list[int]:
 
 
 def _blocks(event: Write) -> list[Content]:
-    """Split a write into pieces that a device can store in any order. Zeros after the last byte are one piece."""
+    """Split a write into pieces that a device can store in any order. The zeros at the end of the data are one
+    piece."""
     written = max(1, len(event.data.rstrip(b"\0")))
     size = SECTOR if written <= 16 * SECTOR else BLOCK
     borders = [0, *range(size - event.offset % size, written, size), written, len(event.data)]

@@ -1,10 +1,10 @@
 """Tests the store with power cuts at every point. Each start finds all confirmed changes, and no other changes
 except the unconfirmed ones in progress.
 
-A start may find a refused change only if the disk also refused to remove it. In that case, its whole record was
-written, and no successful truncation and sync removed it. No store can avoid this. An interrupted start may find
-the change in progress. The content after a finished start is treated as confirmed, unless the disk refused the
-writes of this start.
+A start may find a refused change only if the disk also refused to remove it. The whole record of such a change was
+written, and no successful truncation and sync removed the record. No store can avoid this. An interrupted start
+may find the change in progress. The content after a finished start is treated as confirmed, unless the disk
+refused the writes of this start.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Owner:
         self._mark()
 
     def put(self, changes: EncodedChanges) -> bool:
-        """Make a change. Return whether it was confirmed."""
+        """Make a change. Return whether the change was confirmed."""
         assert self._files is not None
         expected = changed(self.state, changes)
         self._perhaps.append(expected)

@@ -127,7 +127,7 @@ def damaged(name: str) -> Owner:
 
 
 async def shared_syncs() -> RecordingDisk:
-    """Make changes that share a sync. Mark their answers in the log."""
+    """Make changes that share a sync. Mark the answers to the changes in the log."""
     disk = RecordingDisk()
     state: Values = {}
     async with Document(disk, Clock()) as document:

@@ -173,7 +173,7 @@ class Card:
 async def start(
     card: Card, clock: VirtualClock, *, secs: float = 10, has_crashed: bool = True, boot: str = "a"
 ) -> bool:
-    """Start a hub this many seconds later. Return whether it must be in safe mode."""
+    """Start a hub this many seconds later. Return whether the hub must be in safe mode."""
     clock.suspend(secs)
     counter = CrashCounter(card, clock, boot)  # type: ignore[arg-type]
     return await counter.note_start(has_crashed=has_crashed)

@@ -37,7 +37,8 @@ def encode_search(target: str) -> bytes:
 
 
 def decode_ssdp(message: bytes, sender: str) -> SsdpAnswer | None:
-    """Parse an answer. Return None if it is malformed, or if its address is not the sender's."""
+    """Parse an answer. Return None if the answer is malformed, or if it contains an address other than the
+    sender's."""
     first, *lines = message.decode(errors="replace").splitlines()[: MAX_HEADERS + 1] or [""]
     if not first.startswith("HTTP/1.1 200"):
         return None

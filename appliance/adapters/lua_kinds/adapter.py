@@ -140,8 +140,8 @@ class LuaAdapter(PollingAdapter):
             self.publish.record_error(error)
 
     async def poll(self) -> Report:
-        """Call the function `poll`, and return its devices. Without this function, return a report that removes no
-        device."""
+        """Call the function `poll`, and return its devices. If the file does not define `poll`, return a report
+        that removes no device."""
         if not self._definition.has_poll:
             return Report(adapter=self.name)
         calls = self.functions.new_calls(repeats=True)
@@ -201,7 +201,8 @@ class LuaAdapter(PollingAdapter):
         return self._result_of(device_id, await self.functions.redacted(found["first"]), expected)
 
     async def _find(self, device_id: str, *, is_fresh: bool) -> Device:
-        """Return the device. With `is_fresh`, poll it first. Raises `BadAnswer` if the device no longer exists."""
+        """Return the device. With `is_fresh`, poll the device first. Raises `BadAnswer` if the device no longer
+        exists."""
         if is_fresh and self._definition.has_poll:
             await in_steps(self.clock, self.publish.report_parts(await self.poll()))
         device = self.publish.find(device_id)
@@ -311,7 +312,7 @@ class LuaAdapter(PollingAdapter):
                 await self.clock.sleep(pause)
 
     def _log_once(self, error: AdapterFailed, place: str) -> None:
-        """Publish an error of a message or hook. Log it once per place in the file."""
+        """Publish an error of a message or hook. Log the error once per place in the file."""
         self.publish.record_error(error)
         if place not in self._logged and len(self._logged) < MAX_LOGGED_FAULTS:
             self._logged.add(place)

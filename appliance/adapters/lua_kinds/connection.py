@@ -58,11 +58,11 @@ PushContext = AbstractAsyncContextManager[Any]
 
 
 class PushConnection:
-    """The connection of one section. The adapter opens the connection repeatedly, and passes each `next_message` to
-    the file.
+    """The connection of one section. The adapter opens the connection repeatedly, and passes each `next_message`
+    to the file.
 
     `hello` returns the first message, or None to send nothing. `find_path` returns the path if the file has a
-    function for the path. If that function returns nil, no connection is opened.
+    function for the path. If the file's function returns nil, no connection is opened.
     """
 
     def __init__(
@@ -189,8 +189,8 @@ def _parse_event(event: ServerEvent, address: str) -> Pushed:
 
 
 def _parse(body: bytes | str, address: str) -> Pushed:
-    """Parse a message as JSON. If it is not JSON, return text or bytes. Raises `BadAnswer` if text or bytes exceed
-    the limit."""
+    """Parse a message as JSON. If the message is not JSON, return text or bytes. Raises `BadAnswer` if text or
+    bytes exceed the limit."""
     try:
         text = compact_json(body)
         return Pushed(len(body), orjson.Fragment(text), text)

@@ -104,7 +104,7 @@ def _readable(value: str) -> str:
 
 
 def _follow(address: str, path: str, location: str) -> str:
-    """Return the path of a redirect. Raises `BadAnswer` if it leads to another origin."""
+    """Return the path of a redirect. Raises `BadAnswer` if the redirect leads to another origin."""
     here = urlsplit(address)
     prefix = here.path.rstrip("/")
     try:

@@ -318,8 +318,8 @@ class DeviceReader:
             self._commands_read[id_] = (stated, specs)
 
     def _commands(self, table: Table, id_: str, stated: Any, known: Device | None) -> tuple[CommandSpec, ...]:
-        """Return the commands of a device. If its row has no commands, or the same commands as before, return the
-        earlier result."""
+        """Return the commands of a device. If the device's row has no commands, or the same commands as before,
+        return the earlier result."""
         last = self._commands_read.get(id_)
         if stated is None or (last is not None and last[0] == stated):
             table.raw("commands")

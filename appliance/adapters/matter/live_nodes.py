@@ -79,7 +79,7 @@ class LiveNodes:
         return not node.is_available or node.id in self.suspects or not node.is_reachable(target.endpoint)
 
     def replacing_all(self, raw: Iterable[Any]) -> Iterator[None]:
-        """Apply the server's list of nodes, in steps. Remove the nodes that it does not contain. Raises
+        """Apply the server's list of nodes, in steps. Remove the nodes that the list does not contain. Raises
         `BadAnswer`."""
         nodes: dict[int, Node] = {}
         for each in raw:
@@ -314,7 +314,7 @@ class LiveNodes:
                 is_over.set()
 
     def _observe(self, device_id: str, target: Target, *, is_old: bool = False) -> Observation:
-        """Return the device's observation. With `is_old`, its outdated values are omitted."""
+        """Return the device's observation. With `is_old`, omit the device's outdated values."""
         node, endpoint = target.node, target.endpoint
         power_source = _power_source(node, endpoint)
         shows, wrong = ({}, {}) if is_old else read(endpoint, power_source)

@@ -52,7 +52,7 @@ MAX_COSTLY = 1_000
 """Maximum number of devices and topics that are reported as too costly."""
 
 COMPILER = "appliance.adapters.mqtt.templates.evaluator"
-"""The module that the first complex template imports. Importing it takes a fifth of a second."""
+"""The module that the first complex template imports. The import takes a fifth of a second."""
 
 log = logging.getLogger("adapters")
 

@@ -45,7 +45,7 @@ class DeviceFacts(Struct, frozen=True, kw_only=True):
 
 
 class Announcement(Struct, frozen=True, kw_only=True):
-    """One announced entity. `key` is unique per broker. `source` is the topic of its configuration."""
+    """One announced entity. `key` is unique per broker. `source` is the topic of the configuration."""
 
     key: str
     source: str

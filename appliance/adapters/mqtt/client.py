@@ -105,7 +105,7 @@ class BrokerConnection:
             )
 
     async def unsubscribe(self, topics: Sequence[str]) -> None:
-        """Unsubscribe. Return when the broker has acknowledged it. Raise `Unreachable`."""
+        """Unsubscribe. Return when the broker has acknowledged the request. Raise `Unreachable`."""
         for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
             await self._acknowledged(self._client.unsubscribe(list(topics[at : at + SUBSCRIBE_AT_ONCE])))
 
@@ -196,8 +196,9 @@ class Broker:
     def conflict(self) -> str:
         """Return the error message for another client with the same client id."""
         return (
-            f"another client keeps taking over the session of client id {self._client_id} at {self.address}, unless "
-            f"the broker was restarted. If a second hub uses a copy of this data directory, stop one of the two hubs"
+            f"{self.address} has ended the session of client id {self._client_id} repeatedly: the broker was "
+            f"restarted, or another client uses this id. If a second hub uses a copy of this data directory, stop "
+            f"one of the two hubs"
         )
 
     def _client(self) -> Client:

@@ -66,7 +66,7 @@ class MqttDevice(Struct):
         self.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(self.offers.items()))
 
     def join(self, bridge_id: str) -> bool:
-        """Set the bridge. Return whether it has changed. A part of another device has no bridge."""
+        """Set the bridge. Return whether the bridge has changed. A part of another device has no bridge."""
         if self.parent_id or bridge_id in (self.id, self.bridge_id):
             return False
         self.bridge_id = bridge_id

@@ -106,11 +106,11 @@ class AnnouncedFields:
         return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
 
     def topic(self, key: str) -> str | None:
-        """Return a topic filter to subscribe to. Return None if it is missing or malformed."""
+        """Return a topic filter to subscribe to. Return None if the filter is missing or malformed."""
         return self._checked(key, is_filter)
 
     def target(self, key: str) -> str | None:
-        """Return a topic to publish to. Return None if it is missing or malformed."""
+        """Return a topic to publish to. Return None if the topic is missing or malformed."""
         return self._checked(key, is_topic)
 
     def template(self, *keys: str) -> Template | None:

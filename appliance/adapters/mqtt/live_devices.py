@@ -42,8 +42,8 @@ from appliance.errors import Invalid
 from appliance.home.model import Device
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-"""Maximum total size of the stored messages, one per topic. With them, a device that is announced again has its state
-at once."""
+"""Maximum total size of the stored messages, one per topic. With stored messages, a device that is announced again
+has its state at once."""
 
 MAX_UNREADABLE_TOPICS = 1_000
 """Maximum number of remembered topics with an unreadable message. The limit is necessary because a wildcard filter
@@ -147,7 +147,7 @@ class LiveDevices:
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
     def reader_of(self, topic: str) -> str:
-        """Return the id of a device that reads the topic. If there is none, return the topic."""
+        """Return the id of a device that reads the topic. Without such a device, return the topic."""
         return next((device.id for _, device, _ in self.router.readers(topic)), topic)
 
     def _remember(self, received: Received) -> None:
@@ -192,7 +192,7 @@ class LiveDevices:
             pending.check(update, entity)
 
     def _set_and_note(self, device: MqttDevice, entity: Entity, update: Update, *, is_live: bool = True) -> None:
-        """Set new values. If this would replace an unpublished change, publish that change first.
+        """Set new values. If the new values would replace an unpublished change, publish that change first.
 
         Values that are not live come from retained messages, so their age is unknown.
         """

@@ -17,7 +17,7 @@ from appliance.errors import Invalid
 from appliance.home.values import Value
 
 MAX_PICTURES_BYTES = 32 * 1024 * 1024
-"""Maximum total size of a broker's pictures, as received. Beyond it, the oldest pictures are dropped."""
+"""Maximum total size of a broker's pictures, as received. Beyond this size, the oldest pictures are dropped."""
 
 MIN_EVENT_SECS = 1.0
 """Minimum seconds between two picture events of one entity. Changes in between are combined into one event."""

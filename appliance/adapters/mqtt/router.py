@@ -115,7 +115,7 @@ class Router:
         return is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
 
     def take_config(self, topic: str, payload: bytes) -> bool:
-        """Process a configuration. Return whether it changed anything. Never raises."""
+        """Process a configuration. Return whether the configuration changed anything. Never raises."""
         if self._payloads.get(topic, b"") == payload:
             return False
         source, found, parts, refusal = topic, self._announced.get(topic, []), None, None
@@ -146,7 +146,7 @@ class Router:
         return True
 
     def _device_of(self, topic: str) -> str:
-        """Return the id of a device that is announced at the topic. If there is none, return the topic."""
+        """Return the id of a device that is announced at the topic. Without such a device, return the topic."""
         known = (self._device_ids.get(each.key) for each in self._announced.get(topic, ()))
         return next((each for each in known if each), topic)
 
@@ -298,8 +298,8 @@ class Router:
         return [each for each in usable if not self._is_own(each)]
 
     def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
-        """Return the announcement. If it is unusable, return the previous one, so that a known entity is not
-        removed."""
+        """Return the announcement. If the announcement is unusable, return the previous one, so that a known
+        entity is not removed."""
         if former is None or former == announcement:
             return announcement
         try:

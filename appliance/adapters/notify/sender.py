@@ -28,4 +28,4 @@ class Sender(Protocol):
 
 
 class PartlySent(BadAnswer):
-    """Only some recipients received the message. Another attempt would send it to them again."""
+    """Only some recipients received the message. Another attempt would send these recipients the message again."""

@@ -140,8 +140,8 @@ def _reason_in(response: HttpResponse) -> str:
 
 
 def shortened(text: str, max_units: int, encoding: str) -> str:
-    """Return the text. If it exceeds `max_units`, shorten it with an ellipsis. A unit is a byte of UTF-8, or a
-    character in UTF-32."""
+    """Return the text. If the text exceeds `max_units`, shorten it with an ellipsis. A unit is a byte of UTF-8, or
+    a character in UTF-32."""
     encoded, dots = text.encode(encoding, "replace"), "…".encode(encoding)
     room = max_units * (1 if encoding == "utf-8" else len(dots))
     return text if len(encoded) <= room else encoded[: room - len(dots)].decode(encoding, "ignore") + "…"

@@ -69,7 +69,7 @@ class WledAdapter(PollingAdapter):
         return self._report(found, found.get("effects") if isinstance(found, dict) else None)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Read the state, write the change, and compare it with the response. If they differ, read the state
+        """Read the state, write the change, and compare it with the response. If the two differ, read the state
         again."""
         began = self.clock.monotonic()
         before = await (self.poll_state() if self._has_polled else self.poll())
@@ -152,7 +152,7 @@ class WledAdapter(PollingAdapter):
         )
 
     def _all_segments(self, listed: bytes, segments: Any, *, is_dark: bool) -> tuple[Observation, ...]:
-        """Return the segments. If they are unchanged, return the earlier result."""
+        """Return the segments. If the segments are unchanged, return the earlier result."""
         known_by = (listed, self._effects, self._info.get("name"), is_dark)
         if known_by != self._segments_known_by:
             self._segments_known_by = known_by

@@ -437,7 +437,7 @@ export function partsOf(device) {
   return control ? [control, ...rest] : rest;
 }
 
-/** @param {Device} device A change of the result means that the device must be announced again. */
+/** If the result changes, the device must be announced again. @param {Device} device */
 export function shapeOf(device) {
   const tilt = offers(device, "cover_tilt") ? "+tilt" : "";
   return partsOf(device).map((each) => each.type).join("+") + tilt + (device.attributes.battery === undefined ? "" : "+battery");

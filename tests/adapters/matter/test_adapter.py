@@ -137,7 +137,7 @@ async def test_a_suspect_device_stays_unavailable_whatever_the_server_reports_an
         await it.vendor.plug_in()
         await until(lambda: _state(it, PLUG_ID) == "online")
         await until(lambda: len(_asked(it.vendor, "read_attribute")) > asked)
-        assert _state(it, LAMP_ID) == "unavailable", "the server's list says that it is available"
+        assert _state(it, LAMP_ID) == "unavailable", "the server's list contains it as available"
         it.vendor.mute.clear()
         await until(lambda: _state(it, LAMP_ID) == "online")
 
@@ -340,7 +340,9 @@ async def test_the_outage_as_it_was_recorded() -> None:
         await until(lambda: it.device.attributes["state"] == "online")
         killed = await it.command("on")
         assert killed.message == "matter:uid-plug:1 does not answer: there was no answer within 5 s"
-        assert it.device.attributes["state"] == "unavailable", "the server says otherwise for 159 s"
+        assert it.device.attributes["state"] == "unavailable", (
+            "the server reports the device as online for 159 s more"
+        )
         await until(lambda: it.vendor.script[0]["dir"] == "out")
         assert (await it.command("on")).status is Status.ERROR
         await until(lambda: it.device.attributes["state"] == "online")

@@ -69,7 +69,7 @@ async def test_a_repeated_takeover_of_the_session_is_reported_with_the_client_id
             async with broker.client("lares-7"):
                 reported.append(await losses.get())
     assert reported[0].startswith(f"127.0.0.1:{broker.port} has closed the connection")
-    assert "keeps taking over the session of client id lares-7" in reported[1] and reported[1] == reported[2]
+    assert "ended the session of client id lares-7 repeatedly" in reported[1] and reported[1] == reported[2]
 
 
 @both_brokers

@@ -28,7 +28,8 @@ from tests.fakes.programs import need
 SCRIPT = Path(__file__).with_name("zigbee2mqtt.js")
 PACKAGES = ("zigbee2mqtt@2.14.1",)
 MIN_SHARE = 0.97
-"""Minimum share of fully supported models. All their values are published, and all their commands have results."""
+"""Minimum share of fully supported models. All values of such a model are published, and all its commands have
+results."""
 
 
 _VALUES: Mapping[str, tuple[Any, ...]] = {

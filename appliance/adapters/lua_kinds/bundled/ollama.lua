@@ -7,7 +7,7 @@
 --   base_url = "http://192.168.1.80:11434"
 --   model = "llama3.2"
 
--- Return the answer of Ollama. If the field is missing, return nil and a message.
+-- Return the answer of Ollama. If the answer lacks the field, return nil and a message.
 local function call(ctx, path, field, body)
   local answer = ctx:http { method = body and "POST" or "GET", path = path, json = body }
   local found = answer.json

@@ -80,7 +80,7 @@ local function valve_of(target, present, position, battery)
     hvac_state = position and (position > 0 and "heating" or "idle"), ["custom.shelly.valve"] = position }
 end
 
--- Read the sensors of a device and its add-on. The first sensor of each kind is part of the device `sensor`; each further
+-- Read the sensors of a device and its add-on. The first sensor of each kind is part of the device `sensor`. Each further
 -- sensor is a separate device.
 local function add_sensor(found, sensor, id, name, value)
   if value == nil then return end
@@ -197,7 +197,7 @@ end
 
 ---------------------------------------------------------------- second generation
 
--- Return the mode of a thermostat: its type decides between heating and cooling.
+-- Return the mode of a thermostat. The thermostat's type decides between heating and cooling.
 local function thermostat_of(fields, kind)
   local mode, moves = "heat", "heating"
   if kind == "cooling" then mode, moves = "cool", "cooling" end
@@ -434,7 +434,7 @@ local function request_of(what, asked, has_modes)
   return query, RPC[what] .. ".Set", parameters
 end
 
--- Send a command to a thermostat or a valve. A valve of a gateway can answer late; then the next readings have its state.
+-- Send a command to a thermostat or a valve. A valve of a gateway can answer late. In this case, the next readings contain its state.
 local function set_climate(ctx, device, what, number, asked)
   local mode, target, _, is_second = asked.capability == "hvac_mode" and asked.value, part(asked, "value").value, about(ctx)
   if not is_second then return ctx:http { path = "/thermostat/" .. number, query = { target_t_enabled = 1, target_t = target } } end

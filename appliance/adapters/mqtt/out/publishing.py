@@ -120,5 +120,6 @@ async def keep_published(secrets: Secrets, topics: HubTopics | None) -> None:
 
 
 def retained(topic: str, payload: str) -> Outgoing:
-    """Return a retained message. An empty payload deletes it from the broker."""
+    """Return a retained message. A retained message with an empty payload deletes the previous one from the
+    broker."""
     return Outgoing(topic, payload, qos=1, retain=True)

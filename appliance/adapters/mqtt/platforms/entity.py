@@ -62,9 +62,9 @@ class TopicReader(Struct, frozen=True):
 class Intent(Struct, frozen=True, kw_only=True):
     """The messages of a command, and the attributes that confirm it.
 
-    Without `shows`, the command is complete when it is sent. With `begins`, it is complete when `begins` returns true
-    for the entity. After a new announcement, `begins` gets a new entity object. `fails` are states that rule out the
-    result.
+    Without `shows`, the command is complete when it is sent. With `begins`, the command is complete when `begins`
+    returns true for the entity. After a new announcement, `begins` gets a new entity object. `fails` are states
+    that rule out the result.
     """
 
     messages: tuple[Outgoing, ...]
@@ -148,7 +148,7 @@ class Entity:
     is_renamed = False
     """Whether `use_custom` can rename the attribute. Other entities keep the names of their capabilities."""
     event_names: tuple[str, ...] = ()
-    """The announced events. Empty if they are unknown."""
+    """The announced events. Empty if the events are unknown."""
     more_keys: tuple[str, ...] = ()
     """Attributes that the entity can have in addition to its claims, offers, and custom attribute."""
 
@@ -213,7 +213,7 @@ class Entity:
         return update
 
     def expire(self) -> Update:
-        """Mark the entity as expired. Return the update that makes its values unknown."""
+        """Mark the entity as expired. Return the update that makes the entity's values unknown."""
         self.is_expired = True
         return dict.fromkeys(self.attributes)
 

@@ -145,7 +145,7 @@ class LightEntity(Entity):
         return {"value": clamped_kelvin(kelvin), "unit": "kelvin"}
 
     def parse_temperature(self, text: str) -> Update:
-        """Parse a colour temperature. Return an empty update if it is unknown or impossible."""
+        """Parse a colour temperature. Return an empty update if the temperature is unknown or impossible."""
         if text == "" or is_unknown(text) or (raw := parse_number(text)) <= 0:
             return {}
         return {"color_temperature": self.kelvin_of(raw)}
@@ -190,7 +190,8 @@ class LightEntity(Entity):
         return {"effect": None, "custom.mqtt.effect": name}
 
     def change(self, command: Command) -> LightChange:
-        """Convert a command to a change. Brightness 0 switches the light off. Any other property switches it on."""
+        """Convert a command to a change. Brightness 0 switches the light off. Any other property switches the
+        light on."""
         capability, value = command.capability, command.value
         if capability == "power":
             return LightChange(self.switched(command))

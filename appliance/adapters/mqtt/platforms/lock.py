@@ -32,7 +32,8 @@ class LockEntity(Entity):
         self.claims = ("lock",)
 
     def _readable_format(self) -> str:
-        """Return the pattern of codes. If it is unreadable or too costly, add a problem and return an empty text."""
+        """Return the pattern of codes. If the pattern is unreadable or too costly, add a problem and return an
+        empty text."""
         pattern = self.config.text("code_format")
         try:
             texts.check(pattern)
@@ -112,7 +113,7 @@ class AlarmPanel(Entity):
 
 
 def _code_of(command: Command) -> str:
-    """Return the command's code. Raise `Invalid` if it is missing."""
+    """Return the command's code. Raise `Invalid` if the code is missing."""
     if command.code is None:
         raise Invalid(f"{command.capability} requires a code: add the field code to the command")
     return command.code

@@ -114,7 +114,8 @@ class Siren(OnOff):
             self._offer_extra("volume_level", type="number", min=0, max=1)
 
     def _can_vary(self, key: str, variable: str) -> bool:
-        """Return the flag `key`. If it is missing, return whether the command template contains the variable."""
+        """Return the flag `key`. If the flag is missing, return whether the command template contains the
+        variable."""
         return self.config.flag(key, variable in self.config.text("command_template"))
 
     def _offer_extra(self, name: str, **schema: Value) -> None:

@@ -20,8 +20,8 @@ class Ordered(Entity):
     ) -> None:
         """Offer the supported commands.
 
-        A command is complete when the device reports one of its states. Without states, it is complete when it is
-        sent.
+        A command is complete when the device reports one of its states. A device without states completes a
+        command when the command is sent.
         """
 
         def write(command: Command) -> Intent:

@@ -23,7 +23,7 @@ _PERIODS = (
 
 
 class Sensor(Entity):
-    """A read-only value. If no capability fits, it is a custom attribute."""
+    """A read-only value. If no capability fits, the value is a custom attribute."""
 
     device_class = ""
     is_renamed = True
@@ -120,7 +120,7 @@ def announce_sensor(device: PublishedDevice, key: str) -> Fields | None:
 
 
 class BinarySensor(Entity):
-    """A read-only binary value. If no capability fits, it is a boolean custom attribute."""
+    """A read-only binary value. If no capability fits, the value is a boolean custom attribute."""
 
     device_class = ""
     is_renamed = True

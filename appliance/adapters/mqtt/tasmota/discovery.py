@@ -44,7 +44,7 @@ PIR_SECS = 1
 """Seconds after which a switch in mode 13 or 14 switches off without a message."""
 
 BUTTON_EVENTS = ("single", "double", "triple", "quad", "penta", "hold")
-"""Events of a button. Tasmota sends their names in capitals."""
+"""Events of a button. Tasmota sends the names in capitals."""
 
 SWITCH_WORDS = ("off", "on", "toggle", "hold")
 """Meanings of the words in `state`. Users can change the words."""
@@ -204,8 +204,8 @@ class _Tasmota:
         )
 
     def _name(self, at: int, key: str = "fn", default: str = "") -> str:
-        """Return the name of an output or switch from the list under `key`. If it is missing, return a default name
-        with a number."""
+        """Return the name of an output or switch from the list under `key`. If the name is missing, return a
+        default name with a number."""
         names = self._config.get(key)
         name = names[at] if isinstance(names, list) and len(names) > at else None
         return str(name)[:200] if name else f"{default or self._device.name} {at + 1}"

@@ -206,7 +206,8 @@ def items(run: Rendering, value: Any) -> Any:
 
 
 def part(run: Rendering, value: Any, path: Any, default: Any = None) -> Any:
-    """Return the item of an element by an index, or by a path such as `a.b.0`. Return `default` if it is missing."""
+    """Return the item of an element by an index, or by a path such as `a.b.0`. Return `default` if the item is
+    missing."""
     if isinstance(path, str):
         run.charge(path.count(".") // KEYS_PER_STEP)
     for key in path.split(".") if isinstance(path, str) else (path,):

@@ -132,7 +132,7 @@ class Rendering:
         return value
 
     def made(self, value: Any) -> Any:
-        """Return a value that the template created. Raise `TemplateFailed` if it is too large."""
+        """Return a value that the template created. Raise `TemplateFailed` if the value is too large."""
         if isinstance(value, str):
             return self.bounded(value)
         return self.weighed(value) if isinstance(value, list | tuple | dict) else whole(value)
@@ -144,7 +144,7 @@ class Rendering:
         if isinstance(value, list | tuple | dict):
             return self.bounded(str(self.weighed(value)))
         if isinstance(value, Namespace):
-            raise TemplateFailed("prints a namespace, which is impossible")
+            raise TemplateFailed("prints a namespace, which has no text")
         return str(value)
 
     def bounded(self, text: str) -> str:

@@ -22,7 +22,7 @@ EDITABLE = ("editables",)
 LEFT_OUT = {
     "setuptools": "sanic requires it but never imports it; it has 4 MB and a .pth file that runs at each start",
     "ujson": "crashes on musl before 1.2.4; sanic would import it, but works with orjson too",
-    "uvloop": "it does not make a home faster, and tests and hub should use the same event loop",
+    "uvloop": "it would not make a home faster, and tests and hub should use the same event loop",
     "pycparser": "only cffi's compiler needs it; argon2 needs only _cffi_backend, which is compiled",
     "bluetooth-data-tools": "aioshelly needs it only for devices over Bluetooth",
     "setproctitle": "only names processes, and the hub has only one",

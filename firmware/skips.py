@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable
 
 ALLOWED = {
-    "nothing is forbidden to root": "needs a user other than root",
+    "root may do everything": "needs a user other than root",
     "only root ": "needs root",
-    "changes into a root file system, and makes a user there, which only root may": "the same",
+    "needs root, to change into a root file system and create a user": "needs root",
     "NO CONTAINER BUILDER WORKS HERE": "podman and docker need more privileges than a machine for tests may have",
     "no filesystem can be mounted here": "a container may forbid it even to root",
-    "mounts a small and a noexec file system of its own, and may not": "the same",
+    "needs permission to mount a small and a noexec file system": "a container may forbid it even to root",
     "needs a network": "downloads need a network",
-    "makes a root file system of Debian packages, and apt": "needs a Debian mirror that answers",
+    "creates a root file system from Debian packages, but apt": "needs a Debian mirror that answers",
     "npm could not fetch": "downloads need a network",
     "could not import 'hatasmota": "not a dependency; install it to change Tasmota's discovery",
     "pip could not fetch": "downloads need a network",

@@ -207,7 +207,7 @@ class AdapterRunner:
                 await adapter.run()
             finally:
                 self._hooks = adapter.hooks
-                if self.adapter is adapter:  # if it ended late, the next adapter may already run
+                if self.adapter is adapter:  # if this adapter ended late, the next one may already run
                     self.adapter = None
                 await self._leave(adapter)
             raise AdapterFailed("it stopped unexpectedly")

@@ -51,8 +51,8 @@ class Replies:
         return waiting.reply
 
     def take(self, number: int, reply: Any) -> bool:
-        """Pass a reply to its request. Return False if no request waits for it, because the reply is late or
-        unrequested."""
+        """Pass a reply to its request. Return False if no request waits for the reply, because the reply is late
+        or unrequested."""
         waiting = self._waiting.get(number)
         if waiting is None or waiting.is_over.is_set():
             return False

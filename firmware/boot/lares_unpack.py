@@ -80,8 +80,8 @@ def read_files(archive: str) -> Iterator[tuple[str, bytes]]:
 
 
 def read_stream(stream: IO[bytes], listed: Sequence[Any], key: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the stream's files with this key. Stop reading after the last one. Raise `ValueError` if a checksum
-    differs."""
+    """Yield the stream's files with this key. Stop reading after the last such file. Raise `ValueError` if a
+    checksum differs."""
     rest = sum(key in names for _, _, names in listed)
     for size, checksum, names in listed:
         data = stream.read(size)

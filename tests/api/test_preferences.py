@@ -1,4 +1,4 @@
-"""Preferences: each key has its own, which are bounded and durable, and are deleted with the key."""
+"""Each key has its own preferences, which are bounded and durable, and are deleted with the key."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TWO_AT_ALL = RateLimit(enabled=True, requests_per_second=0.001, burst_size=2)
 
 
 def take(buckets: Buckets, times: int, key_id: str = "a") -> list[float]:
-    """Take from the bucket repeatedly. Return the seconds to wait for each attempt. 0 means that it was allowed."""
+    """Take from the bucket repeatedly. Return the seconds to wait for each attempt, or 0 for an allowed attempt."""
     received = []
     for _ in range(times):
         try:
@@ -94,7 +94,7 @@ class TestOverHttp:
     open = staticmethod(partial(open_app, limits=ApiLimits(rate=TWO_AT_ALL)))
 
     async def spend(self, app: App, token: str = MASTER) -> None:
-        """Write as often as the key may."""
+        """Create a room as often as the key's rate limit allows."""
         for _ in range(TWO_AT_ALL.burst_size):
             assert (await app.post("/rooms", {"id": "den", "name": "Den"}, token=token)).status == 200
 

@@ -245,7 +245,7 @@ async def test_a_persistent_schedule_resumes_and_counts_missed_times(caplog: pyt
 
 @pytest.mark.parametrize(
     ("last", "first"),
-    [(1, 2), (1000, 1)],  # no occurrence fires twice; an occurrence of a wrong clock is dropped
+    [(1, 2), (1000, 1)],  # no occurrence fires twice, and an occurrence of a wrong clock is dropped
 )
 async def test_a_persistent_schedule_fires_after_its_last_time(last: int, first: int) -> None:
     async with bench() as it:

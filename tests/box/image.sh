@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes the disk of a box: image.sh FOLDER SUITE PACKAGES SIZE MIRROR, in a mount namespace of its own, as root.
+# Creates the disk of a box. Run as root, in a separate mount namespace.
+# usage: image.sh FOLDER SUITE PACKAGES SIZE MIRROR
 set -eu
 folder=$1 suite=$2 packages=$3 size=$4 mirror=$5
 root=$folder/root

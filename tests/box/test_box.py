@@ -46,7 +46,7 @@ def say(*words: object) -> None:
 def image(request: pytest.FixtureRequest) -> Image:
     """Provide a newly installed Debian. Skip without `-m box`."""
     if request.config.option.markexpr != "box":
-        pytest.skip("emulates a whole box for an hour; `build.py test -m box` asks for it")
+        pytest.skip("emulates a whole box for an hour; `build.py test -m box` runs it")
     return debian_image()
 
 

@@ -153,7 +153,7 @@ class TestDataDirectory:
         assert str(failed.value) == f"cannot create the data directory {tmp_path / path}: {why}"
         assert failed.value.exit_code == 73
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
     def test_where_it_cannot_be_written_the_start_ends(self, tmp_path: Path) -> None:
         (tmp_path / "data").mkdir(mode=0o500)
         with pytest.raises(StartFailed) as failed:

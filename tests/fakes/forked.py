@@ -107,7 +107,7 @@ class ForkedWorker(Forked):
 
 
 class _Server:
-    """The process that forks for this one, and that ends when its socket closes."""
+    """The process from which all others are forked. It ends when its socket closes."""
 
     def __init__(self, kind: str) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

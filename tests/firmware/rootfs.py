@@ -101,7 +101,7 @@ def debian_mirror() -> str:
     lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
     sites = [line.split()[0] for line in lines if line.split()[1:] == ["Debian"] and "security" not in line]
     if not sites:
-        pytest.skip("makes a root file system of Debian packages, and apt knows no Debian mirror here")
+        pytest.skip("creates a root file system from Debian packages, but apt knows no Debian mirror here")
     return sites[0]
 
 
@@ -124,7 +124,9 @@ def _apt(work: Path, architecture: str, command: Sequence[str], folder: Path | N
     options = [f"-o{name}={value}" for name, value in settings.items()]
     done = subprocess.run(["apt-get", "-q", *options, *command], cwd=folder, capture_output=True, text=True)
     if done.returncode:
-        pytest.skip(f"makes a root file system of Debian packages, and apt-get cannot: {done.stderr.strip()[-300:]}")
+        pytest.skip(
+            f"creates a root file system from Debian packages, but apt-get cannot: {done.stderr.strip()[-300:]}"
+        )
 
 
 def own_architecture() -> str:

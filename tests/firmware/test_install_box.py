@@ -98,7 +98,7 @@ class Root:
 @pytest.fixture
 def root(tmp_path: Path) -> Iterator[Root]:
     if os.geteuid() != 0:
-        pytest.skip("changes into a root file system, and makes a user there, which only root may")
+        pytest.skip("needs root, to change into a root file system and create a user")
     architecture = own_architecture()
     folder = tmp_path / "root"
     shutil.copytree(make_rootfs(architecture, "bookworm", PACKAGES), folder, symlinks=True)

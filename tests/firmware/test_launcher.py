@@ -175,7 +175,7 @@ class TestChoice:
 
 
 def harm_emptied(folder: Path) -> None:
-    """Empty a file, as a power cut can."""
+    """Truncate a file to 0 bytes, as a power cut can."""
     (folder / "site-packages" / "fast" / "two.so").write_bytes(b"")
 
 
@@ -212,7 +212,7 @@ def make_damaged(archive: Path, folder: Path) -> Path:
 
 
 def fill_card(monkeypatch: pytest.MonkeyPatch, until_gone: Path) -> None:
-    """Let the unpacking find no space while the folder exists."""
+    """Make unpacking fail for lack of space while the folder exists."""
     write = lares_unpack.write
 
     def write_if_free(path: str, data: bytes) -> None:

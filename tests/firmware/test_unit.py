@@ -25,7 +25,7 @@ PAGE = (ROOT / "docs" / "systemd.md").read_text()
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Return the output of systemd-analyze. Skip without a version that can read files."""
+    """Return the output of systemd-analyze. Skip if the installed version cannot read files."""
     tool = need("systemd-analyze")
     done = subprocess.run([tool, "--man=no", *arguments], capture_output=True, text=True, timeout=120)
     if "unrecognized option" in done.stderr:

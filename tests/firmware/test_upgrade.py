@@ -115,7 +115,7 @@ exec sleep 600
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
     if os.geteuid() != 0:
-        pytest.skip("changes into a root file system, and makes a user there, which only root may")
+        pytest.skip("needs root, to change into a root file system and create a user")
     (tmp_path / "layer").mkdir()
     (tmp_path / "home").mkdir()
     command = [need("unshare"), "--mount", "sh", "-c", PREPARE, str(tmp_path / "layer")]
@@ -316,7 +316,8 @@ def test_a_wrong_file_changes_nothing(hand: Path, words: list[str], code: int, s
 def test_a_full_disk_without_hard_links_keeps_both_versions(
     hand: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], call: str
 ) -> None:
-    """FAT has no links, so the previous version is a copy. The new file (fsync) or the copy (pwrite) is too big."""
+    """FAT has no links, so the previous version is a copy. There is no space for the new file (fsync fails), or
+    for the copy (pwrite fails)."""
 
     def refuse(number: int, *_: object) -> NoReturn:
         raise OSError(number, os.strerror(number))

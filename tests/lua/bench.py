@@ -91,7 +91,7 @@ def scene(body: str) -> Source:
 
 
 class Started:
-    """An execution that runs in a separate task. Several callers can wait for its end."""
+    """An execution that runs in a separate task. Several callers can wait for the execution's end."""
 
     def __init__(self, pool: WorkerPool, execution: LuaExecution) -> None:
         self.lua = execution

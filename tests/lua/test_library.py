@@ -40,7 +40,7 @@ METHODS = {
 }
 
 LUA_TYPES = {"string": "string", "LogLevel": "string", "InvokeTarget": "string", "number": "number"}
-"""The Lua type of each parameter type. Classes and tables are tables."""
+"""The Lua type of each parameter type. All other types are Lua tables."""
 
 
 def test_the_methods_match_ctx() -> None:

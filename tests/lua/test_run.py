@@ -1,4 +1,4 @@
-"""An execution: cancelled from outside, with and without waiters, and its memory at its end."""
+"""Executions that are cancelled from outside, with and without waiters, and their memory at the end."""
 
 from __future__ import annotations
 

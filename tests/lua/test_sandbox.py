@@ -229,7 +229,7 @@ PATIENCE = 30.0
 
 
 def answer(operation: str, arguments: Any) -> Any:
-    """Return answers for hostile scripts: nothing, a lot, or never."""
+    """Return an answer for a hostile script: an empty one, a large one, or one that never comes."""
     if arguments and arguments[0] == "hang":
         return asyncio.Event().wait()
     if arguments and arguments[0] in ("much", "some"):

@@ -59,7 +59,7 @@ class Owner:
         self._mark()
 
     def start(self) -> None:
-        """Start a store. Forget the running one, like a killed process."""
+        """Start a new store, and drop the running store without closing it, like a killed process."""
         allowed = [self.state, *self._perhaps]
         refusals = self.disk.refusals
         self.disk.forget_descriptors()

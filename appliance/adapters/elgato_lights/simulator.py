@@ -35,7 +35,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "hue": (0.0, 360.0),
     "saturation": (0.0, 100.0),
 }
-"""Range of each field of a light. Written numbers are clamped to it. Floats keep their fraction."""
+"""Range of each field of a light. Written numbers are clamped to this range. Floats keep their fraction."""
 
 _INFO = {
     "productName": "Elgato Key Light",

@@ -63,7 +63,7 @@ def decode_xml(text: bytes) -> dict[str, Any]:
     except Invalid:
         return {"fault": "is not XML"}
     if sum(1 for _ in root.iter()) > MAX_ELEMENTS or _depth(root) > MAX_DEPTH:
-        return {"fault": f"has more than {MAX_ELEMENTS} elements, or more than {MAX_DEPTH} levels of them"}
+        return {"fault": f"has more than {MAX_ELEMENTS} elements, or more than {MAX_DEPTH} levels of nesting"}
     return {"value": _table_of(root)}
 
 

@@ -45,5 +45,5 @@ def _fetch_info(url: str) -> dict[str, Any]:
         connection.close()
     info = parse_json(body, url) if response.status == http.client.OK else None
     if not isinstance(info, dict):
-        raise BadAnswer(f"{url} is not a Matter server: its /info answers {response.status}")
+        raise BadAnswer(f"{url} is not a Matter server: its /info responds with status {response.status}")
     return info

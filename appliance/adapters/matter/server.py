@@ -155,7 +155,9 @@ def check_schema(info: Mapping[str, Any]) -> None:
             f"the Matter server speaks schema {own}; Lares needs {SCHEMAS[0]} or later: update the server"
         )
     if oldest > SCHEMAS[1]:
-        raise BadAnswer(f"the Matter server needs schema {oldest}; Lares speaks {SCHEMAS[1]}: update Lares")
+        raise BadAnswer(
+            f"the Matter server needs schema {oldest}, but Lares supports only {SCHEMAS[1]}; update Lares"
+        )
 
 
 def _result_of(answer: Mapping[str, Any]) -> Any:

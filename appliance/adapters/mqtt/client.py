@@ -316,7 +316,8 @@ class Subscriptions:
         return self._is_current.is_set()
 
     async def renew(self) -> None:
-        """Subscribe to the current filters. Return once the broker has acknowledged them, so that no state is missed.
+        """Subscribe to the current filters. Return once the broker has acknowledged the subscriptions, so that no
+        state is missed.
 
         While the retained configurations arrive, return immediately, because the broker sends the acknowledgement
         only after all retained messages.

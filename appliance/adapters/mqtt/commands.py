@@ -92,9 +92,11 @@ class Commands:
             if entity.announcement.component == "notify" and entity.offers
         ]
         if not found and device_id is not None:
-            raise Invalid(f"device_id must be the id of a device that shows messages, not {format_value(device_id)}")
+            raise Invalid(
+                f"device_id must be the id of a device that can display messages, not {format_value(device_id)}"
+            )
         if not found:
-            raise Invalid("no device of this broker shows messages")
+            raise Invalid("no device of this broker can display messages")
         messages: list[Outgoing] = []
         for device, entity in found:
             try:

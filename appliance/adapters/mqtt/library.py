@@ -132,7 +132,8 @@ class BufferedSocket:
 
 
 class _PassingQueue(asyncio.Queue[aiomqtt.Message]):
-    """Replaces the library's queue. Passes each message to `receive`, counts it, and is always empty."""
+    """Replaces the library's queue. A queue that is always empty, because it passes each message to `receive` and
+    counts it."""
 
     def __init__(self, receive: Callable[[Received], None]) -> None:
         super().__init__()

@@ -252,7 +252,7 @@ async def test_an_unknown_device_of_an_unreachable_node_has_no_values() -> None:
     ("info", "sentence"),
     [
         ({"schema_version": 8, "min_supported_schema_version": 5}, "speaks schema 8; Lares needs 9 or later"),
-        ({"schema_version": 14, "min_supported_schema_version": 12}, "needs schema 12; Lares speaks 11"),
+        ({"schema_version": 14, "min_supported_schema_version": 12}, "needs schema 12, but Lares supports only 11"),
         ({"schema_version": "x"}, "reported an invalid protocol version: 'x'"),
         ({}, "is not a Matter server, or sent a malformed answer"),
     ],

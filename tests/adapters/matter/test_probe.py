@@ -32,7 +32,7 @@ async def test_the_version_and_schema_of_a_server_are_found(monkeypatch: pytest.
         old = "the Matter server speaks schema 5; Lares needs 9 or later: update the server"
         assert await _ask(server) == (False, old)
         server.faults.status = 404
-        assert await _ask(server) == (False, "URL is not a Matter server: its /info answers 404")
+        assert await _ask(server) == (False, "URL is not a Matter server: its /info responds with status 404")
         server.faults.status, server.faults.body = None, b"{"
         assert await _ask(server) == (False, "URL answered with something that is not JSON")
         await server.unplug()

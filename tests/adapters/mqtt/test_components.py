@@ -437,7 +437,7 @@ async def test_a_message_is_sent_to_all_devices_that_show_messages_or_to_one(bro
         with pytest.raises(Unreachable, match="the message was not sent"):
             await home.adapter.operations["notify"]({"message": "too early"})
         await until(lambda: home.adapter.connection is not None)
-        with pytest.raises(Invalid, match="no device of this broker shows messages"):
+        with pytest.raises(Invalid, match="no device of this broker can display messages"):
             await home.adapter.operations["notify"]({"message": "to nobody"})
         for number, keys in enumerate(({}, {"command_template": '{"text": {{ value | tojson }}}'}, {})):
             component, topic = "text" if number == 2 else "notify", f"home/d{number}/set"
@@ -457,8 +457,11 @@ async def test_a_message_is_sent_to_all_devices_that_show_messages_or_to_one(bro
         assert came == [("home/d0/set", "Dinner"), ("home/d1/set", '{"text": "Dinner"}'),
                         ("home/d1/set", '{"text": "Hall: The \\"door\\""}')]  # fmt: skip
         for wrong, sentence in (
-            ({"message": "x", "device_id": "mqtt:d2"}, "device_id must be the id of a device that shows messages"),
-            ({"message": "x", "device_id": 5}, "that shows messages, not 5"),
+            (
+                {"message": "x", "device_id": "mqtt:d2"},
+                "device_id must be the id of a device that can display messages",
+            ),
+            ({"message": "x", "device_id": 5}, "that can display messages, not 5"),
             ({"message": " "}, "needs a non-empty message"),
             ({"message": "x" * 4097}, "4096 characters"),
         ):

@@ -91,7 +91,7 @@ class AlarmPanel(Entity):
         self.offer(self.custom, ("set",), self._write, type="enum", values=["disarmed", *modes])
 
     def _write(self, command: Command) -> Intent:
-        """Return the message for a mode. Templates get its payload as `action`, and the command's code."""
+        """Return the message for a mode. Templates get the mode's payload as `action`, and the command's code."""
         mode = str(command.value)
         feature = "disarm" if mode == "disarmed" else _ALARM_MODES[mode]
         action, code = self.payload(feature), self._checked_code(command, feature)

@@ -136,9 +136,14 @@ async def next_turn() -> None:
 async def wait_for_short_turn() -> None:
     """Return in a turn of the loop that has taken at most `SHORT_TURN_SECS`, because hundreds of clients may request
     long work in one turn."""
-    loop = asyncio.get_running_loop()
-    while isinstance(loop, _Loop) and loop.turn_secs > SHORT_TURN_SECS:
+    while is_turn_long():
         await next_turn()
+
+
+def is_turn_long() -> bool:
+    """Return whether the present turn of the loop has taken more than `SHORT_TURN_SECS`."""
+    loop = asyncio.get_running_loop()
+    return isinstance(loop, _Loop) and loop.turn_secs > SHORT_TURN_SECS
 
 
 async def in_steps(clock: Clock, work: Iterable[object]) -> None:

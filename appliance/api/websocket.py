@@ -25,6 +25,7 @@ from websockets.typing import Subprotocol
 from appliance.api.limits import ApiLimits
 from appliance.api.sanic_http.http1 import exchange_of
 from appliance.errors import MalformedRequest, UpgradeRequired
+from appliance.event_loop import is_turn_long
 
 _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
@@ -175,9 +176,10 @@ class WebSocket:
             self.closed.set_result(None)
 
     def _process_input(self) -> None:
-        """Process some of the received data. Reading resumes when all data is processed and the replies are sent."""
+        """Process some of the received data, unless many other clients have already made this turn of the loop long.
+        Reading resumes when all data is processed and the replies are sent."""
         self._is_input_scheduled = False
-        if self._inbuf and self._has_room:
+        if self._inbuf and self._has_room and not is_turn_long():
             piece = bytes(self._inbuf[:MAX_READ_BYTES])
             del self._inbuf[:MAX_READ_BYTES]
             self._process_piece(piece)

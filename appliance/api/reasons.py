@@ -169,9 +169,8 @@ class Reasons:
         """
         entries = self._hub.history.devices.list_values(device.id, "state", ONE)
         if entries:
-            return max(
-                entries[0].observed_at, started_at(self._hub)
-            )  # before the start, the clock may have been wrong
+            # before the start, the clock may have been wrong
+            return max(entries[0].observed_at, started_at(self._hub))
         stored = orjson.loads(self._hub.document.get(STATE_PREFIX + device.id) or b"{}")
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
         return device.updated_at if was_offline else started_at(self._hub)

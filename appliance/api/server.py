@@ -158,9 +158,8 @@ def _raise_file_limit(files: int) -> int:
 
 def _bind(address: Address) -> socket.socket:
     """Return a socket bound to the address. A socket bound to `[::]` also accepts IPv4."""
-    host = address.host.encode(
-        "ascii" if address.host.isascii() else "idna"
-    )  # bytes, because for a text, Python would import its IDNA codec
+    # bytes, because for a text, Python would import its IDNA codec
+    host = address.host.encode("ascii" if address.host.isascii() else "idna")
     try:
         family, _, _, _, place = socket.getaddrinfo(
             host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -198,9 +198,8 @@ class CtxWork:
         """Send the message to all targets concurrently. Return the results in target order."""
         check_notification(message, fields)
         if not self._targets:
-            log.info(
-                message, extra={"source": context.source}
-            )  # without "%s", because the log limit compares the format texts
+            # without "%s", because the log limit compares the format texts
+            log.info(message, extra={"source": context.source})
             context.warn("notify", reason := "no targets are configured; set targets in [notify]")
             return [_result("notify", Status.UNSUPPORTED, reason)]
         payload: dict[str, Any] = {"message": message, "fields": fields or {}}

@@ -97,11 +97,8 @@ class _UnixConnection(http.client.HTTPConnection):
             probe.getresponse()
         except TimeoutError:
             raise _hangs(self._folder) from None
-        except (
-            OSError,
-            http.client.HTTPException,
-        ):  # a stopping hub soon answers or closes the connection
-            return
+        except (OSError, http.client.HTTPException):
+            return  # a stopping hub soon answers or closes the connection
         finally:
             probe.close()
 

@@ -44,10 +44,8 @@ class FileLocation(Struct, frozen=True, kw_only=True):
         Raise `Invalid` for a link, a folder, or a special file.
         """
         try:
-            for each in (
-                *reversed(self.inner_folders()),
-                self.file,
-            ):  # a part can be a link to a missing folder
+            # check each folder of the path, because it can be a link to a missing folder
+            for each in (*reversed(self.inner_folders()), self.file):
                 if stat.S_ISLNK(os.lstat(each).st_mode):
                     raise Invalid(f"{self.path} is a symbolic link; edit its target on the hub's machine")
             return read_plain(self.file, MAX_FILE_BYTES)

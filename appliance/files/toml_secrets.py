@@ -144,9 +144,9 @@ class _Comments:
 
 
 def _find_yaml(line: str) -> Iterator[re.Match[str]]:
-    """Yield the assignment `# name: value` whose value is the last word of the line.
+    """Yield the assignment `# name: value` at the end of the line, if the value is one word.
 
-    A single search for it would take hours in a line with thousands of `#name:`.
+    A single search from the start would take hours in a line with thousands of `#name:`.
     """
     text = line.rstrip(" \t\r")
     word_start = len(text) - len((text.split() or [""])[-1])

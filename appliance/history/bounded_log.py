@@ -39,9 +39,8 @@ class BoundedLog:
 
     def add(self, subject: str, at: datetime, json: bytes) -> None:
         self.count += 1
-        entry = _LoggedEntry(
-            to_millis(at), self.count, bytes(memoryview(json))
-        )  # copied, because bytes from orjson occupy at least 4 KiB
+        copied = bytes(memoryview(json))  # bytes from orjson occupy at least 4 KiB
+        entry = _LoggedEntry(to_millis(at), self.count, copied)
         self._entries.setdefault(subject, deque()).append(entry)
         self._bytes[subject] += (size := _size(entry))
         self._total += size

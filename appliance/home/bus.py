@@ -14,7 +14,7 @@ log = logging.getLogger("hub")
 
 
 class Rank(IntEnum):
-    """The order of listeners: clients first, and last the listeners that only record events for later."""
+    """The order of listeners. Clients are called first; listeners that only record events are called last."""
 
     CLIENT = 0
     USUAL = 1

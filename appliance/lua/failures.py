@@ -68,9 +68,8 @@ def failure_of(
     file, line = _position(frame.parts[1].decode(errors="replace"), files, unknown=0)
     sentence, key = _LIMITS[reasons[-1]]
     is_stuck = reasons[0] is Reason.STUCK
-    since = " at or after this line (look for a pattern search or a huge range)" * (
-        line > 0
-    )  # a long library function does not poll, so this is only the last polled line
+    # a long library function does not poll, so `line` is only the last polled line
+    since = " at or after this line (look for a pattern search or a huge range)" * (line > 0)
     end = f"could not be stopped{since}; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"
     status = "error" if reasons == [Reason.MEMORY] else "timeout"
     return ScriptFailed(Fault(file, line, f"{sentence.format(limits)} and {end}"), status)
@@ -84,9 +83,8 @@ def _fault(message: str, position: str, absent: str, *, files: Sequence[Source],
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
         line = files[0].line_of(*path) or files[0].line_of_return or line
     context = ErrorContext(message=message, absent=absent)
-    while (
-        found := _POSITION.match(context.message)
-    ) is not None:  # coroutine.wrap puts its own position before the message
+    # coroutine.wrap puts its own position before the message
+    while (found := _POSITION.match(context.message)) is not None:
         source = _file(found["file"], files)
         if source is None:
             break

@@ -154,9 +154,8 @@ class Document:
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """Return the key and value of each key with the prefix. The returned keys lack the prefix."""
-        return items_of(
-            self._files.values.copy(), prefix
-        )  # copy, because the store's thread changes the values concurrently
+        values = self._files.values.copy()  # the store's thread changes the values concurrently
+        return items_of(values, prefix)
 
     def list_encoded(self, prefixes: tuple[str, ...]) -> dict[str, bytes]:
         """Return the values of the keys with these prefixes as JSON bytes."""
@@ -304,9 +303,8 @@ class Document:
         """Wake the callers of the batch, then write the changes that arrived in the meantime."""
         for each in batch:
             each.end()
-        if (
-            self._failure is None and self._files.is_compaction_due
-        ):  # changes that arrive from now on wait for the compaction
+        if self._failure is None and self._files.is_compaction_due:
+            # changes that arrive from now on wait for the compaction
             self._thread.do(self._files.compact, _on_compacted)
         if self._waiting:
             self._write()

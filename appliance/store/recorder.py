@@ -124,9 +124,8 @@ class Recorder:
         except asyncio.CancelledError:  # the hub is stopping; the last flush writes the changes
             self._dirty |= dirty
             raise
-        for _ in self._encoding(
-            dirty & (self._dirty | self._measured), devices
-        ):  # encode devices that changed in the meantime
+        changed_meanwhile = dirty & (self._dirty | self._measured)
+        for _ in self._encoding(changed_meanwhile, devices):
             pass
         forgets = self.trust.forgotten is not None and not self._is_forgotten
 

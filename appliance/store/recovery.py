@@ -235,7 +235,7 @@ class _Recovery:
 
 
 def _is_flipped(line: bytes, format_: int) -> bool:
-    """Return whether one flipped bit turned a header of the own format into a header of a newer format."""
+    """Return whether the newer format number is only a flipped bit in a header of the current format."""
     own = line.replace(b'"format":%d' % format_, b'"format":%d' % STORE_FORMAT, 1)
     flips = int.from_bytes(own, "big") ^ int.from_bytes(line, "big")
     return len(own) == len(line) and flips.bit_count() == 1 and check_crc(own) is not None

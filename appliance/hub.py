@@ -79,8 +79,8 @@ class Hub:
     """The running hub. Its parts are attributes while its context is open. Only the packages api and cli use this
     class.
 
-    If `is_safe` is true, the hub runs no automations, regardless of the configuration. `frame_of` encodes events for
-    other MQTT brokers. `load` reads the configuration again.
+    If `is_safe` is true, the hub runs no automations, regardless of the configuration. `frame_of` encodes the
+    events that the hub publishes over MQTT. `load` reads the configuration again.
     """
 
     automations: Automations

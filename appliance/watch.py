@@ -23,8 +23,8 @@ MAX_DEBOUNCE_SECS = 3.0
 """Maximum seconds before the callback is called, even if changes continue."""
 
 IMPORT_DELAY_SECS = 0.25
-"""Seconds before `watchfiles` is imported, so that a starting hub answers first. The watch later finds the changes of
-this time."""
+"""Seconds before `watchfiles` is imported, so that a starting hub answers first. Changes during this delay are found
+afterwards."""
 
 POLL_INTERVAL_MS = 5000
 """Milliseconds between checks for replaced and created folders."""

@@ -60,7 +60,7 @@ class MessageCheck:
 
 
 class StrictProtocol(ServerProtocol):
-    """The protocol of the `websockets` package, which also ends connections that RFC 6455 requires a server to fail.
+    """The protocol of the `websockets` package, with further checks that RFC 6455 requires.
 
     The package checks UTF-8 only when a message is read, and its own limit also counts a ping between two fragments.
     """

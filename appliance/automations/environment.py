@@ -20,7 +20,7 @@ from appliance.version import MADE_AT
 DEFAULT_LIMITS = AutomationRunner()
 
 UNTRUSTED = "the clock is not trusted yet"
-"""The reason why conditions on the time do not hold yet."""
+"""The reason why conditions on the time do not hold before the clock is trusted."""
 
 
 class Environment:

@@ -102,12 +102,12 @@ class StrictHttp1(Http):
                 setattr(self, name, None)
 
     async def error_response(self, exception: Exception) -> None:
-        """Send the error. Then drop the error's traceback, which would be a reference cycle.
+        """Send the error. Then drop the error's traceback, which would keep a reference cycle.
 
         If the client is gone, end the connection, because an unread response would cost more than its request.
         """
         if isinstance(exception, RequestCancelled):
-            raise RequestCancelled from None  # raising `exception` itself would be a reference cycle
+            raise RequestCancelled from None  # raising `exception` itself would create a reference cycle
         try:
             await super().error_response(exception)
         finally:

@@ -71,7 +71,8 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
     def _look_at_time(self, home: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
-        """Compare how long the attribute has matched. This duration is unknown while the clock is not trusted."""
+        """Check whether the attribute has matched for long enough. This duration is unknown while the clock is not
+        trusted."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return Fact(holds=False, sentence=UNTRUSTED, needs=needs)

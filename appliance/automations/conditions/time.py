@@ -18,8 +18,8 @@ from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 
 _DAYS_BEFORE, _DAYS_AFTER = 3, 2
-"""The number of days around today in which the last sunrise or sunset occurs. An offset moves the event by at most a
-day, and a clock change can delay it."""
+"""Days before and after today to search for the latest sunrise or sunset. An offset moves the event by at most a day,
+and a clock change can delay it."""
 
 
 class Edge(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import orjson
 from msgspec import Struct
 
 from appliance.clock import Clock, timestamp
-from appliance.event_loop import in_steps
+from appliance.event_loop import in_steps, wait_for_short_turn
 from appliance.home import events
 from appliance.home.json_shapes import DEVICE_COMMANDS, DEVICE_HEAD
 from appliance.home.model import Device
@@ -64,18 +64,20 @@ class DeviceEncoder:
         return kept
 
     async def encode_found(self, find: Callable[[], Sequence[Device]], clock: Clock, *, with_commands: bool) -> bytes:
-        """Return the devices that `find` returns, as a JSON array.
-
-        Thousands of changed devices are encoded in steps, so that other tasks continue.
-        """
+        """Return the devices found as a JSON array."""
         if (found := find()) is self._last[0] and not with_commands:
             return self._last[1]
+        await self.prepare(found, clock, with_commands=with_commands)
+        return _join(map(self.encode_with_commands, find())) if with_commands else self.encode_list(find())
+
+    async def prepare(self, devices: Sequence[Device], clock: Clock, *, with_commands: bool) -> None:
+        """Encode the changed devices in steps, so that other tasks continue. Return in a short turn of the loop."""
         kept, encode = self._kept, self.encode_with_commands if with_commands else self.encode
-        changed = [each for each in found if not self._has(each, with_commands=with_commands)]
+        changed = [each for each in devices if not self._has(each, with_commands=with_commands)]
         kept.update({each.id: None for each in changed if each.id not in kept})
         still_there = (each for each in changed if each.id in kept)  # lazy, because a device may disappear meanwhile
         await in_steps(clock, map(encode, still_there))
-        return _join(map(encode, find())) if with_commands else self.encode_list(find())
+        await wait_for_short_turn()
 
     def _has(self, device: Device, *, with_commands: bool) -> bool:
         kept = self._kept.get(device.id)

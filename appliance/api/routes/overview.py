@@ -52,7 +52,7 @@ class OverviewApi(ApiResource):
         """Return the current state of the home, and the role and preferences of the key."""
         assert call.principal is not None
         hub, encoder = self.hub, self.parts.encoder
-        await encoder.encode_found(hub.registry.list_devices, hub.clock, with_commands=True)
+        await encoder.prepare(hub.registry.list_devices(), hub.clock, with_commands=True)
         catalogs = (hub.scenes.catalog, hub.automations.catalog, hub.kinds)
         config = (await hub.adapter_sections.find_config_changes()).sentences()
         shown = {

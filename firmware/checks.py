@@ -62,7 +62,7 @@ def _check(
     took = f"{time.monotonic() - started:.1f} s"
     if code:
         raise BuildFailed(f"{name} failed with exit code {code} after {took}", code)
-    if variables is None:  # pytest itself prints the time, in a line that should be the last one
+    if variables is None:  # pytest prints the time in the last line, so nothing may follow
         say(f"   {name} passed in {took}")
 
 

@@ -196,7 +196,7 @@ def check_venv() -> None:
         return
     package = f"python3.{sys.version_info.minor}-venv"
     raise BuildFailed(
-        f"{sys.executable} has no `venv` and `ensurepip` to make .venv with: install them "
+        f"{sys.executable} lacks `venv` or `ensurepip`, so .venv cannot be created: install both "
         f"(Debian, Ubuntu, Raspberry Pi OS: `sudo apt install python3-venv`, or `{package}`) and run this again",
         UNAVAILABLE,
     )

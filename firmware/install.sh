@@ -46,7 +46,7 @@ DOWN_SECS=10   # procd starts a failed hub again after five seconds, so this is 
 trap finish EXIT
 trap 'exit 130' HUP INT TERM
 
-# Undo an unfinished upgrade, also after an interruption; remove temporary files.
+# Undo an unfinished upgrade, also after an interruption, and remove temporary files.
 finish() {
 	code=$?
 	set +e
@@ -101,7 +101,7 @@ lock() {
 	fi
 }
 
-# extract FILE PART TARGET: write the file's content under PART to TARGET; overwrite nothing.
+# extract FILE PART TARGET: write the file's content under PART to TARGET, and overwrite nothing.
 extract() {
 	"$PYTHON" -I - "$@" <<-'END'
 		import os, sys, zipfile
@@ -165,8 +165,8 @@ make_folders() {
 		mkdir -p "$CONFIG_DIR/config/automations" # the archive has no empty folders
 		say "the configuration is in $CONFIG_DIR/config"
 	fi
-	# Only root and the hub read the configuration: it can contain the master key. After the first installation, owner
-	# and mode are up to the user; `check` lists files that the hub cannot read.
+	# Only root and the hub may read the configuration, because it can contain the master key. After the first
+	# installation, owner and mode are up to the user. `check` lists files that the hub cannot read.
 	if [ -n "$IS_NEW" ]; then
 		chown -R root:lares "$CONFIG_DIR"
 		chmod -R u+rwX,g+rX,g-w,o-rwx "$CONFIG_DIR"

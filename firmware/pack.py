@@ -30,7 +30,7 @@ MEMORY = 16 << 20
 of different targets are compressed together."""
 
 FIRST = ("__main__.py", "lares_launcher.py", "lares_folder.py", "lares_unpack.py")
-"""Start code that runs from inside the packed file."""
+"""Modules that run directly from the packed file, before unpacking."""
 
 HUB = (
     "appliance.cli.main",

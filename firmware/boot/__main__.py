@@ -63,7 +63,8 @@ def is_supported():  # type: () -> bool
 
 
 def open_standard_streams():  # type: () -> None
-    """Connect closed standard streams to /dev/null. Otherwise, the next opened file would get their descriptors."""
+    """Connect closed standard streams to /dev/null. Otherwise, the next opened file would get the descriptor of a
+    standard stream."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)

@@ -55,7 +55,7 @@ def run(folder: str) -> int:
     else:
         code = main()
     if code == EX_SOFTWARE and os.geteuid() == user and not is_whole(folder, deep=True):
-        with contextlib.suppress(OSError):  # for example, on a read-only card
+        with contextlib.suppress(OSError):  # a read-only card cannot be changed
             os.unlink(f"{folder}/{FILES}")  # the next start then unpacks the files again
             os.execv(sys.executable, sys.orig_argv)
     return code

@@ -1,4 +1,5 @@
-"""All answers in the specification and contract, as a manual table, match the table of routes."""
+"""The table of routes matches the answers that the specification and the contract list. This file repeats the list
+by hand."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The page about Sanic's internals. The pinned version has all names on it, the files use them, and the tests
-exist."""
+"""The page about Sanic's internals: Sanic's pinned version contains all names on the page, the listed files use
+these names, and the listed tests exist."""
 
 from __future__ import annotations
 

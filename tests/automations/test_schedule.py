@@ -127,14 +127,14 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize(
     ("schedule", "keeps", "moves", "fires"),
     [
-        # set forward: an occurrence missed by at most five minutes fires once, at once; older ones never fire
+        # set forward: an occurrence missed by at most five minutes fires once, immediately, but older ones never fire
         (Each(HOUR), False, [("set", 8 * HOUR + 30 * MINUTE)], []),
         (Each(HOUR), False, [("set", 8 * HOUR + 4 * MINUTE)], [8 * HOUR]),
         (Each(HOUR), False, [("set", 8 * HOUR + 6 * MINUTE)], []),
         (Each(SECOND), False, [("set", 4 * MINUTE)], [4 * MINUTE]),
         (DAILY, True, [("set", 8 * HOUR)], []),
         (DAILY, True, [("set", 33 * MINUTE)], [30 * MINUTE]),
-        # set back: an hourly schedule follows the clock; a daily schedule fires once on the same day
+        # set back: an hourly schedule follows the clock, but a daily schedule fires once on the same day
         (Each(HOUR), False, [("pass", HOUR), ("set", -HOUR), ("pass", 90 * MINUTE)], [HOUR, HOUR]),
         (Each(HOUR), False, [("pass", HOUR), ("set", -6 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
         # set back to just before an occurrence, which is due before the scheduler notices the change

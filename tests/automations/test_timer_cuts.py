@@ -91,7 +91,7 @@ class SlowCard(Card):
 
 
 class Acting(Stage):
-    """Runs that do one thing through `ctx` as soon as they begin. `acted` are the automations that did it."""
+    """Runs that do one thing through `ctx` as soon as they begin. `acted` lists the automations that have done so."""
 
     def __init__(self, look: Callable[[], None]) -> None:
         super().__init__()

@@ -509,7 +509,7 @@ async def test_a_stream_that_a_proxy_lost_is_reported_and_opened_again(browser: 
         await page.clock.fast_forward(25_000)
         await expect(page.locator(".banner")).to_contain_text("unreachable since")
         await page.clock.run_for(5_000)
-        await until(lambda: opened >= 2)  # its first request may time out, because the page's clock is ahead
+        await until(lambda: opened >= 2)  # the page's first request may time out, because the page's clock is ahead
         await expect(page.locator("main.offline")).to_be_visible()
         is_lost = False
         await page.clock.run_for(60_000)

@@ -279,7 +279,7 @@ class _Connection:
         client_id = reply.client_id or f"unnamed-{next(self._broker.ids)}"
         self._connect = msgspec.structs.replace(reply, client_id=client_id)
         if (older := self._broker.clients.get(self._connect.client_id)) is not None:
-            older.publish_will()  # at once, because messages of the newer client must come later
+            older.publish_will()  # before any message of the newer client
             older.end()
         self.will = reply.will
         self._broker.clients[self._connect.client_id] = self

@@ -1,4 +1,5 @@
-"""Commands on the box while a hub stops on a slow card. The next start has all changes that they confirmed."""
+"""Commands on the box while a hub stops on a slow card. After the next start, all changes that the commands
+confirmed are present."""
 
 from __future__ import annotations
 

@@ -199,9 +199,8 @@ async def test_the_trace_has_a_failed_scene_and_a_cancelled_wait(tmp_path: Path)
         ):
             running = asyncio.create_task(run(app, id_))
             await until(lambda: app.hub.scenes.figures()["running"] > 0)
-            await asyncio.sleep(
-                0.4
-            )  # wait until the scene waits for an event that never happens, which no report contains
+            # the scene must be waiting for an event that never happens, but no report contains this state
+            await asyncio.sleep(0.4)
             await app.post(f"/scenes/{id_}/cancel")
             assert (await running).status == 400
             assert await last_step(app, id_) == step

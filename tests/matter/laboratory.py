@@ -123,7 +123,8 @@ class Laboratory:
 
     async def start_server(self) -> None:
         """Start the server. Return once the server answers."""
-        (self.folder / "paa" / ".version").touch()  # otherwise the server downloads certificates and deletes these
+        # without this file, the server deletes these certificates and downloads others
+        (self.folder / "paa" / ".version").touch()
         await self.start(
             "server",
             *(str(LAB / "withdata.sh"), "data", str(self._server), "-m", "matter_server.server"),

@@ -250,7 +250,7 @@ async def keep_connected(
         except Unreachable as error:
             is_short = clock.monotonic() - began <= MAX_TAKEN_SECS
             if began == -math.inf:
-                taken_at = -math.inf  # a broker without an answer has no other client either
+                taken_at = -math.inf  # a broker that did not answer has not accepted another client either
             elif not isinstance(error, NoBroker) and is_short and not await broker.has_ended():
                 is_again = clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause
                 taken_at = clock.monotonic()

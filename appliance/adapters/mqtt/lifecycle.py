@@ -133,7 +133,7 @@ class Lifecycle:
         if not self._seen and not self._has_warned:
             self._has_warned = True
             log.warning(
-                "%s: the broker %s has no announcement below %s/; check discovery_prefix and its access list",
+                "%s: the broker %s has no announcement below %s/; check discovery_prefix and the access list",
                 *(self._publish.name, self._settings.host, self._settings.discovery_prefix),
             )
         self._publish.started()

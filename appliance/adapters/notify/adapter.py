@@ -105,7 +105,7 @@ class NotifyAdapter(Adapter):
         if not self._gathered:
             limit, mins = self._settings.max_per_hour, ceil(self._secs_to_room() / 60)
             log.warning(
-                "%s: limit of %d messages per hour is reached (max_per_hour); "
+                "%s: the limit of %d messages per hour is reached (max_per_hour); "
                 "further messages are sent as one in %d min",
                 *(self.name, limit, mins),
             )

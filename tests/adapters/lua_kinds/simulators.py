@@ -221,7 +221,7 @@ class HomeWizardSocket(Vendor):
 class HueBridge(Vendor):
     """A bridge with two lamps, from the resources of aiohue's models. It pushes changes.
 
-    With `key`, it accepts only this application.
+    With `key`, the bridge accepts only this application key.
     """
 
     pushes = "/eventstream/clip/v2"

@@ -268,7 +268,7 @@ local function second_generation(ctx, config)
     elseif what and not SILENT[what] then unknown[#unknown + 1] = key
     end
   end
-  -- Buttons, detached inputs, and sensors are devices. An input that switches the output of its channel is not.
+  -- Buttons, detached inputs, and sensors are devices. An input that switches the output of its channel is not a device.
   local has_outputs = next(found) ~= nil
   for _, input in ipairs(inputs) do
     local kind, number = part(config, input.key).type, input.key:match("%d+$")

@@ -320,7 +320,7 @@ class Entity:
         """Return the message for the topic under `key`, rendered by this template. Raise `Unsupported`."""
         topic, object_id = self.config.target(key), self.announcement.object_id
         if topic is None or is_unreadable(template):
-            raise Unsupported(f"{object_id} announces no usable {key}, or an unreadable template for it")
+            raise Unsupported(f"{object_id} has no usable {key}, or the template of the topic is unreadable")
         text = str(payload)
         if template is not None:
             text = template.render({"value": text, "entity_id": object_id, **names}, self._written_at)

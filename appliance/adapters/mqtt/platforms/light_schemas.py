@@ -260,7 +260,7 @@ class TemplateLight(LightEntity):
         return self.has_target("command_topic") and not is_unreadable(template)
 
     def _part(self, part: str) -> Callable[[str], Update]:
-        """Return a parser for one of three colours. The parser of the last one completes the update.
+        """Return a parser for one of three colours. The parser of the last colour completes the update.
 
         An unknown colour clears the colour attribute, because lamps with white channels report white in this way.
         """

@@ -225,20 +225,21 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         if kind == "module" and not self.are_scripts_enabled:
             return f"names {name!r}, but scripts are disabled; set scripts.enabled = true"
         there = self._there(kind, name)
-        if there is None or name in there or (kind == "module" and self._is_unreadable(name)):
+        if there is None or name in there:
             return None
+        if kind == "module" and (folder := self._find_unreadable_folder(name)) is not None:
+            return f"names {name!r}, but the folder {folder} cannot be read; give the hub's user access to it"
         near = nearest(name, there)
         hint = "" if near is None else f"; did you mean {near}"
         if kind == "module" and near is None:
             hint = f"; add {name.replace('.', '/')}.lua to the folder of [scripts]"
         return f"names {name!r}, but there is no such {kind}{hint}"
 
-    def _is_unreadable(self, module: str) -> bool:
-        """Return whether the module's folder is unreadable, which is reported as a separate error."""
-        words = module.split(".")
-        folders = (".".join(words[:length]) for length in range(len(words)))
-        modules = self.modules or {}
-        return any(each in modules and not modules[each].name.endswith(".lua") for each in folders)
+    def _find_unreadable_folder(self, module: str) -> str | None:
+        """Return the unreadable folder that may contain the module."""
+        words, modules = module.split("."), self.modules or {}
+        folders = (modules.get(".".join(words[:length])) for length in range(len(words)))
+        return next((each.name for each in folders if each is not None and not each.name.endswith(".lua")), None)
 
     def _missing_section(self, name: str) -> str | None:
         section, _, rest = name.partition(":")

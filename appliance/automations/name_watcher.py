@@ -118,7 +118,7 @@ class NameWatcher:
         elif isinstance(event, DeviceStateChanged):
             if event.previous is None and self.list_removed().pop(event.device.id, None) is not None:
                 self._remember(REMOVED_PREFIX + event.device.id, None)
-            if gone := list(event.gone):
+            if gone := event.gone:
                 self._note(event.device.id, "attributes", gone)
         elif isinstance(event, DeviceRemoved):
             if self._past.pop(event.device_id, None) is not None:

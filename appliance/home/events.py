@@ -5,7 +5,7 @@ The docstring of a streamed event is its public description. The docstrings of a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -36,9 +36,9 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
         return {name: attributes[name] for name in attributes if name in self.changed}
 
     @property
-    def gone(self) -> Iterator[str]:
+    def gone(self) -> frozenset[str]:
         """Return the changed attributes that no longer have a value."""
-        return (name for name in self.changed if name not in self.device.attributes)
+        return self.changed.difference(self.device.attributes)
 
 
 class AttributesShown(Event, frozen=True, kw_only=True):

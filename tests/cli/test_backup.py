@@ -202,7 +202,7 @@ class TestBackup:
     def test_a_store_that_cannot_be_read_is_not_backed_up_as_empty(self, tmp_path: Path, command: Command) -> None:
         next((home(tmp_path) / "data").glob("snapshot.*")).write_bytes(b"\0" * 100)
         code, result = command(tmp_path, "backup", "b")
-        assert code == 65 and "it has no intact snapshot" in result
+        assert code == 65 and "has no intact snapshot" in result
         assert not (tmp_path / "b").exists()
 
     def test_a_file_outside_a_config_folder_is_backed_up_alone(self, tmp_path: Path, command: Command) -> None:
@@ -312,7 +312,7 @@ class TestMasterKey:
         before = everything(home(tmp_path, text="[auth\n"))
         code, result = command(tmp_path, "restore", "b")
         assert code == 78
-        assert "default.toml:1: is not TOML" in result and "correct the file or move it away" in result
+        assert "default.toml:1: is not valid TOML" in result and "correct the file or move it away" in result
         assert everything(tmp_path) == before
 
 
@@ -503,7 +503,7 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
 }
 
 
-TOO_DEEP = "contains a file with a too long or too deep path"
+TOO_DEEP = "contains a file whose path is too long or too deep"
 TOO_LARGE = "unpacks to more than 320 MiB"
 RECORD = "contains an invalid record"
 ESCAPES = "a\x1b]0;PWN\x07"

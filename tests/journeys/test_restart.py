@@ -302,7 +302,7 @@ SPOILT: list[tuple[str, Callable[[Path], object], int, str]] = [
         "snapshot",
         lambda file: file.write_bytes(b"nonsense\n" + file.read_bytes()[20:]),
         os.EX_DATAERR,
-        "cannot be read: it has no intact snapshot. Restore a backup",
+        "has no intact snapshot. Restore a backup",
     ),
     ("journal", _make_a_folder, os.EX_IOERR, "the store cannot be read: "),
 ]

@@ -199,7 +199,7 @@ make_service() {
 
 is_running_systemd() { [ -d /run/systemd/system ] && command -v systemctl >/dev/null; }
 
-# Start the current version; fail unless it becomes ready.
+# Start the current version, and fail unless it becomes ready.
 start() {
 	if [ "$KIND" = openwrt ]; then
 		before=$(ask_hub)

@@ -34,7 +34,7 @@ class PlainRequests:
     ) -> None:
         """Raise `ClientError` for an invalid address."""
         self.address = address
-        # the request is never sent; it identifies the connection
+        # never sent, but aiohttp finds the connection by this request
         self._target = ClientRequest(
             "GET", _parse_url(address), headers=headers, ssl=tls, loop=asyncio.get_running_loop()
         )

@@ -141,8 +141,8 @@ class PollingAdapter(Adapter):
         """Publish a pushed message. Raises `AdapterFailed` for an unusable message, which is ignored."""
 
     def describe_answer(self) -> str:
-        """Describe the last good answer, for a log line if it contains no device. Return an empty text if its content
-        is unknown."""
+        """Describe the last good answer, for the log line about an answer without devices. Return an empty text if
+        its content is unknown."""
         return ""
 
     def record_contact(self) -> None:
@@ -198,7 +198,7 @@ class PollingAdapter(Adapter):
         if isinstance(error, Unreachable) and self.misses < POLLS_TO_LOSE:
             self.poll_now()
             if failures == POLLED_ONLY_AFTER and self.misses == 0:
-                log.warning("%s: push is unavailable; polling only: %s", self.name, error)
+                log.warning("%s: push is unavailable, so devices are only polled: %s", self.name, error)
 
     def _receive(self, message: Any) -> None:
         self.record_contact()

@@ -36,7 +36,7 @@ MAX_SHARING = 2
 """
 
 _BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
-"""Lengths of the beginnings by which a secret is found, longest first."""
+"""Lengths of the prefixes by which the search finds a secret, longest first."""
 
 MIN_WORD_CHARS, _SCHEMES = 6, frozenset({"bearer", "digest"})
 

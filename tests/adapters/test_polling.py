@@ -172,7 +172,7 @@ async def test_an_address_without_pushes_is_reported_once(bench: Bench, caplog: 
     bench.adapter.open_push = open_push  # type: ignore[method-assign]
     await push_for_a_while()
     assert [each.getMessage() for each in caplog.records] == [
-        "stub: push is unavailable; polling only: it does not answer"
+        "stub: push is unavailable, so devices are only polled: it does not answer"
     ]
     bench.adapter.misses = 1
     await push_for_a_while()
@@ -359,7 +359,9 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
     assert (CONNECT_TIMEOUT_SECS, COMMAND_TIMEOUT_SECS) == (2.0, 5.0)
     for name in ("hole, poll", "hole, command", "hole, toggle"):
         assert 2 * CONNECT_TIMEOUT_SECS + 0.24 < took.pop(name) < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
-    del took["flood, command"]  # the error proves that endless responses are not awaited
+    del took[
+        "flood, command"
+    ]  # this command fails with an error, because the hub does not wait for the end of endless responses
     for name, seconds in took.items():
         assert COMMAND_TIMEOUT_SECS - 0.05 < seconds < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
     assert (hole.misses, quiet.misses) == (1, 1)

@@ -106,7 +106,7 @@ async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_c
         (trigger_of("water_leak", equals=True), [False, RESTART, True], 1),
         (trigger_of("water_leak", equals=True), [True, RESTART, True], 1),
         (trigger_of("water_leak", equals=True, duration_secs=2), [False, RESTART, True, "3 s"], 1),
-        # waits continue over a gap, and end once inside one
+        # waits continue over a gap, and a wait that ends inside a gap fires once
         (trigger_of(VALUE, equals="open", duration_secs=5), ["closed", "open", "2 s", GAP, "open", "3 s"], 1),
         (trigger_of(VALUE, equals="open", duration_secs=5), ["closed", "open", "2 s", GAP, "9 s", "open", "9 s"], 1),
         (trigger_of(VALUE, equals="open", duration_secs=5), ["closed", "open", "2 s", GAP, "closed", "9 s"], 0),

@@ -216,7 +216,7 @@ class TestWithAHub:
 
 
 class TestBothWays:
-    """With the default data directory, and with another one."""
+    """Tests that run with the default data directory and with another one."""
 
     @pytest.mark.slow
     def test_a_path_that_is_too_long_for_a_socket_works(self, tmp_path: Path) -> None:

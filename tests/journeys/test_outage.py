@@ -139,7 +139,7 @@ async def test_commands_during_an_outage_fail_in_time_and_the_first_one_after_it
         await device.plug_in()
         device.requests.clear()
         caplog.clear()
-        has_facts = adapter == "elgato_lights"  # read with the first poll after ten minutes
+        has_facts = adapter == "elgato_lights"  # a poll reads the facts if ten minutes have passed
         began = clock.monotonic()
         assert (await home.command(ids[0], "power", "toggle")).status == 200
         assert clock.monotonic() == began, "it did not wait for a poll"

@@ -33,7 +33,7 @@ _ERRORS = {
     3: "the server does not reach the device",
     4: "the device's address is unknown",
     5: "the server does not know the device",
-    6: "the server speaks another version of the protocol",
+    6: "the server uses another version of the protocol",
     8: "the server did not understand the request",
     9: "the server does not know the request",
 }

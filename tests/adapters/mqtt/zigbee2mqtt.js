@@ -1,4 +1,4 @@
-// Announces every model that zigbee-herdsman-converters knows as Zigbee2MQTT would, without a radio: one JSON line each.
+// Prints, for every model in zigbee-herdsman-converters, the announcement of Zigbee2MQTT as one JSON line, without a radio.
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");

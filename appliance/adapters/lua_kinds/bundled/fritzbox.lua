@@ -51,8 +51,8 @@ local function id_of(name)
   return (text:gsub("[^%w]", "_"))
 end
 
--- A sleeping phone is invisible for some minutes. Therefore, a person is away only after away_after. After a restart or
--- an outage, away_after starts again for each person at home, because time without an answer is no evidence.
+-- A sleeping phone is invisible for some minutes, so a person is away only once the time away_after has passed. After
+-- a restart or an outage, this time starts again for each person at home, because time without an answer is no evidence.
 local function poll(ctx)
   local found, now, home = {}, ctx:now(), {}
   local before = not ctx.memory.polled_at and ctx:kept("home") or ""

@@ -114,7 +114,7 @@ local function poll(ctx)
   return found
 end
 
--- An event is a list of messages; each message is a list of changed parts of resources.
+-- An event is a list of messages. Each message is a list of changed parts of resources.
 local function receive(ctx, event)
   local devices, events, asks = {}, {}, false
   for _, message in ipairs(rows(event, "data")) do

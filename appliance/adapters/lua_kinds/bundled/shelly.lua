@@ -49,7 +49,7 @@ local function add(found, id, kind, class, commands, attributes)
   return found[#found]
 end
 
--- A cover without calibration has no position. It can only open, close, and stop.
+-- A cover without calibration has no position, so such a cover can only open, close, and stop.
 local function add_cover(found, id, position, attributes)
   attributes.cover_position = position
   add(found, id, "Switch", "cover", position and { "cover_position" } or MOVES, attributes)

@@ -77,7 +77,7 @@ local function add_shutters(ctx, found, devices, about)
   return relays
 end
 
--- The fan of an iFan has four speeds; 0 is off. `on` restores the last speed other than 0.
+-- The fan of an iFan has four speeds, and speed 0 is off. `on` restores the last speed other than 0.
 local function add_fan(ctx, state, devices, about)
   local speed = math.tointeger(state.FanSpeed)
   if not speed then return end

@@ -41,7 +41,7 @@ def explain_os_error(error: OSError) -> str:
 class Files:
     """The snapshot and journal of the current generation, and the document's values as JSON bytes.
 
-    - `values`: exactly the acknowledged changes. Other threads must copy it before they iterate.
+    - `values`: the result of exactly the acknowledged changes. Other threads must copy it before they iterate.
     - `refusal`: the reason why the card was not writable at the start, or None.
     - `stamp`: a part of the names under which damaged files are kept.
     - `min_compact_bytes`: smaller journals are not compacted.

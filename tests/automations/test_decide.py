@@ -161,9 +161,8 @@ async def test_joining_a_long_queue_does_not_scan_it(tmp_path: Path) -> None:
             it.parts.executor.submit(
                 ExecutionRequest(id=CountedId("b"), name="B", label="b", source=source, mode=mode)
             )
-    assert (
-        CountedId.compared < 2000
-    )  # a few comparisons for each request, because a search of the queue would take 5,000 more
+    # a few comparisons for each request, because a search of the queue would take 5,000 more
+    assert CountedId.compared < 2000
 
 
 async def test_a_run_in_progress_survives_reloads_and_counts_for_its_mode(tmp_path: Path) -> None:

@@ -235,9 +235,8 @@ async def test_hundreds_that_sleep_use_no_thread() -> None:
         await gate.reached(300)
         assert pool.running == 300
         [worker] = pool.figures()["workers"]
-        await until(
-            lambda: len(list(Path(f"/proc/{worker['pid']}/task").iterdir())) <= MAX_IDLE_THREADS + 2
-        )  # one thread for the reading execution, and one that is ending
+        # one thread for the reading execution, and one that is ending
+        await until(lambda: len(list(Path(f"/proc/{worker['pid']}/task").iterdir())) <= MAX_IDLE_THREADS + 2)
         assert (await run(pool, "print('awake')")).printed == ["awake"]
         gate.opened.set()
         await asyncio.gather(*[ended(each) for each in runs])

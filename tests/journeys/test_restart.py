@@ -294,7 +294,7 @@ def _make_a_folder(file: Path) -> None:
     file.mkdir()
 
 
-NEWER = "was written by a newer Lares (format 2, this one reads 1)"
+NEWER = "was written by a newer Lares (format 2; this version reads 1)"
 SPOILT: list[tuple[str, Callable[[Path], object], int, str]] = [
     ("snapshot", _make_newer, os.EX_CONFIG, NEWER),
     ("journal", _make_newer, os.EX_CONFIG, NEWER),

@@ -212,9 +212,9 @@ class Dispatcher:
     async def _send_batch(self, batch: _Batch, sender: Sender | None) -> Mapping[str, Exception | None]:
         """Return the error of each device. A fault in an adapter affects only its own devices."""
         ids = [device.id for device in batch.devices]
+        if not isinstance(batch.command, Command):
+            return dict.fromkeys(ids, batch.command)  # raising it would make a reference cycle with the traceback
         try:
-            if not isinstance(batch.command, Command):
-                raise batch.command
             runner = self._runners[batch.devices[0].metadata.source]
             return dict(zip(ids, await runner.command_when_free(ids, batch.command, sender), strict=True))
         except Exception as error:

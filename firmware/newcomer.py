@@ -28,7 +28,8 @@ AGAIN = ("--last-failed", "--last-failed-no-failures", "none", "-n", "0")
 
 def commands() -> list[list[str]]:
     """Return README's two commands, split into words."""
-    [block] = re.findall(r"two commands:\n\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    _, _, section = (ROOT / "README.md").read_text().partition("\n## Try it\n")
+    block = section.partition("```sh\n")[2].partition("```")[0]
     return [line.partition("#")[0].split() for line in block.splitlines()]
 
 

@@ -114,6 +114,10 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         """Return whether the value matches and the previous value does not. The previous value may be None."""
         return self.holds(value) and not same(value, previous) and (self.is_any or not self.holds(previous))
 
+    def must_change(self, value: Value) -> bool:
+        """Return whether the current value already matches, so that it must change before the trigger can fire."""
+        return not self.is_any and self.holds(value)
+
     def fields(self) -> dict[str, Value]:
         if self.is_any:
             return {}
@@ -135,13 +139,7 @@ def describe_demand(name: str, matcher: Matcher) -> str:
     return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
 
 
-ONLY_A_CHANGE = " already, so it must change first"
-
-
-def describe_present(value: Value, matcher: Matcher) -> str:
-    """Describe the current value for people. If it already matches, add that the value must change first."""
-    is_waited_for = not matcher.is_any and matcher.holds(value)
-    return describe(value) + (ONLY_A_CHANGE if is_waited_for else "")
+ONLY_A_CHANGE = ", so it must change first"
 
 
 def take_matcher(table: Table, attribute: str | None) -> Matcher:

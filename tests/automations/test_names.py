@@ -302,8 +302,8 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {**MOVES, "equals": "unoccupied"},
-        "until 'mqtt:hall_motion' reports occupancy = 'unoccupied'; it reports occupancy = 'unoccupied'"
-        " already, so it must change first",
+        "until 'mqtt:hall_motion' reports occupancy = 'unoccupied'; it already reports occupancy = 'unoccupied'"
+        ", so it must change first",
     ),
     (
         {**CHANGE, "device_id": MOTION, "attribute": "motion"},
@@ -323,7 +323,7 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     ({"type": "variable_change", "name": "mode"}, "until variable mode changes; it is 'away'"),
     (
         {"type": "variable_change", "name": "mode", "equals": "away"},
-        "until variable mode = 'away'; it is 'away' already, so it must change first",
+        "until variable mode = 'away'; it is already 'away', so it must change first",
     ),
     ({"type": "variable_change", "name": "x", "above": 3}, "until variable x above 3; it is not set"),
     ({"type": "timer", "name": "off"}, "until the timer 'off' ends; the timer is not running"),

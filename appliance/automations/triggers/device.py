@@ -10,7 +10,7 @@ from msgspec import Struct
 from appliance.automations import field_checks as check
 from appliance.automations.environment import Environment
 from appliance.automations.field_checks import take_attribute
-from appliance.automations.matcher import Matcher, describe_demand, describe_present, same, take_matcher
+from appliance.automations.matcher import ONLY_A_CHANGE, Matcher, describe, describe_demand, same, take_matcher
 from appliance.automations.named_things import NamedThing, Subject
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
@@ -174,7 +174,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return ""
         value = device.attributes.get(self.attribute)
         if value is not None:
-            return f"reports {self.attribute} = {describe_present(value, self.matcher)}"
+            reported = f"reports {self.attribute} = {describe(value)}"
+            return f"already {reported}{ONLY_A_CHANGE}" if self.matcher.must_change(value) else reported
         names = ", ".join(sorted(each for each in device.attributes if each != "state"))
         reported = f"reports no {self.attribute}, but {names}" if names else "reports nothing now"
         return reported + ("" if device.known(self.attribute) else f"; {self._first_value(device, self.attribute)}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from appliance.automations import field_checks as check
 from appliance.automations.environment import UNTRUSTED, Environment
-from appliance.automations.matcher import Matcher, describe_demand, describe_present, same, take_matcher
+from appliance.automations.matcher import ONLY_A_CHANGE, Matcher, describe, describe_demand, same, take_matcher
 from appliance.automations.named_things import NamedThing, Subject
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.clock import timestamp
@@ -90,7 +90,9 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
 
     def describe(self, home: Environment, instant: datetime | None) -> str:
         value = home.variables.find(self.name)
-        shown = "is not set" if value is None else f"is {describe_present(value, self.matcher)}"
+        shown = "is not set" if value is None else f"is {describe(value)}"
+        if value is not None and self.matcher.must_change(value):
+            shown = f"is already {describe(value)}{ONLY_A_CHANGE}"
         change = f"{self.name} changes" if self.matcher.is_any else describe_demand(self.name, self.matcher)
         return f"waits until variable {change}; it {shown}"
 

@@ -209,7 +209,7 @@ class Reasons:
         return [
             {
                 **state_fields(each),
-                "holds": each.holds(self._hub.environment, instant).holds,
+                "holds": each.holds(self._hub.environment, instant).holds is True,
                 **(
                     {"conditions": self._state_conditions(each.conditions, instant)}
                     if isinstance(each, Combination)

@@ -34,7 +34,8 @@ class Turns:
     answered."""
 
     def __init__(self) -> None:
-        self.fresh = self.lasting = self
+        self.fresh = self.lasting = self.connector = self
+        self.force_close = False
         self.number = 0
         self.requests = Counter[int]()
         self._count()
@@ -48,6 +49,10 @@ class Turns:
         return self
 
     ws_connect = request
+
+    async def connect(self, *_: Any) -> Any:
+        self.requests[self.number] += 1
+        await asyncio.Event().wait()
 
     async def __aenter__(self) -> Any:
         await asyncio.Event().wait()

@@ -194,7 +194,7 @@ OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
     ),
     (
         {"device_id": ALL, "event": 5, "attributes": {"contact": "ajar"}},
-        "contact must be .*; and 5 cannot be",
+        "contact must be .*; and 5 is not a valid event name",
     ),
     ({"device_id": ALL, "attributes": []}, "attributes must be an object"),
     ({"device_id": ALL, "attributes": {"contct": "open"}}, "did you mean contact"),

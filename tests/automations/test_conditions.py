@@ -113,7 +113,7 @@ def reason(condition: Condition, attributes: dict[str, Any] | None, instant: dat
     """Return why the condition is false in a home with this lamp. Without attributes, the home has no lamp. Return
     an empty text if it is true."""
     outcome = condition.holds(home() if attributes is None else home(device(attributes)), instant)
-    assert outcome.holds is (outcome.reason == "")
+    assert bool(outcome.holds) is (outcome.reason == "")
     return outcome.reason
 
 
@@ -177,6 +177,7 @@ def test_an_unknown_room_is_reported() -> None:
 
 
 ON = {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"}
+UNREAD = {"type": "device_state", "device_id": LAMP, "attribute": "contact", "equals": "open"}
 BRIGHT = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
 BASE = {"id": "a", "name": "A", "trigger": {"type": "interval", "every_secs": 1}}
 
@@ -217,6 +218,18 @@ HOME_DEVICES = home(device({"power": "on", "brightness": 20}))
             [ON, {"type": "none", "conditions": [BRIGHT, ON]}],
             "condition 2.2: power was 'on', must not be",
         ),
+        (
+            [{"type": "none", "conditions": [UNREAD, BRIGHT]}],
+            f"condition 1.1: unknown, because device '{LAMP}' has no contact",
+        ),
+        ([{"type": "none", "conditions": [UNREAD, ON]}], "condition 1.2: power was 'on', must not be"),
+        (
+            [{"type": "none", "conditions": [{"type": "any", "conditions": [UNREAD, BRIGHT]}]}],
+            "condition 1.1: unknown, because none of 2 holds "
+            f"(1: device '{LAMP}' has no contact, needs 'open'; 2: brightness was 20, needs above 50)",
+        ),
+        ([{"type": "none", "conditions": [{"type": "all", "conditions": [UNREAD, BRIGHT]}]}], ""),
+        ([{"type": "none", "conditions": [{"type": "variable", "name": "mode", "equals": "away"}]}], ""),
         (
             [{"type": "all", "conditions": [ON, {"type": "all", "conditions": [ON, BRIGHT]}]}],
             "condition 1.2.2: brightness was 20, needs above 50",
@@ -303,7 +316,7 @@ LEAVES: dict[str, Any] = {
     "sheltered": {"type": "room_state", "room_id": "nowhere", "min_devices": 0},
 }
 """A condition of each kind, by the fact that makes it true. The room does not exist, so its condition is always
-false."""
+unknown."""
 
 TREES = st.recursive(
     st.sampled_from([*LEAVES]),
@@ -319,23 +332,27 @@ def stated(tree: Any) -> Any:
     return {"type": tree[0], "conditions": [stated(each) for each in tree[1]]}
 
 
-def truth(tree: Any, facts: Mapping[str, bool]) -> bool:
-    """Return the value of the tree, evaluated directly."""
+def truth(tree: Any, facts: Mapping[str, bool]) -> bool | None:
+    """Return the value of the tree in Kleene's logic of three values, evaluated directly."""
     if isinstance(tree, str):
-        return facts.get(tree, False)
+        return facts.get(tree)
     inner = [truth(each, facts) for each in tree[1]]
-    return {"all": all(inner), "any": any(inner), "none": not any(inner)}[tree[0]]
+    kind, decisive = tree[0], tree[0] != "all"
+    found = decisive if decisive in inner else None if None in inner else not decisive
+    return found if found is None or kind != "none" else not found
 
 
 def blamed(trees: list[Any], facts: Mapping[str, bool]) -> str:
-    """Return the path to the deciding condition: in `all` the first false one, in `none` the first true one."""
+    """Return the path to the deciding condition: in `all` the first that is not true, in `none` the first true one,
+    otherwise the first unknown one."""
     number = next(n for n, tree in enumerate(trees, 1) if not truth(tree, facts))
     tree = trees[number - 1]
     if isinstance(tree, str) or tree[0] == "any":
         return str(number)
     if tree[0] == "all":
         return f"{number}.{blamed(tree[1], facts)}"
-    return f"{number}.{next(n for n, each in enumerate(tree[1], 1) if truth(each, facts))}"
+    inner = [truth(each, facts) for each in tree[1]]
+    return f"{number}.{inner.index(True if True in inner else None) + 1}"
 
 
 def instant_of(facts: Mapping[str, bool]) -> datetime:

@@ -13,10 +13,11 @@ from appliance.tables.fields import Table
 
 
 class ConditionResult(Struct, frozen=True, kw_only=True):
-    """The result of a condition. `reason` contains the compared values, and is empty if the condition holds. `branch`
-    is the path to the deciding condition within a combination, such as `1.2`."""
+    """The result of a condition. `holds` is None if it is unknown, for example because an attribute has no value.
+    `reason` contains the compared values, and is empty if the condition holds. `branch` is the path to the deciding
+    condition within a combination, such as `1.2`."""
 
-    holds: bool
+    holds: bool | None
     reason: str = ""
     branch: str = ""
 
@@ -24,20 +25,21 @@ class ConditionResult(Struct, frozen=True, kw_only=True):
 HOLDS = ConditionResult(holds=True)
 
 
-def refused(reason: str, branch: str = "") -> ConditionResult:
-    return ConditionResult(holds=False, reason=reason, branch=branch)
+def refused(reason: str, branch: str = "", *, is_unknown: bool = False) -> ConditionResult:
+    return ConditionResult(holds=None if is_unknown else False, reason=reason, branch=branch)
 
 
 class Fact(Struct, frozen=True, kw_only=True):
     """A comparison, and the sentences that describe it.
 
+    - `holds`: the result; None if the compared value is unknown, which is neither a match nor a non-match.
     - `name`: the compared attribute or time.
     - `value`: its value.
     - `needs`: the required value; empty if `sentence` is complete.
     - `sentence`: replaces name and value, for example if the device is missing.
     """
 
-    holds: bool
+    holds: bool | None
     name: str = ""
     value: str = ""
     needs: str = ""
@@ -80,7 +82,7 @@ class Condition(Struct, frozen=True, kw_only=True):
     def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
         """Return whether the condition holds, with the reason if it does not."""
         fact = self.look(home, instant)
-        return HOLDS if fact.holds else refused(fact.refusal)
+        return HOLDS if fact.holds else refused(fact.refusal, is_unknown=fact.holds is None)
 
     def names(self) -> list[NamedThing]:
         """Return the devices, rooms, and variables that the condition names. Nested conditions are not included."""

@@ -109,7 +109,7 @@ def explain(
 _DEMANDS = {"all": Demand.MUST, "none": Demand.MUST_NOT, "any": Demand.MAY}
 
 
-def _verdict(demand: Demand, *, holds: bool) -> str:
+def _verdict(demand: Demand, *, holds: bool | None) -> str:
     if demand is Demand.MAY:
         return "holds" if holds else "does not hold"
     return "holds" if holds is (demand is Demand.MUST) else "blocked"
@@ -134,34 +134,50 @@ def check_all(conditions: Sequence[Condition], home: Environment, instant: datet
 
 
 def _all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
+    """Return the first refusal. The result is unknown if each refusal is unknown."""
+    first: ConditionResult | None = None
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(home, instant)
-        if not outcome.holds:
-            return refused(outcome.reason, _branch(number, outcome))
-    return HOLDS
+        if outcome.holds:
+            continue
+        is_unknown = outcome.holds is None
+        if first is None or not is_unknown:
+            reason, branch = (
+                (outcome.reason, _branch(number, outcome)) if first is None else (first.reason, first.branch)
+            )
+            first = refused(reason, branch, is_unknown=is_unknown)
+        if not is_unknown:
+            break
+    return first or HOLDS
 
 
 def _any(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
     """Return whether any condition holds. If not, the reason joins the reasons of all conditions."""
-    reasons = []
+    reasons, is_unknown = list[str](), False
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(home, instant)
         if outcome.holds:
             return HOLDS
+        is_unknown = is_unknown or outcome.holds is None
         reasons.append(f"{_branch(number, outcome)}: {outcome.reason}")
-    return refused(f"none of {len(conditions)} holds ({'; '.join(reasons)})")
+    return refused(f"none of {len(conditions)} holds ({'; '.join(reasons)})", is_unknown=is_unknown)
 
 
 def _none(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
+    """Return the first condition that holds, otherwise the first unknown condition: it may hold."""
+    unknown: ConditionResult | None = None
     for number, condition in enumerate(conditions, 1):
         if isinstance(condition, Combination):
-            holds, seen = condition.holds(home, instant).holds, f"{condition.type} holds"
+            outcome = condition.holds(home, instant)
+            holds, seen = outcome.holds, f"{condition.type} holds" if outcome.holds else outcome.reason
         else:
             fact = condition.look(home, instant)
             holds, seen = fact.holds, fact.past
         if holds:
             return refused(f"{seen}, must not be", str(number))
-    return HOLDS
+        if holds is None:
+            unknown = unknown or refused(f"unknown, because {seen}", str(number), is_unknown=True)
+    return unknown or HOLDS
 
 
 _COMBINE = {"all": _all, "any": _any, "none": _none}

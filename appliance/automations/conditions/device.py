@@ -60,13 +60,13 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return [device, NamedThing("attribute", "attribute", self.attribute, device.subject, self.matcher)]
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare the attribute. A missing device or attribute does not match."""
+        """Compare the attribute. Of a missing device or attribute, the result is unknown."""
         devices, needs = home.registry.find_devices([self.device_id]), str(self.matcher)
         if not devices:
-            return Fact(holds=False, sentence=str(NotFound("device", self.device_id)))
+            return Fact(holds=None, sentence=str(NotFound("device", self.device_id)))
         value = devices[0].attributes.get(self.attribute)
         if value is None:
-            return Fact(holds=False, sentence=f"device '{self.device_id}' has no {self.attribute}", needs=needs)
+            return Fact(holds=None, sentence=f"device '{self.device_id}' has no {self.attribute}", needs=needs)
         fact = replace(_compare(self.attribute, value, self.matcher), device_id=self.device_id)
         return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
@@ -75,7 +75,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         trusted."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
-            return Fact(holds=False, sentence=UNTRUSTED, needs=needs)
+            return Fact(holds=None, sentence=UNTRUSTED, needs=needs)
         since = max(timedelta(), instant - home.change_times.get(device, self.comparison))
         if since >= timedelta(seconds=self.for_secs):
             return replace(fact, needs=needs)
@@ -123,7 +123,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         try:
             count = len(list_devices(self.place_id))
         except NotFound as error:
-            return Fact(holds=False, sentence=str(error))
+            return Fact(holds=None, sentence=str(error))
         is_met = count >= (self.min_devices or 0) and (self.max_devices is None or count <= self.max_devices)
         devices = "1 device" if count == 1 else f"{count} devices"
         return Fact(holds=is_met, sentence=f"{self.place} '{self.place_id}' had {devices}", needs=self._bounds())
@@ -166,7 +166,8 @@ def _demand_comparison(table: Table) -> None:
 def _compare(name: str, value: Value, matcher: Matcher, kind: str = "") -> Fact:
     is_number_missing = "above" in matcher.fields() and number_in(value) is None
     needs = f"{'a number ' if is_number_missing else ''}{matcher}"
-    return Fact(holds=matcher.holds(value), name=name, value=describe(value), needs=needs, kind=kind)
+    holds = matcher.holds(value) if matcher.is_usable(value) else None
+    return Fact(holds=holds, name=name, value=describe(value), needs=needs, kind=kind)
 
 
 HOME_CONDITIONS: Mapping[str, type[Condition]] = {

@@ -50,7 +50,7 @@ _SUNSET = Edge(event=SunEvent.SUNSET)
 
 
 class TimeCondition(Condition, frozen=True, kw_only=True):
-    """A condition that depends only on the time. It does not hold while the clock is not trusted."""
+    """A condition that depends only on the time. The result is unknown while the clock is not trusted."""
 
     locale: Locale
 
@@ -58,7 +58,7 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
         if instant is None:
-            return Fact(holds=False, sentence=UNTRUSTED, needs=str(self))
+            return Fact(holds=None, sentence=UNTRUSTED, needs=str(self))
         is_met = self.is_met(instant)
         needs = str(self) if is_met else self.needs(instant)
         return Fact(holds=is_met, name=self.name, value=self.value(instant), needs=needs)

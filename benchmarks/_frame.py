@@ -30,8 +30,8 @@ HEADS = {
 
 `python3 build.py bench` measures these figures and many others ([DETAILS.md](DETAILS.md)).
 
-The floor is a minimal program that exchanges the same bytes, without a home. [Node-RED](https://nodered.org) runs a
-flow with the same task, without keys, durable state, or history.
+The floor is a minimal program that exchanges the same bytes, but manages no home. [Node-RED](https://nodered.org)
+runs a flow that does the same task, but has no keys, durable state, or history.
 """,
     DETAILS: """\
 # All other figures
@@ -40,11 +40,12 @@ flow with the same task, without keys, durable state, or history.
 """,
 }
 EXPLANATION = """
-A figure is the median of several rounds, with the lowest and the highest in brackets. Each round measures the hub,
-the floor, and Node-RED in separate processes, and computes the ratio.
+Each figure is the median of several rounds. The lowest and the highest figure are in brackets. Each round measures
+the hub, the floor, and Node-RED in separate processes, and computes the ratio of the hub's figure to the floor's.
 
-Compare times only with times of the same machine and day. Ratios are also comparable between days. The start time of
-`python -c pass` shows the speed of the machine. A run replaces all rows of its measure.
+Compare times only if they were measured on the same machine and on the same day. Ratios from different days are also
+comparable. The last column contains the start time of Python (`python -c pass`), which shows the machine's speed. A
+new run of a measure replaces all of its rows.
 
 | measure | what | Lares | floor | ratio | target | | Node-RED | measured |
 |---|---|---|---|---|---|---|---|---|

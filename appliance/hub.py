@@ -54,7 +54,7 @@ from appliance.lua.catalog import Asset
 from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import Executor
 from appliance.lua.failed_calls import FailedCalls
-from appliance.lua.folder import find_stray, folder_of, modules_of, read_folder
+from appliance.lua.folder import find_stray, folder_of, folders_of, read_folder
 from appliance.lua.kind_catalog import KindCatalog, folder_of_kinds, open_kind_catalog
 from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
 from appliance.lua.scripts import Scripts
@@ -359,8 +359,7 @@ class Hub:
 
     async def _list_dependencies(self) -> object:
         """Return the scripts and the names of the home. Lua files must be checked again if this value changes."""
-        scripts = folder_of(self._config.scripts, self._config.root, is_deep=True)
-        return (await read_folder(scripts)).sources, self._list_names()
+        return (await read_folder(folder_of(self._config.scripts, self._config.root))).sources, self._list_names()
 
     def _inspect(self, source: Source) -> Iterator[Fault]:
         return self._list_names().inspect(source)
@@ -369,34 +368,26 @@ class Hub:
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
     ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
         """Return the names in the home, including past device names, and the enabled automations."""
-        folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
-        scripts = await read_folder(folder)
+        scripts = await read_folder(folder_of(self._config.scripts, self._config.root))
         scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
-        others = [*(scene.source for scene in scenes), *scripts.sources]
         armed = [each for each in assets if self.automations.view(each.definition.id).is_enabled]
+        operations = {**list_operations(self.adapter_sections.settings), **self.kinds.list_operations()}
         known = replace(
-            self._list_names(),
-            operations={**list_operations(self.adapter_sections.settings), **self.kinds.list_operations()},
+            HomeNames.of_files(self._config, operations, scenes, assets, armed, scripts),
+            adapters=self.adapter_sections.names,
             variables=[each.name for each in self.variables.list_all()],
             timers=[each.name for each in self.timers.list_all()],
-            scenes=[scene.definition.id for scene in scenes],
-            sources=[*others, *(asset.source for asset in assets)],
-            called=[*others, *(asset.source for asset in armed)],
-            modules=modules_of(folder, scripts),
-            are_scripts_enabled=self._config.scripts.enabled,
-            notify_targets=self._config.notify.targets,
         )
         devices, layout = self.registry.list_devices(), self.registry.layout
         return await asyncio.to_thread(known.with_devices, devices, layout, past, removed), armed
 
     def _build_reloaders(self) -> dict[str, Reloader]:
         config = self._config
-        scripts = folder_of(config.scripts, config.root, is_deep=True)
         works: dict[str, LoadWork] = {
             "adapters": self.adapter_sections.reload,
             "scenes": self.scenes.catalog.reload,
             "automations": self._reload_automations,
-            "scripts": Scripts(self.pool.compile, scripts, self._inspect).check,
+            "scripts": Scripts(self.pool.compile, folder_of(config.scripts, config.root), self._inspect).check,
         }
         refused = {
             target: refusing(folder.directory, f"{target}.enabled is false in the configuration")
@@ -419,18 +410,13 @@ class Hub:
 
     def _build_files(self) -> HomeFiles:
         config = self._config
-        folders = (
-            folder_of(config.scenes, config.root),
-            folder_of(config.automations, config.root),
-            folder_of(config.scripts, config.root, is_deep=True),
-        )
         checks = FileChecks(
             config,
             self.pool,
             self.scenes.catalog,
             self.automations,
             self.kinds,
-            [each for each in folders if each is not None],
+            folders_of(config, config.root),
             self.names.find_known,
         )
         reloads = {

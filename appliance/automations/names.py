@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
@@ -19,12 +19,14 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.named_things import NamedThing, Subject
 from appliance.automations.triggers.device import ANY_DEVICE
 from appliance.clock import from_millis, timestamp
+from appliance.config import Config
 from appliance.errors import Fault
 from appliance.home.capabilities import is_custom
 from appliance.home.layout import Layout, describe_id
 from appliance.home.model import Device
 from appliance.home.values import Value
 from appliance.lua.catalog import Asset
+from appliance.lua.folder import Contents, folder_of, modules_of
 from appliance.lua.source import Source, called_names
 from appliance.tables.checks import format_value, nearest
 from appliance.tables.fields import Path, Problem, located
@@ -98,6 +100,29 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     modules: Mapping[str, Source] | None = None
     are_scripts_enabled: bool = True
     notify_targets: Collection[str] = ()
+
+    @classmethod
+    def of_files(
+        cls,
+        settings: Config,
+        operations: Mapping[str, Collection[str] | None],
+        scenes: Sequence[Asset[Any]],
+        automations: Sequence[Asset[AutomationDefinition]],
+        armed: Sequence[Asset[AutomationDefinition]],
+        scripts: Contents,
+    ) -> HomeNames:
+        """Return the names in the configuration and in these files. `armed` are the automations that can run."""
+        others = [*(each.source for each in scenes), *scripts.sources]
+        return cls(
+            adapters=settings.adapter_names,
+            operations=operations,
+            scenes=[each.definition.id for each in scenes],
+            sources=[*others, *(each.source for each in automations)],
+            called=[*others, *(each.source for each in armed)],
+            modules=modules_of(folder_of(settings.scripts, settings.root), scripts),
+            are_scripts_enabled=settings.scripts.enabled,
+            notify_targets=settings.notify.targets,
+        )
 
     def with_devices(
         self,

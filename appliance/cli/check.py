@@ -34,13 +34,13 @@ from appliance.files.recipes import check_recipes, own_recipes
 from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
 from appliance.lua.catalog import Asset
-from appliance.lua.folder import find_stray, folder_of, modules_of, read_folder
+from appliance.lua.folder import Contents, find_stray, folder_of, read_folder
 from appliance.lua.kind_catalog import build_kind_catalog
 from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
 from appliance.lua.undefined import find_undefined
 from appliance.lua.worker_pool import WorkerPool, build_pool
-from appliance.scenes import build_scene_catalog
+from appliance.scenes import Scene, build_scene_catalog
 from appliance.store.record_keys import TIMER_PREFIX, TOGGLE_PREFIX
 from appliance.store.records import read_devices, read_layout
 from appliance.store.storage import DocumentSnapshot
@@ -143,35 +143,30 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
 async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault], list[str]]:
     """Return the errors in Lua files or, if there are none, the warnings. Also return the disabled automations."""
     clock, limits = Clock(), settings.automations.runner
-    folders = (
-        folder_of(settings.scenes, settings.root),
-        folder_of(settings.automations, settings.root),
-        folder_of(settings.scripts, settings.root, is_deep=True),
-    )
     async with open_pool(settings, clock, data_dir, file) as pool:
         scenes = build_scene_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         automations = build_automation_catalog(
             settings.automations, settings.root, pool.describe, settings.locale, clock
         )
-        _, in_scripts = await Scripts(pool.compile, folders[-1]).check()
+        _, in_scripts = await Scripts(pool.compile, folder_of(settings.scripts, settings.root)).check()
         sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
         kinds = build_kind_catalog(file, sections, pool.describe, Bus())
         _, of_recipes = await asyncio.to_thread(check_recipes, own_recipes(file))
-        of_folder = await read_folder(folders[-1])
+        of_folder = await read_folder(folder_of(settings.scripts, settings.root))
         of_scenes, of_automations, of_kinds = await scenes.check(), await automations.check(), await kinds.check()
         faults = [*of_scenes.faults, *of_automations.faults, *in_scripts, *of_kinds.faults, *of_recipes]
         warnings = [*of_scenes.warnings, *of_automations.warnings, *of_folder.unread, *of_kinds.warnings]
         stored = await asyncio.to_thread(_read_stored, data_dir)
         if not faults:
-            sources = [source for folder in folders if folder is not None for source in folder.read().sources]
-            warnings += await find_undefined(sources, pool.describe)
+            loaded = [*(each.source for each in of_scenes.valid), *(each.source for each in of_automations.valid)]
+            warnings += await find_undefined([*loaded, *of_folder.sources], pool.describe)
             own_kinds = [each.source for each in of_kinds.valid]
             warnings += await find_undefined(own_kinds, partial(pool.describe, is_kind=True), is_kind=True)
-            ids = [each.definition.id for each in of_scenes.valid]
             warnings += find_stray(file.parent)
             operations = {**list_operations(settings.adapters), **kinds.list_operations()}
-            modules = modules_of(folders[-1], of_folder)
-            warnings += find_wrong_names(settings, stored, of_automations.valid, ids, sources, operations, modules)
+            warnings += find_wrong_names(
+                settings, stored, of_automations.valid, of_scenes.valid, of_folder, operations
+            )
         switched = _switched(stored)
         off = [each.definition.id for each in of_automations.valid if not each.definition.enabled]
         return faults, warnings, sorted(id_ for id_ in off if id_ not in switched)
@@ -189,10 +184,9 @@ def find_wrong_names(
     settings: Config,
     stored: DocumentSnapshot | None,
     automations: Sequence[Asset[AutomationDefinition]],
-    scenes: list[str],
-    sources: Sequence[Source],
+    scenes: Sequence[Asset[Scene]],
+    scripts: Contents,
     operations: Mapping[str, Collection[str] | None],
-    modules: Mapping[str, Source],
 ) -> list[Fault]:
     """Return unknown names in Lua files. Without stored values, check only the names of sections.
 
@@ -200,26 +194,16 @@ def find_wrong_names(
     """
     at_first = {each.definition.id: each.definition.enabled for each in automations}
     off = {id_ for id_, is_on in {**at_first, **_switched(stored)}.items() if is_on is False}
-    idle = {each.source for each in automations if each.definition.id in off}
     armed = [each for each in automations if each.definition.id not in off]
-    named = HomeNames(
-        adapters=settings.adapter_names,
-        operations=operations,
-        called=[each for each in sources if each not in idle],
-        modules=modules,
-        are_scripts_enabled=settings.scripts.enabled,
-        notify_targets=settings.notify.targets,
-    )
-    if stored is None:  # only the names of scenes are known without stored values, because scenes are files
-        return replace(named, aliases={}, scenes=scenes).list_faults(armed)
+    named = HomeNames.of_files(settings, operations, scenes, automations, armed, scripts)
+    if stored is None:
+        return replace(named, aliases={}).list_faults(armed)
     layout = read_layout(stored, lambda key, error: None)
     devices = read_devices(stored, layout, lambda key, error: None)
     known = replace(
         named.with_devices(devices, layout, read_past(stored), read_removed(stored)),
         variables=[name for name, each in read_variables(stored).items() if each.value is not None],
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
-        scenes=scenes,
-        sources=sources,
     )
     return known.list_faults(armed)
 

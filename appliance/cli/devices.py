@@ -17,13 +17,12 @@ from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import counted, fit, paint, say
-from appliance.config import Config
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.home.capabilities import UNITS
 from appliance.home.commands import CommandSpec
 from appliance.home.json_shapes import DEVICE
 from appliance.home.lua_form import lua_commands, lua_value
-from appliance.lua.folder import folder_of
+from appliance.lua.folder import folders_of
 from appliance.lua.source import Source
 from appliance.store.records import read_devices, read_layout
 from appliance.store.storage import DocumentSnapshot
@@ -80,13 +79,7 @@ def _read_sources(file: Path) -> Sequence[Source]:
         settings = config.load(file, os.environ)
     except ConfigFailed:
         settings = config.parse("", str(file), {})
-    return [source for folder in _folders(settings) if folder is not None for source in folder.read().sources]
-
-
-def _folders(settings: Config) -> Iterator[Any]:
-    for section in (settings.scenes, settings.automations):
-        yield folder_of(section, settings.root)
-    yield folder_of(settings.scripts, settings.root, is_deep=True)
+    return [source for folder in folders_of(settings, settings.root) for source in folder.read().sources]
 
 
 def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from appliance.cli.simulation.simulation import Simulation, open_simulation
 from appliance.cli.terminal import say, with_local_times
 from appliance.config import Config
 from appliance.errors import Fault, Invalid, StartFailed
-from appliance.lua.folder import Contents, folder_of, modules_of
+from appliance.lua.folder import Contents, folder_of
 from appliance.simulated_clock import SimulatedClock
 from appliance.store.storage import DocumentSnapshot
 from appliance.tables.checks import nearest
@@ -126,14 +126,9 @@ def _find_automation(word: str, simulation: Simulation) -> str:
 
 def _warnings(settings: Config, stored: DocumentSnapshot | None, simulation: Simulation) -> list[Fault]:
     """Return warnings and unknown names, like `lares check`."""
-    folder = folder_of(settings.scripts, settings.root, is_deep=True)
+    folder = folder_of(settings.scripts, settings.root)
     scripts = Contents(sources=(), faults=()) if folder is None else folder.read()
-    ids = [each.definition.id for each in simulation.scenes]
-    loaded = [*(each.source for each in simulation.scenes), *(each.source for each in simulation.assets)]
-    sources, operations = [*loaded, *scripts.sources], simulation.operations
-    found = find_wrong_names(
-        settings, stored, simulation.assets, ids, sources, operations, modules_of(folder, scripts)
-    )
+    found = find_wrong_names(settings, stored, simulation.assets, simulation.scenes, scripts, simulation.operations)
     for warnings in (*(each.warnings for each in simulation.scenes), *(each.warnings for each in simulation.assets)):
         found += warnings
     return sorted(dict.fromkeys(found))

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from appliance.errors import Fault, Invalid
 from appliance.lua.source import Source, load
-from appliance.settings import LuaFolder
+from appliance.settings import LuaFolder, ScriptsSettings, Sections
 from appliance.tables.checks import nearest
 
 MAX_FOLDER_BYTES = 16 << 20
@@ -211,8 +211,15 @@ async def read_folder(folder: Folder | None) -> Contents:
     return Contents(sources=(), faults=()) if folder is None else await asyncio.to_thread(folder.read)
 
 
-def folder_of(section: LuaFolder, root: Path, *, is_deep: bool = False) -> Folder | None:
-    """Return the folder of the section, or None if the section is disabled."""
+def folder_of(section: LuaFolder, root: Path) -> Folder | None:
+    """Return the folder of the section, or None if the section is disabled. Only `[scripts]` has subfolders."""
     if not section.enabled:
         return None
+    is_deep = isinstance(section, ScriptsSettings)
     return Folder(path=root / section.directory, name=section.directory.rstrip("/"), is_deep=is_deep)
+
+
+def folders_of(sections: Sections, root: Path) -> list[Folder]:
+    """Return the enabled folders of scenes, automations, and scripts."""
+    folders = (folder_of(each, root) for each in (sections.scenes, sections.automations, sections.scripts))
+    return [each for each in folders if each is not None]

@@ -299,7 +299,11 @@ def build_pool(
         backstop_secs=runner.backstop_timeout_secs,
         user_ids=user_ids,
     )
-    folder = folder_of(scripts, root, is_deep=True)
     return WorkerPool(
-        limits=limits, scripts=folder, timezone=timezone, clock=clock, on_kill=on_kill, on_start=on_start
+        limits=limits,
+        scripts=folder_of(scripts, root),
+        timezone=timezone,
+        clock=clock,
+        on_kill=on_kill,
+        on_start=on_start,
     )

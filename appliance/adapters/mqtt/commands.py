@@ -11,7 +11,8 @@ from appliance.adapters.done import describe_value, failure, is_shown
 from appliance.adapters.mqtt.client import BrokerConnection
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent
+from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.notification import Notification

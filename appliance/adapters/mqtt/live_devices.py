@@ -24,14 +24,8 @@ from appliance.adapters.mqtt.duplicates import Duplicates
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.picture_store import PictureStore
-from appliance.adapters.mqtt.platforms.entity import (
-    Entity,
-    EntityEvent,
-    Update,
-    apply,
-    changed_keys,
-    set_values,
-)
+from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, apply, changed_keys, set_values
+from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.platforms.picture import StillPicture
 from appliance.adapters.mqtt.platforms.sensor import BinarySensor
 from appliance.adapters.mqtt.refusals import Refusal

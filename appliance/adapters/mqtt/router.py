@@ -13,7 +13,8 @@ from appliance.adapters.mqtt.device import TOO_MANY_ENTITIES, MqttDevice, build_
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
 from appliance.adapters.mqtt.messages import Message
-from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, UnknownValue, Update
+from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update
 from appliance.adapters.mqtt.platforms.table import build_entity, is_excluded
 from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Refusal, reason_of
 from appliance.adapters.mqtt.tasmota import discovery as tasmota

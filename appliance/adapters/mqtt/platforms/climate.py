@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from appliance.adapters.mqtt.platforms.entity import (
-    SWITCHED,
-    Entity,
-    Intent,
-    Update,
-    is_unknown,
-    number_parser,
-    plain_number,
-)
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, plain_number
+from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, number_parser
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, expression, shown_text
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command

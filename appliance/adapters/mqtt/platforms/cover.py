@@ -8,17 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.messages import parse_object
-from appliance.adapters.mqtt.platforms.entity import (
-    Entity,
-    Intent,
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent, clamped, plain_number, scaled
+from appliance.adapters.mqtt.platforms.payloads import (
     Update,
-    clamped,
     is_unknown,
     number_parser,
     parse_number,
-    plain_number,
-    scaled,
-    unknown_word,
+    read_number,
+    read_word,
 )
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, expression, shown_text
 from appliance.home.classes import COVERS
@@ -64,7 +61,7 @@ class Cover(Entity):
         shown = ("cover_position", self._attribute)
         self.read("state_topic", self._parse_state, "value_template", shows=shown)
         self.read("position_topic", self._parse_position, "position_template", shows=shown)
-        parse_tilt = number_parser("cover_tilt", self._tilt.percent, ignores_unknown=True)
+        parse_tilt = number_parser("cover_tilt", self._tilt.percent, keeps=True)
         self.read("tilt_status_topic", parse_tilt, "tilt_status_template", shows=("cover_tilt",))
         steps, can_set = self._steps(), self.can("set_position")
         if self._door and steps:
@@ -85,14 +82,10 @@ class Cover(Entity):
         return tuple(each for each in actions if self.config.raw.get(f"payload_{each}", each) is not None)
 
     def _parse_state(self, text: str) -> Update:
-        if text == "":
-            return {}
-        if is_unknown(text):
-            return {self._attribute: None}
-        motion = self._states.get(text)
-        if motion is None:
-            has_position = self._has_position and not self._door
-            unknown_word(text, self._states, {} if has_position else {self._attribute: None})
+        keeps = self._has_position and not self._door
+        motion = (found := read_word(text, self._states, self._attribute, keeps=keeps)).get(self._attribute)
+        if not isinstance(motion, str):
+            return found
         self.motion = motion
         if self._door:
             return {self._door: motion if motion != "stopped" else self._where_stopped()}
@@ -237,15 +230,9 @@ class Valve(Entity):
         if text.startswith("{"):
             state = parse_object(text, "the state")
             text = str(state.get("position" if self._reports_position else "state", ""))
-        if text in self._states:
-            return {} if self._reports_position else {self.custom: self._states[text]}
-        if text == "":
-            return {}
-        if is_unknown(text):
-            return {self.custom: None}
         if not self._reports_position:
-            unknown_word(text, self._states, {self.custom: None})
-        return {self.custom: self._scale.percent(parse_number(text, self.custom))}
+            return read_word(text, self._states, self.custom, keeps=False)
+        return {} if text in self._states else read_number(text, self.custom, self._scale.percent)
 
     def _write(self, command: Command) -> Intent:
         if command.action == "stop":

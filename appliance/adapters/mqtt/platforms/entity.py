@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any
 
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.fields import AnnouncedFields, is_filter, is_unreadable
 from appliance.adapters.mqtt.messages import Message, Outgoing
+from appliance.adapters.mqtt.platforms.payloads import Update, read_word
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.errors import Invalid, Unsupported
 from appliance.home.commands import Command, without_toggle
 from appliance.home.values import Value
-from appliance.tables.checks import is_number
-
-Update = Mapping[str, Value]
-"""New values by attribute. None means that the value is unknown."""
-
-UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf", "infinity", "-infinity")
-"""Texts for an unknown value, in any case."""
-
-MAX_LISTED_WORDS = 8
-"""Maximum number of words that an error message lists."""
 
 
 class EntityEvent(Struct, frozen=True):
@@ -33,18 +23,6 @@ class EntityEvent(Struct, frozen=True):
 
     name: str
     data: Mapping[str, Value]
-
-
-class UnknownValue(Invalid):
-    """A message contained an unknown word. `update` holds the values that the message changes. If `is_kept`, the
-    attribute keeps its value."""
-
-    def __init__(self, text: str, expected: str, update: Update, *, is_kept: bool = False) -> None:
-        self.attribute = "" if is_kept else next(iter(update), "")
-        end = "; the value is unknown now" if self.attribute else ""
-        super().__init__(f"{text[:40]!r} is not {expected}{end}")
-        self.text = text[:40]
-        self.update = update
 
 
 PayloadParser = Callable[[str], Update | EntityEvent | None]
@@ -339,78 +317,10 @@ class Entity:
         return without_toggle(command, shown, self.announcement.object_id).action
 
     def words(
-        self, words: Mapping[str, Value], attribute: str = "", *, ignored: Container[str] = (), is_kept: bool = True
+        self, words: Mapping[str, Value], attribute: str = "", *, ignored: Container[str] = (), keeps: bool = True
     ) -> Callable[[str], Update]:
-        """Return a parser for the words of one attribute, by default of the custom attribute.
-
-        An unknown word is reported. With `is_kept`, the attribute then keeps its value. Without `is_kept`, the
-        attribute becomes unknown. An empty text and the ignored words change nothing.
-        """
-
-        def parse(text: str) -> Update:
-            key = attribute or self.custom
-            if text in words:
-                return {key: words[text]}
-            if text == "" or text in ignored:
-                return {}
-            return {key: None} if is_unknown(text) else unknown_word(text, words, {} if is_kept else {key: None})
-
-        return parse
-
-
-def unknown_word(text: str, words: Iterable[str], update: Update, *, is_kept: bool = False) -> NoReturn:
-    """Raise `UnknownValue` with the expected words."""
-    listed = [repr(each[:40]) for each in words if not is_unknown(each)]
-    more = ["…"] if len(listed) > MAX_LISTED_WORDS else []
-    raise UnknownValue(text, f"one of {', '.join(listed[:MAX_LISTED_WORDS] + more)}", update, is_kept=is_kept)
-
-
-def is_unknown(text: str) -> bool:
-    return text.lower() in UNKNOWN
-
-
-def parse_number(text: str, *attributes: str) -> int | float:
-    """Parse a number. Return an integer if the text is an integer.
-
-    Raise `UnknownValue` for other texts, with an update that makes these attributes unknown.
-    """
-    try:
-        value = math.nan if "_" in text else float(text)  # Python accepts 1_000
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or abs(value) > 1e18:
-        raise UnknownValue(text, "a number", dict.fromkeys(attributes))
-    return int(text) if text.strip().lstrip("+-").isdigit() else value
-
-
-def stated_number(value: Any) -> int | float | None:
-    """Return a JSON number, or the number in a text, because some devices send numbers as text. Return None for other
-    values."""
-    if not isinstance(value, str):
-        return value if is_number(value) else None
-    try:
-        return parse_number(value)
-    except Invalid:
-        return None
-
-
-def number_parser(
-    attribute: str, convert: Callable[[float], Value] | None = None, *, ignores_unknown: bool = False
-) -> Callable[[str], Update]:
-    """Return a parser for the numbers of one attribute. `convert` is applied to each number.
-
-    Any other text makes the attribute unknown, unless `ignores_unknown` is set.
-    """
-
-    def parse(text: str) -> Update:
-        if is_unknown(text):
-            return {} if ignores_unknown else {attribute: None}
-        if text == "":
-            return {}
-        value = parse_number(text, *(() if ignores_unknown else (attribute,)))
-        return {attribute: value if convert is None else convert(value)}
-
-    return parse
+        """Return `read_word` for one attribute, by default for the custom attribute."""
+        return lambda text: read_word(text, words, attribute or self.custom, ignored=ignored, keeps=keeps)
 
 
 def plain_number(value: float) -> int | float:

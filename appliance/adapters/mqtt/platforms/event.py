@@ -8,7 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.messages import parse_object
-from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, is_unknown
+from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
+from appliance.adapters.mqtt.platforms.payloads import is_unknown
 from appliance.adapters.mqtt.platforms.published import Fields
 from appliance.adapters.mqtt.presses import press_name
 from appliance.errors import Invalid

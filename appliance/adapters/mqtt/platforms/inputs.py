@@ -5,15 +5,8 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, tzinfo
 from zoneinfo import ZoneInfo
 
-from appliance.adapters.mqtt.platforms.entity import (
-    Entity,
-    Intent,
-    Update,
-    is_unknown,
-    parse_number,
-    plain_number,
-    unknown_word,
-)
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent, plain_number
+from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_number, read_word
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, shown_text
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -81,9 +74,8 @@ class Number(Input):
         return {"type": "number", **bounds, **({"unit": unit} if unit else {})}
 
     def parse(self, text: str) -> Update:
-        if text == self.config.text("payload_reset", "None") or is_unknown(text):
-            return {self.custom: None}
-        return {self.custom: plain_number(parse_number(text, self.custom))} if text else {}
+        is_reset = text == self.config.text("payload_reset", "None")
+        return {self.custom: None} if is_reset else read_number(text, self.custom, plain_number)
 
     def set_value(self, command: Command) -> Intent:
         value = plain_number(command.value)
@@ -110,11 +102,8 @@ class Select(Input):
         return {"type": "enum", "values": list(self.config.texts("options"))}
 
     def parse(self, text: str) -> Update:
-        if text in self.config.texts("options"):
-            return {self.custom: text[:1000]}
-        if text == "" or is_unknown(text):
-            return {self.custom: None} if text == "None" else {}
-        return unknown_word(text, self.config.texts("options"), {})
+        words = {"None": None, **{option: option[:1000] for option in self.config.texts("options")}}
+        return {} if is_unknown(text) and text not in words else read_word(text, words, self.custom)
 
 
 def announce_select(device: PublishedDevice, key: str) -> Fields | None:

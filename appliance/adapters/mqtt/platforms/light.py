@@ -8,16 +8,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.platforms.entity import (
-    SWITCHED,
-    Entity,
-    Intent,
-    Update,
-    clamped,
-    is_unknown,
-    parse_number,
-    unknown_word,
-)
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, clamped
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown, one_of, parse_number
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, expression, if_defined
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
@@ -178,7 +170,7 @@ class LightEntity(Entity):
     def check_power(self, word: str, update: Update) -> Update:
         """Return the update. Raise `UnknownValue` if the word for the power is unknown."""
         if word and "power" not in update:
-            unknown_word(word, ("ON", "OFF"), update, is_kept=True)
+            raise UnknownValue(word, one_of(("ON", "OFF")), update=update)
         return update
 
     def effect_update(self, name: Value) -> Update:

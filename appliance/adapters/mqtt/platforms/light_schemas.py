@@ -11,15 +11,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt.fields import is_unreadable
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
-from appliance.adapters.mqtt.platforms.entity import (
-    Intent,
-    Update,
-    is_unknown,
-    number_parser,
-    parse_number,
-    plain_number,
-    stated_number,
-)
+from appliance.adapters.mqtt.platforms.entity import Intent, plain_number
 from appliance.adapters.mqtt.platforms.light import (
     COLOR_OF_MODE,
     NOTATIONS,
@@ -29,6 +21,7 @@ from appliance.adapters.mqtt.platforms.light import (
     LightEntity,
     color_of,
 )
+from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, number_parser, parse_number, stated_number
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -42,7 +35,7 @@ class TopicLight(LightEntity):
         modes = ("rgb", "rgbw", "rgbww", "hs", "xy", "color_temp", "white")
         self._modes = frozenset(name for name in modes if self.can(f"{name}_command"))
         states = {self.payload(power): power for power in ("off", "on")}
-        parse_brightness = number_parser("brightness", self.brightness_of, ignores_unknown=True)
+        parse_brightness = number_parser("brightness", self.brightness_of, keeps=True)
         self._by_notation: dict[str, Update] = {}
         self._named_mode = ""
         self._has_mode_topic = self.config.topic("color_mode_state_topic") is not None
@@ -240,7 +233,7 @@ class TemplateLight(LightEntity):
         self._modes = frozenset(modes)
         for key, attribute, parse in (
             ("state", "power", lambda word: self.check_power(word, self.power_update(word))),
-            ("brightness", "brightness", number_parser("brightness", self.brightness_of, ignores_unknown=True)),
+            ("brightness", "brightness", number_parser("brightness", self.brightness_of, keeps=True)),
             ("color_temp", "color_temperature", self.parse_temperature),
             ("effect", "effect", self.effect_update),
         ):

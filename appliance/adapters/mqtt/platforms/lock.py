@@ -25,7 +25,7 @@ class LockEntity(Entity):
         words.setdefault(self.config.text("state_open", "OPEN"), "unlocked")
         words.setdefault(self.config.text("payload_reset", "None"), None)
         moving = [self.config.text(f"state_{state}", state.upper()) for state in ("locking", "unlocking", "opening")]
-        self.read("state_topic", self.words(words, "lock", ignored=moving, is_kept=False), "value_template")
+        self.read("state_topic", self.words(words, "lock", ignored=moving, keeps=False), "value_template")
         self.offer("lock", ("lock", "unlock"), self._write)
         if "payload_open" in self.config:
             self.offer(self.custom, ("open",), self._write)
@@ -86,7 +86,7 @@ class AlarmPanel(Entity):
         self.need()
         supported = self.config.texts("supported_features", tuple(_ALARM_MODES.values()))
         modes: list[Value] = [mode for mode, feature in _ALARM_MODES.items() if feature in supported]
-        parse = self.words({state: state for state in _ALARM_STATES}, is_kept=False)
+        parse = self.words({state: state for state in _ALARM_STATES}, keeps=False)
         self.read("state_topic", parse, "value_template")
         self.offer(self.custom, ("set",), self._write, type="enum", values=["disarmed", *modes])
 

@@ -7,7 +7,8 @@ import math
 import orjson
 
 from appliance.adapters.mqtt.messages import parse_object
-from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, Update, number_parser
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent
+from appliance.adapters.mqtt.platforms.payloads import Update, number_parser
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text
 from appliance.errors import Invalid
 from appliance.home.values import Value
@@ -82,7 +83,7 @@ class Fan(OnOff):
     def _add_speed(self) -> None:
         key, percent = "custom.mqtt.percentage", {"type": "percentage", "min": 0, "max": 100}
         reset = self.config.text("payload_reset_percentage", "None")
-        parse = number_parser(key, self._percent, ignores_unknown=True)
+        parse = number_parser(key, self._percent, keeps=True)
         self.add(key, "percentage", lambda text: {key: None} if text == reset else parse(text), percent,
                   to_payload=self._raw, to_shown=self._percent)  # fmt: skip
         if (offer := self.offers.get(key)) is not None:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent, Update, clamped, shows_one_of, stated_number
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent, clamped, shows_one_of
+from appliance.adapters.mqtt.platforms.payloads import Update, stated_number
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -119,7 +120,7 @@ class LawnMower(Ordered):
         states = ("mowing", "paused", "docked", "returning", "error")
         self.read(
             "activity_state_topic",
-            self.words({each: each for each in states}, is_kept=False),
+            self.words({each: each for each in states}, keeps=False),
             "activity_value_template",
         )
         self.offer_orders(_MOWER, [each for each in _MOWER if self.can(f"{each}_command")],

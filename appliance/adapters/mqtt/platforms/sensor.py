@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from appliance.adapters.mqtt.messages import parse_object
-from appliance.adapters.mqtt.platforms.entity import Entity, Update, is_unknown, parse_number, unknown_word
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_number, read_word
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.classes import BINARY_SENSORS, SENSORS
@@ -56,28 +59,23 @@ class Sensor(Entity):
         return capability
 
     def _parse(self, text: str) -> Update:
-        key, is_option = self.claims[0] if self.claims else "", text in self._options
+        key = self.claims[0] if self.claims else ""
         if not key and not self._is_number and not self._options:
             is_null = text == "None" and ("value_template" in self.config or "device_class" in self.config)
             return {self.custom: None if is_null else text[:1000]}
-        if is_unknown(text) and not is_option:
-            return {self.label: None}
-        if text == "" and not is_option:
-            return {}
-        if self._options and not is_option:
-            return unknown_word(text, self._options, {})
+        if self._options and text not in self._options:
+            return read_word(text, dict.fromkeys(self._options), self.label)
         if key == "air_quality" or not (key or self._is_number):
             return {self.label: text[:1000]}
-        number = parse_number(text, self.label)
-        return {self.label: self._measurement(key, number) if key else number}
+        return read_number(text, self.label, partial(self._measurement, key))
 
     def _measurement(self, key: str, number: float) -> Value:
-        """Convert a measured number to a value of the capability."""
+        """Convert a measured number to a value of the capability. Without a capability, return the number."""
         if key == "battery":
             return min(max(round(number), 0), 100)
         if key in ("illuminance", "wind_direction"):
             return round(number)
-        if key == "uv_index":
+        if key in ("", "uv_index"):
             return number
         value: dict[str, Value] = {"value": number, "unit": self.unit}
         if key.startswith("energy_"):
@@ -136,20 +134,15 @@ class BinarySensor(Entity):
         self.more_keys = ("presence",) if device_class == "presence" else ()
         self.read("state_topic", self._parse, "value_template")
 
-    def showing(self, is_on: bool | None) -> Update:
+    def showing(self, is_on: Value) -> Update:
         """Return the values for on, off, or unknown (None)."""
         on, off = self._values if self.claims else (True, False)
         value = None if is_on is None else on if is_on else off
         return {self.label: value, **dict.fromkeys(self.more_keys, is_on)}
 
     def _parse(self, text: str) -> Update:
-        if text in (self._on, self._off):
-            return self.showing(text == self._on)
-        if text == "" or text in self._ignored:
-            return {}
-        if is_unknown(text):
-            return self.showing(None)
-        return unknown_word(text, (self._on, self._off), {})
+        found = read_word(text, {self._on: True, self._off: self._off == self._on}, "is_on", ignored=self._ignored)
+        return self.showing(found["is_on"]) if found else {}
 
 
 _BINARY_CLASSES = {

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.adapters.mqtt.messages import parse_json
-from appliance.adapters.mqtt.platforms.entity import Entity, Update, clamped
+from appliance.adapters.mqtt.platforms.entity import Entity, clamped
+from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.errors import Invalid
 from appliance.home.values import Value
 from appliance.tables.checks import is_number

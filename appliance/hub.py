@@ -47,7 +47,6 @@ from appliance.health import Health
 from appliance.history.home_history import HomeHistory
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
 from appliance.lua.catalog import Asset
@@ -139,9 +138,8 @@ class Hub:
         self.registry = Registry(self.bus, clock)
         flush_secs = config.persistence.flush_secs
         self._disk = disk
-        self._store = Store(
-            disk, self.registry, self.bus, clock, flush_secs=flush_secs, has_adapter=self._has_adapter
-        )
+        kinds = {name: kind_of(each).device_kinds for name, each in config.adapters.items()}
+        self._store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, device_kinds=kinds)
 
     async def __aenter__(self) -> Hub:
         config, self.began, self.steps = self._config, self.clock.monotonic(), ClockSteps(self.clock)
@@ -475,11 +473,6 @@ class Hub:
 
     def _new_context(self, label: str, chain: tuple[str, ...]) -> Context:
         return Context(self.registry, self.dispatcher, self.clock, label, self._ctx_work, self.failed_calls, chain)
-
-    def _has_adapter(self, device: Device) -> bool:
-        """Return whether an enabled adapter can have created this stored device."""
-        settings = self._config.adapters.get(device.metadata.source)
-        return settings is not None and device.kind in kind_of(settings).device_kinds
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and issubclass(kind, Exception) and not issubclass(kind, LaresError):

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import orjson
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
@@ -28,7 +27,7 @@ from appliance.store.clock_trust import ClockTrust, forgetting, newest_time
 from appliance.store.document import Document, encode_values
 from appliance.store.file_format import EncodedChanges
 from appliance.store.record_keys import CARD, DEVICE_PREFIX, STATE_PREFIX
-from appliance.store.records import encode_device
+from appliance.store.records import encode_device, is_changed
 from appliance.store.storage import DocumentReader
 from appliance.tasks import Tasks
 
@@ -131,7 +130,8 @@ class Recorder:
 
         def prepare(later: Mapping[str, Any], before: EncodedChanges) -> EncodedChanges:
             values = {key: value for key, value in later.items() if self._is_json(key, value)}
-            changes = {key: value for key, value in values.items() if self._differs(key, value, before)}
+            get = self._document.get
+            changes = {key: value for key, value in values.items() if is_changed(before.get(key, get(key)), value)}
             if forgets:
                 changes |= forgetting(self.trust, self._clock.now())
             if not changes and not devices:
@@ -154,7 +154,7 @@ class Recorder:
         for device_id in device_ids:
             for key, value in self._record_device(device_id).items():
                 encoded.pop(key, None)
-                if self._is_json(key, value) and self._differs(key, value, {}):
+                if self._is_json(key, value) and is_changed(self._document.get(key), value):
                     encoded |= encode_values({key: value})
             yield
 
@@ -257,14 +257,6 @@ class Recorder:
         today = self._clock.now().date().isoformat()
         return self._day if self._day.date == today else CardDay(date=today, began_at_bytes=written)
 
-    def _differs(self, key: str, value: dict[str, Any] | None, before: EncodedChanges) -> bool:
-        """Return whether the value differs from the stored value, ignoring `at`. A change that was undone needs no
-        write."""
-        stored = before[key] if key in before else self._document.get(key)
-        if stored is None or value is None:
-            return stored is not None or value is not None
-        return bool(_without_time(orjson.loads(stored)) != _without_time(orjson.loads(orjson.dumps(value))))
-
 
 def read_card_counts(document: DocumentReader) -> CardCounts | None:
     """Return the stored counts, or None if they are missing or malformed."""
@@ -273,8 +265,3 @@ def read_card_counts(document: DocumentReader) -> CardCounts | None:
         return convert(stored, CardCounts)
     except ValidationError:
         return None
-
-
-def _without_time(value: Any) -> Any:
-    """Return the record without `at`. Return other values unchanged."""
-    return {key: each for key, each in value.items() if key != "at"} if isinstance(value, dict) else value

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import orjson
 from msgspec import Struct, convert, field
 
 from appliance.clock import from_millis, to_millis
@@ -134,6 +135,18 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
             **({"was": {key: list(known) for key, known in device.last.items()}} if device.last else {}),
         },
     }
+
+
+def is_changed(stored: bytes | None, value: Any) -> bool:
+    """Return whether the value differs from the stored value, ignoring `at`. A change that was undone needs no
+    write."""
+    if stored is None or value is None:
+        return stored is not None or value is not None
+    before, after = orjson.loads(stored), orjson.loads(orjson.dumps(value))
+    for each in (before, after):
+        if isinstance(each, dict):
+            each.pop("at", None)
+    return bool(before != after)
 
 
 def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
 
 from appliance.clock import Clock
 from appliance.home.bus import Bus
-from appliance.home.model import Device
+from appliance.home.model import DeviceKind
 from appliance.home.registry import Registry
 from appliance.store.adapter_secrets import AdapterSecrets
 from appliance.store.crashes import CrashCounter
@@ -36,7 +36,7 @@ class Store:
     """Holds the lock and records changes while the context is open. Entering the context reads the document and
     restores the registry.
 
-    - `has_adapter`: decides which devices are restored.
+    - `device_kinds`: the device kinds of each enabled adapter. Devices of other adapters or kinds are not restored.
     - `unreadable`: sentences about unreadable values.
     - `stopped_at`, `has_crashed`: how the previous hub ended.
     """
@@ -57,7 +57,7 @@ class Store:
         clock: Clock,
         *,
         flush_secs: float,
-        has_adapter: Callable[[Device], bool],
+        device_kinds: Mapping[str, Collection[DeviceKind]],
     ) -> None:
         self.unreadable: list[str] = []
         self._has_failed = False
@@ -68,7 +68,7 @@ class Store:
         self._bus = bus
         self._clock = clock
         self._flush_secs = flush_secs
-        self._has_adapter = has_adapter
+        self._device_kinds = device_kinds
         self._lock: DirectoryLock | None = None
 
     async def __aenter__(self) -> Store:
@@ -83,7 +83,8 @@ class Store:
             self.document = await stack.enter_async_context(Document(self._disk, self._clock))
             layout = read_layout(self.document, self._ignore_malformed)
             devices = read_devices(self.document, layout, self._ignore_malformed)
-            self._registry.restore(layout, filter(self._has_adapter, devices))
+            restored = (each for each in devices if each.kind in self._device_kinds.get(each.metadata.source, ()))
+            self._registry.restore(layout, restored)
             recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
             self.recorder = await stack.enter_async_context(recorder)
             self.crashes = CrashCounter(self.document, self._clock, read_boot_id())

@@ -104,7 +104,7 @@ class ClockSteps:
     def redate(self, at: datetime, step: timedelta) -> datetime:
         """Correct a past time after the clock was set by `step`.
 
-        A time before the creation of this object does not change.
+        Return `at` unchanged if the corrected time would be before `began` or in the future.
         """
         return at + step if self.began <= at + step <= self._clock.now() else at
 

@@ -13,8 +13,8 @@ from appliance.clock import Clock
 T = TypeVar("T")
 
 STEP_SECS = 0.001
-"""Seconds of work before `in_steps` lets other tasks run. After a much longer step, the pause is as long as the
-step."""
+"""Seconds of work before `in_steps` lets other tasks run. If a step takes much longer, the following pause is as long
+as the step."""
 
 REQUEST_TURNS = 3
 """Loop turns per request. `in_steps` pauses for this many turns, so that it does not delay a request in each turn."""
@@ -36,7 +36,7 @@ LAG_WINDOW_SECS = 10.0
 class LoopLag:
     """The time that ready callbacks wait for the end of a turn and for the processor, in seconds.
 
-    - `max_secs`: the longest wait since the start
+    - `max_secs`: the longest wait since the hub's start
     - `last_secs`: the longest wait of the last `LAG_WINDOW_SECS`
     - `total_secs`: the sum of all waits longer than `MIN_LAG_SECS`
     - `turns`: the number of turns

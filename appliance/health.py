@@ -45,7 +45,7 @@ class AdapterHealth(Struct, frozen=True, kw_only=True):
       without a request is well.
     - `file_fault`: the fault in the last saved file of a Lua kind. The hub may still run an older version of the
       file.
-    - `answers`, `failures`: counts since the start.
+    - `answers`, `failures`: counts since the hub's start.
     - `timed_secs`: the total duration of the `timed` measured answers.
     - `dropped`: values that the catalog does not allow, once per device and attribute while the device exists.
     - `operations`: the names of the adapter's operations.

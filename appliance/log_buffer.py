@@ -115,7 +115,7 @@ class LogBuffer(logging.Handler):
         return self._bytes.total() > MAX_LOG_BUFFER_BYTES and sum(map(len, self._entries.values())) > 1
 
     def count_by_level(self) -> dict[str, int]:
-        """Return the number of entries per level since the start."""
+        """Return the number of entries per level since the hub's start."""
         return {level: self._by_level[level] for level in LOG_LEVELS}
 
     def list_entries(self, query: LogQuery) -> list[LogEntry]:

@@ -39,7 +39,7 @@ class SimulatedClock(Clock):
         return self._start + timedelta(seconds=self._elapsed)
 
     def monotonic(self) -> float:
-        """Return the simulated seconds since the start."""
+        """Return the simulated seconds since the clock was created."""
         return self._elapsed
 
     def is_synchronised(self) -> bool:

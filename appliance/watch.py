@@ -86,7 +86,7 @@ def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator
 
 
 class Watcher:
-    """Watches the targets on one thread while the context is open. Without targets, no thread runs."""
+    """Watches the targets on one thread while the context is open. If there are no targets, no thread runs."""
 
     def __init__(self, targets: Sequence[Target], clock: Clock, watch: WatchFunction = _watch) -> None:
         self._targets = targets

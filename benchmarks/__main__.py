@@ -24,7 +24,8 @@ def main() -> int:
     names = sorted(each.name for each in pkgutil.iter_modules(benchmarks.__path__) if not each.name.startswith("_"))
     parser = argparse.ArgumentParser(
         prog="build.py bench",
-        description="Measure the hub and compare it with its targets. Without names, run all and write RESULTS.md.",
+        description="Measure the hub and compare it with its targets. "
+        "If no names are given, run all measures and write RESULTS.md.",
         epilog="measures: " + ", ".join(names),
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="run only these measures, and write no table")

@@ -18,7 +18,7 @@ FRAME = b'{"type":'
 """First bytes of the text of each event frame, which occur nowhere else."""
 
 PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
-"""The hub's ping, and the client's pong. Without a pong, the hub closes the stream."""
+"""The hub's ping, and the client's pong. If the hub gets no pong, it closes the stream."""
 
 PATIENCE_SECS = 60.0
 
@@ -143,7 +143,7 @@ class _Hammering(asyncio.Protocol):
 
 
 class Readers:
-    """Readers of a hub's event stream, or of bare connections, while entered.
+    """Readers of a hub's event stream, or of bare connections. They read inside the `async with` block.
 
     `frames` counts the frames that all readers have received.
     """

@@ -27,8 +27,8 @@ Wires = Sequence[str]
 
 @contextlib.contextmanager
 def node_red(flow: Flow = (), credentials: Mapping[str, Mapping[str, str]] | None = None) -> Iterator[Running | None]:
-    """Run Node-RED with the flow while entered. The block begins with Node-RED's first response at `/ready`. Yield
-    None if Node-RED is missing."""
+    """Run Node-RED with the flow for the `async with` block. The block begins with Node-RED's first response at
+    `/ready`. Yield None if Node-RED is missing."""
     program = shutil.which("node-red")
     if program is None:
         yield None

@@ -94,7 +94,7 @@ def hub(
     is_watched: bool = False,
     port: int = 0,
 ) -> Iterator[Running]:
-    """Run `lares run` with these configuration sections while entered. The block begins with the first
+    """Run `lares run` with these configuration sections for the `async with` block. The block begins with the first
     authenticated response.
 
     With a `folder`, configuration and data are kept for the next start. Otherwise, they are temporary. The hub
@@ -132,7 +132,7 @@ def environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def peer(name: str, *arguments: str, given: bytes = b"") -> Iterator[Sequence[int]]:
-    """Run a server of `_peers.py` in a separate process while entered, and yield its ports."""
+    """Run a server of `_peers.py` in a separate process for the `with` block, and yield its ports."""
     command = [sys.executable, "-m", "benchmarks._peers", name, *arguments]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None

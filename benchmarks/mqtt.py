@@ -126,7 +126,7 @@ def _devices(home: Running) -> list[object]:
 
 @contextlib.contextmanager
 def _others(broker: int) -> Iterator[list[Running]]:
-    """Run bare aiomqtt, and Node-RED if it is installed. During a flood, run neither of the two, because the hub
+    """Run bare aiomqtt, and Node-RED if it is installed. While the broker is flooded, run neither, because the hub
     needs the processor."""
     flow = [*read_states(broker, TOPIC, ["events"]), *send_to_readers()]
     credentials = {"broker": {"user": USER, "password": PASSWORD}}

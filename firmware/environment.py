@@ -78,7 +78,7 @@ class Environment:
         return lock.name not in self.read_stamp().get("locks", {})
 
     def read_stamp(self) -> dict[str, Any]:
-        """Return the locks of the last complete installation. Without a readable stamp, the result is empty."""
+        """Return the locks of the last complete installation. If the stamp cannot be read, the result is empty."""
         try:
             stamp = json.loads(self.stamp.read_text())
         except (OSError, ValueError):

@@ -37,7 +37,7 @@ LOCK_HEAD = """\
 
 
 def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
-    """Rewrite `runtime.lock` and `test.lock`. Without `--upgrade`, keep all versions that still fit."""
+    """Rewrite `runtime.lock` and `test.lock`. Unless `--upgrade` is given, keep all versions that still fit."""
     if list(arguments) not in ([], ["--upgrade"]):
         raise BuildFailed("lock accepts only --upgrade", USAGE_ERROR)
     if sys.version_info[:2] != (3, 11):

@@ -1,4 +1,4 @@
-"""Packs the single file with shiv, and replaces shiv's start code by the code in `boot/`."""
+"""Packs the single file with shiv, and replaces shiv's start code with the code in `boot/`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Builder:
     """Builds the single file from a checkout. `run` runs a command with an environment, or raises an exception.
     `venv` returns the command that creates a virtual environment in a folder.
 
-    `pythons` are version and path of each Python that compiles bytecode.
+    `pythons` contains the version and path of each Python that compiles bytecode.
     """
 
     root: Path

@@ -29,8 +29,8 @@ def accompany(
 ) -> None:
     """Write `.sha256`, `.spdx.json`, and `.build.json` next to the single file.
 
-    `made_of` is the result of `commit_of` before the build. `compilers` are the Python versions of the bytecode.
-    `options` are the build options.
+    `made_of` is the result of `commit_of` before the build. `compilers` lists the Python versions of the bytecode.
+    `options` contains the build options.
     """
     digest, version, created = _digest(file), *_version(root)
     file.with_name(f"{file.name}.sha256").write_text(f"{digest}  {file.name}\n")

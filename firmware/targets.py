@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One kind of box. `wheels` are the platform tags of suitable wheels, best first."""
+    """One kind of box. `wheels` lists the platform tags of suitable wheels, best first."""
 
     python: str
     machine: str

@@ -54,7 +54,7 @@ settings.register_profile(
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=QUICK_EXAMPLES)
 
 LIMIT_SECS, SLOW_LIMIT_SECS, BOX_LIMIT_SECS = 300, 1500, 4 * 3600
-"""Maximum seconds of a test with its fixtures. After this time, the test process ends."""
+"""Maximum seconds of a test with its fixtures. If a test exceeds it, the test process ends."""
 
 ALL_SLOW = re.compile(r"^pytestmark = (?:pytest\.mark\.slow$|\[.*pytest\.mark\.slow\b)", re.MULTILINE)
 """A line in a file that marks all of its tests as slow."""
@@ -117,7 +117,7 @@ async def broker(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Provide a folder that every user can enter, unlike the folders of pytest."""
+    """Provide a folder that every user can enter, unlike pytest's temporary folders."""
     with tempfile.TemporaryDirectory(prefix="lares-open-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -175,7 +175,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """After a successful run, let the contract recorder judge it. With several processes, each worker sends its
+    """If all tests passed, let the contract recorder judge the run. With several processes, each worker sends its
     records to the main process.
 
     A failed run also saves its records for the run that repeats the failed tests.

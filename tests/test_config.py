@@ -639,7 +639,7 @@ class TestHostileFiles:
     @each_row("text", ["[api]\n[api]", "[auth]\nmaster_key = 'a'\nmaster_key = 'b'"])
     def test_repeated_keys_are_named(self, text: str) -> None:
         [fault] = faults(text)
-        assert re.search(r"is not valid TOML: (section \[api\]|master_key) already exists in line [12]; ", fault)
+        assert re.search(r"is not valid TOML: (section \[api\]|master_key) already exists on line [12]; ", fault)
 
     @pytest.mark.parametrize(
         "text",

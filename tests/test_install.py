@@ -40,7 +40,7 @@ def test_an_installed_lares_runs_from_an_empty_folder(tmp_path: Path, flags: tup
     missing = run(venv / "bin" / "lares", "check", cwd=home)
     assert missing.returncode == 78 and "lares run" in missing.stderr
 
-    # Without a data directory, the start fails after the bundled configuration has been written.
+    # If the data directory cannot be created, the start fails after the bundled configuration has been written.
     (home / "file").write_text("")
     started = run(venv / "bin" / "lares", "run", "--data-dir", home / "file" / "data", cwd=home)
     assert started.returncode == 73, started.stderr

@@ -25,8 +25,8 @@ from appliance.tasks import Tasks, back_off, end, end_within
 START_TIMEOUT_SECS = 15.0
 """Time limit for the first call of `publish.started()` or `progressed()`.
 
-After the limit, the adapter is reported as started and failing. The adapter is not restarted, because a slow adapter,
-such as one for a busy broker, would lose its progress.
+If the limit is exceeded, the adapter is reported as started and failing. The adapter is not restarted, because a slow
+adapter, such as one for a busy broker, would lose its progress.
 """
 
 EXIT_TIMEOUT_SECS = 1.0
@@ -41,10 +41,10 @@ T = TypeVar("T")
 
 
 class AdapterRunner:
-    """Runs one adapter while entered. After each failure, `build` makes a new adapter.
+    """Runs one adapter inside its `async with` block. After each failure, `build` makes a new adapter.
 
-    If `begin` is given, the first adapter is made when this event is set. Before the event, commands wait up to
-    five seconds. Methods may be called concurrently.
+    If `begin` is given, the first adapter is made when this event is set. Until then, commands wait up to five
+    seconds. Methods may be called concurrently.
     """
 
     def __init__(self, build: Build, context: AdapterContext, begin: asyncio.Event | None = None) -> None:
@@ -106,8 +106,8 @@ class AdapterRunner:
         return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
 
     async def wait_for_hooks(self) -> Collection[str]:
-        """Wait up to five seconds until the adapter exists, and return the adapter's hooks. During a restart, return
-        the hooks of the previous adapter."""
+        """Wait up to five seconds until the adapter exists, and return the adapter's hooks. While the adapter
+        restarts, return the previous adapter's hooks."""
         await self._wait_until_made()
         return self._hooks if self.adapter is None else self.adapter.hooks
 
@@ -240,7 +240,7 @@ class AdapterRunner:
                 async with asyncio.timeout(START_TIMEOUT_SECS):
                     await publish.has_started.wait()
         if not publish.has_started.is_set():
-            message = f"no answer within {START_TIMEOUT_SECS:g} s of the start"
+            message = f"no answer within {START_TIMEOUT_SECS:g} s after the adapter's start"
             publish.failed(AdapterFailed(message))
             publish.started()
 

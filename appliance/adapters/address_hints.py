@@ -32,7 +32,7 @@ def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hin
 
 
 def _lines(right: str, kind: str, raw: Mapping[str, Any], known: list[str]) -> Iterator[str]:
-    """Yield the lines for the address and its port in `raw`. Without an address, yield lines with an example."""
+    """Yield the lines for the address and its port in `raw`. If `raw` has no address, use an example address."""
     stated = next((raw[each] for each in raw if each.lower() in _SYNONYMS and isinstance(raw[each], str)), "")
     try:
         parts = urlsplit(stated if "//" in stated else f"//{stated}")

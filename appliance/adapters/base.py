@@ -144,8 +144,8 @@ class Adapter(ABC):
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
         """Send the command to the devices, and return one result per device.
 
-        An adapter implements `command` or, with `takes_many`, this method. Without `takes_many`, `device_ids` has one
-        device.
+        An adapter implements `command` or, with `takes_many`, this method. If `takes_many` is false, `device_ids` has
+        one device.
         """
         return [await self.command(device_id, command) for device_id in device_ids]
 

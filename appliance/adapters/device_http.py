@@ -59,7 +59,8 @@ class DeviceSession:
         self.lasting = _open(DeviceConnector(LASTING_SECS))
 
     def for_sockets(self, middlewares: Sequence[ClientMiddlewareType]) -> aiohttp.ClientSession:
-        """Return a session with these middlewares, because aiohttp cannot set them for a single handshake."""
+        """Return a separate session with these middlewares for WebSocket handshakes. aiohttp can set middlewares only
+        for a whole session, not for one handshake."""
         return _open(self.fresh.connector, middlewares, is_owner=False)
 
     async def resolve(self, host: str, port: int) -> str:

@@ -29,9 +29,9 @@ T = TypeVar("T")
 class ExpectedState:
     """The expected state after a command to a device whose attributes were `before`.
 
-    If the command has a step, a number must be within half a step. Without a step, the tolerance is that of
-    `is_shown`, or 0.5 for numbers without a unit. A cover must move or reach its position. `press`, `stop`, and all
-    other actions without a visible effect are confirmed immediately.
+    If the command has a step, a number must be within half a step. Otherwise, the tolerance is that of `is_shown`, or
+    0.5 for numbers without a unit. A cover must move or reach its position. `press`, `stop`, and all other actions
+    without a visible effect are confirmed immediately.
     """
 
     def __init__(self, command: Command, specs: Iterable[CommandSpec], before: Mapping[str, Value]) -> None:
@@ -111,7 +111,7 @@ async def read_until(
     """Call `read` until `is_done` accepts the reading, for at most `within` seconds. Return the last reading, and
     whether it was accepted.
 
-    `pauses` are the seconds from the start of one reading to the start of the next. The last pause repeats. Raises
+    `pauses` lists the seconds from the start of one reading to the start of the next. The last pause repeats. Raises
     the exceptions of `read`.
     """
     until, number = clock.monotonic() + within, 0

@@ -276,8 +276,8 @@ class PollingAdapter(Adapter):
             self.publish.lost(error)
 
     def _may_be_silent(self) -> bool:
-        """Return whether the last sign of life is younger than `max_silence_secs`. After a restart, the stored times
-        of the devices are used."""
+        """Return whether the last sign of life is younger than `max_silence_secs`. Right after a restart, use the
+        devices' stored times."""
         if self.max_silence_secs is None:
             return False
         if self._contact_at is not None:

@@ -99,7 +99,7 @@ class Publisher:
         self._registry.remove(self.name, device_id)
 
     def report(self, report: Report, reading: PollReading | None = None) -> None:
-        """Publish observations of some or all devices. After a poll, pass its `reading`."""
+        """Publish observations of some or all devices. If they come from a poll, pass its `reading`."""
         if reading is not None:
             report = reading.without_older(report, self._registry)
         for each in self._readings:
@@ -136,8 +136,8 @@ class Publisher:
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
     def devices(self) -> dict[str, Device]:
-        """Return the adapter's devices by id, with their current state. After a restart, the current state is the
-        stored state."""
+        """Return the adapter's devices by id, with their current state. Right after a restart, this is the stored
+        state."""
         return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
 
     def find(self, device_id: str) -> Device | None:

@@ -41,7 +41,8 @@ class Faults(Struct, kw_only=True):
 
 
 class SimulatedDevice(ABC):
-    """Simulates a vendor's device on this machine. The device listens while entered and plugged in.
+    """Simulates a vendor's device on this machine. The device listens inside its `async with` block while it is
+    plugged in.
 
     `host` is an address. `port` 0 selects a free port when the device is entered, and this port does not change
     later. With `tls`, the device uses HTTPS. `requests` holds method and path of every received request, in order,

@@ -14,7 +14,7 @@ from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unreachable
 
 CLOSE_TIMEOUT_SECS = 1.0
-"""Time limit for sending the Close frame. After this time, the connection is closed without the frame."""
+"""Time limit for sending the Close frame. If the limit is exceeded, the connection is closed without the frame."""
 
 MESSAGES_AT_ONCE = 8
 """Number of messages of one connection that are processed before other tasks can run. The state of a WLED strip takes

@@ -124,7 +124,7 @@ def build_app(
 
 
 def _resolving(handler: Handler, hub: Hub) -> Handler:
-    """Return a handler that replaces a device alias in the path by the device's id."""
+    """Return a handler that replaces a device alias in the path with the device's id."""
 
     async def handle(call: Call, device_id: str, **ids: str) -> object:
         return await handler(call, device_id=hub.registry.id_of(device_id), **ids)

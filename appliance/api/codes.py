@@ -33,7 +33,7 @@ CODES: Mapping[str, Code] = {
     "insufficient_permissions": Code(403, "The key's role does not allow this."),
     "path_not_found": Code(404, "The path is unknown."),
     **{f"{each}_not_found": Code(404, f"There is no {each} with this id.") for each in get_args(errors.Resource)},
-    "picture_not_found": Code(404, "The device has no picture, or has sent none since the start."),
+    "picture_not_found": Code(404, "The device has no picture, or has sent none since the hub's start."),
     "method_not_allowed": Code(
         405, "The path does not support this method; the header `Allow` lists the methods that it supports."
     ),

@@ -28,7 +28,8 @@ class Closable(Protocol):
 
 
 class Connections:
-    """Counts the open connections of each peer, an IP address. `refused` and `evicted` are counts since the start.
+    """Counts the open connections of each peer, an IP address. `refused` and `evicted` are counts since the hub's
+    start.
 
     - `capacity`: the maximum number of connections of all peers.
     - `per_peer`: the maximum number of connections of one peer.

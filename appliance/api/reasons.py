@@ -169,7 +169,7 @@ class Reasons:
         """
         entries = self._hub.history.devices.list_values(device.id, "state", ONE)
         if entries:
-            # before the start, the clock may have been wrong
+            # the clock may have been wrong before the hub's last start
             return max(entries[0].observed_at, started_at(self._hub))
         stored = orjson.loads(self._hub.document.get(STATE_PREFIX + device.id) or b"{}")
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
@@ -256,7 +256,7 @@ class Reasons:
         return f"its last message arrived at {timestamp(device.last_seen)}"
 
     async def _runs(self, kind: str, id_: str) -> list[ReportedDecision]:
-        """Return the decisions about the executions of this id, including executions before the start."""
+        """Return the decisions about the executions of this id, including executions before the hub's last start."""
         return [_run(each, self._word_for) for each in await self._hub.history.list_executions(kind, id_, LATEST)]
 
     async def _commands(self, device_id: str) -> list[ReportedDecision]:

@@ -158,7 +158,7 @@ def _raise_file_limit(files: int) -> int:
 
 def _bind(address: Address) -> socket.socket:
     """Return a socket bound to the address. A socket bound to `[::]` also accepts IPv4."""
-    # bytes, because for a text, Python would import its IDNA codec
+    # bytes, because Python would import its IDNA codec for a `str`
     host = address.host.encode("ascii" if address.host.isascii() else "idna")
     try:
         family, _, _, _, place = socket.getaddrinfo(

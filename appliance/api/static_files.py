@@ -180,7 +180,7 @@ def _has(request: Request, file: StaticFile) -> bool:
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Return whether the request accepts gzip. The weight 0 excludes gzip."""
+    """Return whether the request accepts gzip. A weight of 0 excludes gzip."""
     for each in request.headers.get("accept-encoding", "").lower().split(","):
         name, _, weight = each.partition(";")
         if name.strip() in ("gzip", "x-gzip", "*"):

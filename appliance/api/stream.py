@@ -71,10 +71,11 @@ class Subscriber:
 
 
 class EventStream:
-    """Sends the frame of every event to all subscribers. Without subscribers, the stream does not listen to the bus.
+    """Sends the frame of every event to all subscribers. While there are no subscribers, the stream does not listen
+    to the bus.
 
-    `frames` is the number of frames since the start; `dropped` is the number of frames that slow subscribers lost.
-    The first subscriber also receives `start_errors`, because it could not connect earlier.
+    `frames` is the number of frames since the hub's start; `dropped` is the number of frames that slow subscribers
+    lost. The first subscriber also receives `start_errors`, because it could not connect earlier.
     """
 
     def __init__(self, bus: Bus, capacity: int, start_errors: Iterable[Event] = ()) -> None:

@@ -38,7 +38,7 @@ class Wait(Struct, kw_only=True):
 
 class ActiveTrigger(Struct, eq=False, kw_only=True):
     """A trigger of a loaded automation. `key` identifies the trigger within the automation, also in storage. `due` is
-    the timer of its schedule or interval. `waits` are its running waits by device id."""
+    the timer of its schedule or interval. `waits` contains its running waits by device id."""
 
     asset: Asset[AutomationDefinition]
     trigger: Trigger

@@ -41,7 +41,7 @@ NOT_YET_ON = "its file has enabled = false: change the file, then switch the aut
 
 class View(Struct, frozen=True, kw_only=True):
     """An automation with its state, for the API. `last_run`, `last_status`, and `last_error` survive restarts.
-    `running` is the number of current executions. `last` is the newest execution since the start. Only
+    `running` is the number of current executions. `last` is the newest execution since the hub's start. Only
     `list_timed_views` sets `next_run` and `last`."""
 
     definition: AutomationDefinition

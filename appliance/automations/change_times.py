@@ -43,7 +43,7 @@ class Comparison(NamedTuple):
 class ChangeTimes:
     """Stores the time since when each comparison passed to `watch` holds. The times survive restarts.
 
-    For a comparison without `above` and `below`, the time is the attribute's last change. When the clock is set,
+    If a comparison has neither `above` nor `below`, the time is the attribute's last change. When the clock is set,
     times from this run of the hub are corrected.
     """
 

@@ -249,13 +249,13 @@ def _warning(weekday: str) -> str | None:
 
 
 def _as_in_unix(weekday: str) -> str | None:
-    """Replace weekday numbers by names, as in Unix cron (Sunday is 0 or 7). Return None if the field has no
+    """Replace weekday numbers with names, as in Unix cron (Sunday is 0 or 7). Return None if the field has no
     numbers."""
     return None if (names := _renamed(weekday, 0)) == weekday else names
 
 
 def _renamed(weekday: str, sunday: int) -> str:
-    """Replace the numbers by weekday names, except in steps. `sunday` is the number of Sunday."""
+    """Replace the numbers with weekday names, except in steps. `sunday` is the number of Sunday."""
     return ",".join(_renamed_part(part, sunday) for part in weekday.split(","))
 
 

@@ -50,7 +50,8 @@ class CtxWork:
     """Implements `ctx` for scenes and automations.
 
     `run_scene` runs a scene until it ends; its second argument is the chain of executions that led to the scene.
-    `targets` contains the `<section>:<operation>` targets of `ctx:notify`; without targets, messages are logged.
+    `targets` contains the `<section>:<operation>` targets of `ctx:notify`; if there are no targets, messages are
+    logged.
     """
 
     def __init__(self, environment: Environment, run_scene: RunScene, targets: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 SETTLING_SECS = 60.0
-"""Seconds after a start before names are checked, because some devices are not known yet."""
+"""Seconds after the hub's start before names are checked, because some devices are not known yet."""
 
 TOLERANCE_SECS = 0.5
 """Additional delay of the event loop's timer, because the loop's clock can run ahead of the hub's clock."""
@@ -55,7 +55,7 @@ def read_removed(stored: DocumentReader) -> dict[str, RemovedDevice]:
 
 
 class NameWatcher:
-    """Logs unknown names a minute after the start, or later if an adapter has not answered yet, and after each
+    """Logs unknown names a minute after the hub's start, or later if an adapter has not answered yet, and after each
     reload.
 
     Warnings from loading a file are not repeated. `view` returns the current names in the home and the enabled
@@ -130,7 +130,8 @@ class NameWatcher:
         self.recheck()
 
     def list_removed(self) -> dict[str, RemovedDevice]:
-        """Return the newest removed devices by id. Call this method regularly, but not during a flood of removals."""
+        """Return the newest removed devices by id. Call this method regularly, but not while many devices are being
+        removed."""
         for device_id, name, at in self._removals.take_all():
             if len(self._removed) >= MAX_REMOVED_DEVICES:
                 oldest = min(self._removed, key=lambda each: self._removed[each].at)

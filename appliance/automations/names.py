@@ -163,8 +163,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def with_source(self, source: Source) -> HomeNames:
-        """Return a copy in which this file replaces the file with the same name. The file is treated as one that can
-        run."""
+        """Return a copy in which this file replaces the file with the same name. The file is treated as a file that
+        can run."""
         others = ([each for each in files if each.name != source.name] for files in (self.sources, self.called))
         sources, called = ([*each, source] for each in others)
         return replace(self, sources=sources, called=called)
@@ -275,7 +275,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, but there is no section [adapters.{section}]{hint}"
 
     def _missing_device(self, name: str) -> str | None:
-        """Return a sentence if no device has this id or alias. Return None if one has, or if devices are not
+        """Return a sentence if no device has this id or alias. Return None if a device has it, or if devices are not
         checked."""
         id_ = (self.aliases or {}).get(name, name)
         if id_ in (self.devices or {}):
@@ -356,7 +356,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         else:
             ids = devices if owner == ANY_DEVICE else self.members.get(owner, ())
         there = [each for each in ids if each in devices]
-        if not there:  # a missing device gets another warning; an empty room proves nothing
+        # another check warns about a missing device; an empty room does not show that the name is wrong
+        if not there:
             return None
         attributes = {each for device_id in there for each in devices[device_id]}
         events = {each for device_id in there for each in self.events.get(device_id, ())}
@@ -372,8 +373,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
-    """Return a hint with the nearest known name, otherwise with all names of the kind, or of the other kind if there
-    are none."""
+    """Return a hint with the nearest known name. If no name is near, list all names of the kind, or of the other kind
+    if this kind has no names."""
     has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
     reports, sends = f"{has} reported {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events

@@ -26,7 +26,7 @@ NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """A definition's `state` table. The value 0 disables a limit."""
+    """A definition's `state` table. A value of 0 disables the limit."""
 
     cooldown_secs: float = 0
     dedupe_window_secs: float = 0
@@ -74,7 +74,7 @@ def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now
 def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> Memory:
     """Return the memory after the execution for the event has ended with this status.
 
-    After a success, the cooldown begins now. After a failure, cancellation, or timeout, no cooldown applies. A
+    If it succeeded, the cooldown begins now. If it failed, was cancelled, or timed out, no cooldown applies. A
     dropped execution also removes the event, so that the same event may run the automation again.
     """
     if status is ExecutionStatus.OK:
@@ -105,7 +105,7 @@ def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
 
 
 def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime | None:
-    """Return None if the instant is at least `secs` seconds ago. Replace an instant in the future by now."""
+    """Return None if the instant is at least `secs` seconds ago. Replace an instant in the future with now."""
     if at is None or now - at >= timedelta(seconds=secs):
         return None
     return min(at, now)
@@ -130,7 +130,7 @@ def _seconds_left(since: datetime, secs: float, now: datetime) -> int:
 
 
 def plain(value: Value) -> Value:
-    """Replace floats without a fraction by integers, at every depth."""
+    """Replace floats without a fraction with integers, at every depth."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

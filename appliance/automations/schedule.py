@@ -24,7 +24,7 @@ LATE_SECS = 1.0
 """Seconds of delay after which an occurrence is marked as late."""
 
 MAX_ADJUSTMENT = timedelta(minutes=1)
-"""If the clock is set back by less than this, as by NTP, no occurrence is repeated."""
+"""If the clock is set back by less than this, for example by NTP, no occurrence is repeated."""
 
 MAX_STALE = 64
 """Maximum number of cancelled timers in the queue."""

@@ -114,8 +114,8 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 class Timers:
     """The timers by name.
 
-    Timers run in real seconds. After a restart, once the clock is trusted, they end at their stored clock times.
-    Timers that start, change, or end at the same moment are written as one record.
+    Timers run in real seconds. After a restart, they end at their stored clock times once the clock is trusted.
+    Timers that start, change, or end at the same moment are stored in a single write.
 
     When a timer ends, it is removed from storage and then fires. If the power fails before the removal, the timer
     fires again after the restart. If the removal fails, the timer fires nevertheless; it fires again only if the hub

@@ -57,7 +57,7 @@ class SunDay(Struct, frozen=True, kw_only=True):
     stays_up: bool
 
     def instant_of(self, event: SunEvent) -> datetime | None:
-        """Return the time of the event, or None on a day without it."""
+        """Return the time of the event, or None if the day does not have it."""
         return self.sunrise if event is SunEvent.SUNRISE else self.sunset
 
     @property

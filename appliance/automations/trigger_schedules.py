@@ -86,7 +86,7 @@ class TriggerSchedules:
         return (following - now).total_seconds()
 
     def _resume(self) -> None:
-        """Apply the stored phase, if any, to resumable intervals that have not fired since the start."""
+        """Apply the stored phase, if any, to resumable intervals that have not fired since the hub's start."""
         unresumed, self._unresumed = self._unresumed, set()
         for active in unresumed:
             trigger = active.trigger

@@ -188,7 +188,7 @@ def find_wrong_names(
     scripts: Contents,
     operations: Mapping[str, Collection[str] | None],
 ) -> list[Fault]:
-    """Return unknown names in Lua files. Without stored values, check only the names of sections.
+    """Return unknown names in Lua files. If there are no stored values, check only the names of sections.
 
     Skip disabled automations.
     """

@@ -22,7 +22,7 @@ from appliance.store.recorder import read_card_counts
 
 
 def clock(arguments: argparse.Namespace) -> int:
-    """Trust the clock: in the running hub, otherwise in the store."""
+    """Mark the clock as trusted: through the hub if it is running, otherwise directly in the store."""
     data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
     become_owner(data_dir)
     request = HubRequest(method="POST", path="/diagnostics/clock/trust")

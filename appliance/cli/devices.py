@@ -54,7 +54,7 @@ def devices(arguments: argparse.Namespace) -> int:
 
 
 def _read_devices(data_dir: Path) -> tuple[list[dict[str, Any]], bool]:
-    """Return the devices as JSON, from the running hub or the store. Also return whether the hub runs."""
+    """Return the devices as JSON, from the running hub or the store. Also return whether the hub is running."""
     stored = DocumentSnapshot(read_state(data_dir))
     layout = read_layout(stored, lambda key, error: None)
     try:
@@ -94,7 +94,7 @@ def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, A
     found = [each for each in known if any(word in part.casefold() for part in _parts(each))]
     if not found:
         near = nearest(text, [part for each in known for part in _parts(each)])
-        hint = "`lares devices` lists all" if near is None else f"did you mean {near}"
+        hint = "`lares devices` lists all devices" if near is None else f"did you mean {near}"
         raise StartFailed(f"no device contains '{text}'; {hint}", os.EX_NOUSER)
     return found
 

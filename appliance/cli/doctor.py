@@ -98,13 +98,13 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
 
 
 def _check_lua(figures: Mapping[str, Any]) -> Iterator[Finding]:
-    """Report lost Lua workers since the start of the hub."""
+    """Report Lua workers that were lost since the hub's start."""
     for kill in figures.get("last_kills", []):
         yield "care", "Lua", f"at {kill['at']} a Lua worker ended unexpectedly: {kill['reason']}"
     yield (
         "ok",
         "Lua",
-        f"{figures.get('running', 0)} scripts run, {figures.get('kills', 0)} workers lost since the start",
+        f"{figures.get('running', 0)} scripts run, {figures.get('kills', 0)} workers lost since the hub's start",
     )
 
 

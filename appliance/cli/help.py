@@ -95,7 +95,7 @@ def help(arguments: argparse.Namespace) -> int:
     elif topic in commands:
         commands[topic].print_help()
     else:
-        raise StartFailed(f"unknown command {topic!r}; `lares help` lists all", os.EX_USAGE)
+        raise StartFailed(f"unknown command {topic!r}; `lares help` lists all commands", os.EX_USAGE)
     return os.EX_OK
 
 

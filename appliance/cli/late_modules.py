@@ -1,6 +1,6 @@
 """Delays the import of modules that the hub rarely uses, although libraries import them.
 
-After the import of this module, such modules are imported at their first use. Until then, the hub needs 4 MB less
+Once this module is imported, such modules are imported only at their first use. Until then, the hub needs 4 MB less
 memory.
 """
 

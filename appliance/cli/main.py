@@ -172,7 +172,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="a file of device events, one per line: TIME DEVICE ATTRIBUTE VALUE",
     )
-    simulate.add_argument("--run", action="store_true", help="run the Lua, and print its commands")
+    simulate.add_argument(
+        "--run", action="store_true", help="also run the Lua code, and print the commands that it sends"
+    )
     simulate.add_argument("--json", action="store_true", help="print one JSON object per line")
     import_ = commands.add_parser("import", help="import from another hub; overwrites nothing")
     hubs = import_.add_subparsers(dest="hub", metavar="HUB", required=True, parser_class=_Parser)

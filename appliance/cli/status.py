@@ -107,7 +107,7 @@ def _executions(executions: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[st
 
 def _failed_calls(rows: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
     if rows:
-        yield f"failed calls since the start: {sum(each['count'] for each in rows)}"
+        yield f"failed calls since the hub's start: {sum(each['count'] for each in rows)}"
     for each in rows[:MAX_FAILED_LINES]:
         times = "" if each["count"] == 1 else f" {each['count']} times, last"
         at = local_time(each["at"], zone)

@@ -22,7 +22,7 @@ PROGRESS_EVERY_SECS = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "grey": 90}
 _FRAMES = "|/-\\"
 _COLOUR_MARK = f"<{os.urandom(8).hex()}>"
-"""A placeholder for the start of a colour code. `say` escapes all control characters, then replaces the
+"""A placeholder for the beginning of a colour code. `say` escapes all control characters, then replaces the
 placeholder."""
 
 
@@ -126,7 +126,7 @@ def size(count: float) -> str:
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """After a second of work, show the progress on standard error if it is a terminal."""
+    """If the work takes more than a second, show the progress on standard error, provided that it is a terminal."""
     if not sys.stderr.isatty():
         yield
         return

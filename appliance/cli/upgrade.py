@@ -1,4 +1,4 @@
-"""`lares upgrade`: replaces the single file by another version, or restores the previous version."""
+"""`lares upgrade`: replaces the single file with another version, or restores the previous version."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class HomeFiles:
         return found
 
     async def read_version(self, path: str, n: int) -> str:
-        """Return the previous text with this number. Raise `NotFound` if there is none."""
+        """Return the text of the saved version with this number. Raise `NotFound` if there is none."""
         found: list[FileVersion] = await self._run(partial(self._saved.list_versions, path))
         version = next((each for each in found if each.n == n), None)
         if version is None:

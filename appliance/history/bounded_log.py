@@ -65,7 +65,7 @@ class BoundedLog:
         return [entry.json for entry in nlargest(period.max_entries, found)]
 
     def figures(self) -> dict[str, int]:
-        """Return the number and size of the stored entries, and the number of entries since the start."""
+        """Return the number and size of the stored entries, and the number of entries since the hub's start."""
         entries = sum(map(len, self._entries.values()))
         kept = {"bytes": self._total, "max_bytes": self._max_bytes, "entries": entries}
         return {**kept, "recorded": self.count}

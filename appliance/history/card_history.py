@@ -189,7 +189,7 @@ class CardHistory:
         return [each for _, each in found[::-1][: period.max_entries - len(known)]]
 
     def figures(self) -> dict[str, Any]:
-        """Return the data for `GET /diagnostics`. `bytes` is the number of bytes written since the start."""
+        """Return the data for `GET /diagnostics`. `bytes` is the number of bytes written since the hub's start."""
         return {
             "keep_days": self._keep_days,
             "day_budget_bytes": self._max_day_bytes,

@@ -42,7 +42,7 @@ COMMANDS = b'{"k":"command",'
 """The beginning of the lines for commands."""
 
 MAX_CARD_TEXT_CHARS = 200
-"""Maximum number of characters of a text value, a message, or an error on the card."""
+"""Maximum number of characters of a string value, a message, or an error on the card."""
 
 MAX_CARD_VALUE_BYTES = 1024
 """Maximum size of a value as JSON. Larger values are not stored on the card."""
@@ -172,7 +172,7 @@ def decode_execution(line: Mapping[str, Any]) -> ExecutionEntry:
 
 
 def fit_for_card(value: Any) -> Any:
-    """Return the value to store: shorten long texts, and replace other large values by None."""
+    """Return the value to store: shorten long texts, and replace other large values with None."""
     if isinstance(value, str):
         return _cut(value)
     if isinstance(value, bool):

@@ -47,7 +47,8 @@ def is_meter(parts: ValueParts) -> bool:
 
 
 def gain_of(before: float, now: float) -> float:
-    """Return the amount that a meter counted between two readings. After a reset, the amount is the new reading."""
+    """Return the amount that a meter counted between two readings. If the meter was reset in between, the amount is
+    the new reading."""
     return now if now < before * RESET_BELOW else now - before
 
 

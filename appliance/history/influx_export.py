@@ -29,7 +29,7 @@ from appliance.home.events import DeviceStateChanged, Event
 from appliance.tasks import Tasks, end_within
 
 MAX_FIELD_CHARS = 1024
-"""Maximum number of characters of a text value."""
+"""Maximum number of characters of a string value."""
 
 SWITCHES = {
     **dict.fromkeys(("on", "open", "detected", "occupied", "unlocked", "online", "playing"), 1),

@@ -27,7 +27,7 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
     previous: Device | None
     changed: frozenset[str]
     baseline: frozenset[str] = frozenset()
-    """Changed attributes that a poll or a retained message reported for the first time since the start."""
+    """Changed attributes that a poll or a retained message reported for the first time since the hub's start."""
 
     @property
     def shown(self) -> Mapping[str, Value]:
@@ -42,8 +42,8 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
 
 
 class AttributesShown(Event, frozen=True, kw_only=True):
-    """A restored device reports these attributes for the first time since the start. Internal. This event precedes
-    the change that the same observation causes."""
+    """A restored device reports these attributes for the first time since the hub's start. Internal. This event
+    precedes the change that the same observation causes."""
 
     device: Device
     attributes: frozenset[str]

@@ -171,7 +171,7 @@ class Observation(Struct, frozen=True, kw_only=True):
     - `attributes`: the canonical attributes without `state`.
     - `is_available`: false if the device exists, but its bridge or broker cannot reach it.
     - `wrong`: a sentence for each attribute with an unreadable value. These attributes do not change.
-    - `kept`: attributes with stored values that the device has not reported since the start.
+    - `kept`: attributes with stored values that the device has not reported since the hub's start.
     - `pushed`: attributes that the device has just sent by itself; their values are neither polled nor retained.
     """
 

@@ -323,7 +323,7 @@ class Registry:
         pushed: frozenset[str],
         kept: frozenset[str] = _NO_ATTRIBUTES,
     ) -> None:
-        """Publish the attributes that are observed for the first time since the start, then all changed
+        """Publish the attributes that are observed for the first time since the hub's start, then all changed
         attributes."""
         baseline = _NO_ATTRIBUTES
         unobserved = self._unobserved.get(after.id)

@@ -110,7 +110,7 @@ async def load_folder(
 
 
 class Catalog(Generic[T]):
-    """The loaded definitions. Without a folder, the catalog is empty.
+    """The loaded definitions. If there is no folder, the catalog is empty.
 
     - `what`: the word for a definition in messages, such as "scene".
     - `inspect`: returns warnings about the text of a valid file.

@@ -188,7 +188,7 @@ class LuaExecution:
             operation, arguments, began = self._waits_for
             return "waiting", _describe_call(operation, arguments, began.astimezone(self._settings.zone))
         if self._computes_since is None:
-            return ("running", "runs") if self.is_begun else ("queued", "waits for the Lua worker")
+            return ("running", "running") if self.is_begun else ("queued", "waiting for the Lua worker")
         return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
 
     def is_working(self, until: float) -> bool:

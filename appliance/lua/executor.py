@@ -99,7 +99,7 @@ class Execution:
 
     def view(self) -> ExecutionView:
         request, lua = self.request, self.lua
-        status, doing = ("queued", "waits for earlier executions") if lua is None else lua.describe_activity()
+        status, doing = ("queued", "waiting for earlier executions") if lua is None else lua.describe_activity()
         return ExecutionView(
             id=self.id,
             kind=request.kind,
@@ -152,7 +152,9 @@ class Executor:
         for execution in tuple(self._running):
             if execution.lua is not None:
                 doing = execution.lua.describe_activity()[1]
-                log.info("%s was interrupted by the stop: %s", execution.request.label, doing)
+                log.info(
+                    "%s was interrupted because the hub is stopping; its activity: %s", execution.request.label, doing
+                )
             self.cancel(execution, STOPPED)
 
     def figures(self) -> dict[str, Any]:

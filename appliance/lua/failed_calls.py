@@ -13,7 +13,7 @@ MAX_FAILED_CALLS = 100
 
 
 class FailedCall(Struct, frozen=True, kw_only=True):
-    """The newest failure of a request to a target, and the number of failures since the start."""
+    """The newest failure of a request to a target, and the number of failures since the hub's start."""
 
     source: str
     target: str

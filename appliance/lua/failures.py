@@ -154,12 +154,12 @@ def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
 
 def _misspelt(_: re.Match[str], context: ErrorContext) -> str | None:
     """Return a hint about the first misspelt keyword. Lua treats a misspelt keyword as a name, and reports an error
-    in a later line."""
+    on a later line."""
     for token, behind in islice(windows_of(context.text, 2), MAX_SEARCHED_TOKENS):
         # `func` may also be a variable, for example in `func()`
         is_good = token.word == "func" and (behind.kind, behind.line) != ("name", token.line)
         if token.kind == "name" and not is_good and token.word not in KEYWORDS and token.word in _MISSPELT:
-            return f'"{token.word}" in line {token.line}: did you mean "{_MISSPELT[token.word]}"?'
+            return f'"{token.word}" on line {token.line}: did you mean "{_MISSPELT[token.word]}"?'
     return None
 
 

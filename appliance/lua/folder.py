@@ -176,7 +176,7 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
 
 
 def modules_of(scripts: Folder | None, contents: Contents) -> dict[str, Source]:
-    """Return the files of the scripts folder by module name. An unreadable file or folder has an empty text. The
+    """Return the files of the scripts folder by module name. An unreadable file or folder has an empty string. The
     scripts folder has an empty module name."""
     prefix = "" if scripts is None else f"{scripts.name}/"
     sources = [*(Source(name=each.file, text=b"") for each in contents.faults), *contents.sources]

@@ -37,8 +37,8 @@ from appliance.lua.worker_pool import WorkerPool
 log = logging.getLogger("lua")
 
 MAX_CALL_CPU_SECS = 2.0
-"""Maximum time in seconds that a function may compute without waiting. It is shorter than a poll's limit, because
-only errors of this limit contain the line."""
+"""Maximum time in seconds that a function may compute without waiting. It is shorter than a poll's time limit so that
+it is reached first: only its error names the Lua line."""
 
 _BUNDLED = "bundled"
 """The folder name of the bundled kinds in messages."""

@@ -12,7 +12,7 @@ MAX_TRACE_STEPS = 200
 MAX_LOG_STEPS = 50
 
 MAX_STEP_CHARS = 200
-"""Maximum length of a text in a trace step."""
+"""Maximum length of a string in a trace step."""
 
 
 class Trace:

@@ -49,8 +49,8 @@ _NO_MEMORY = b"not enough memory"
 class WorkerExecution:
     """The worker's side of a run. At the end, `forget` is called with the run's number.
 
-    The thread that does a job owns the Lua state until it has sent the reply. After a request, no thread owns the
-    state until the next frame arrives. `_lock` protects the change of the owner.
+    The thread that does a job owns the Lua state until it has sent the reply. If the reply is a request, no thread
+    owns the state until the next frame arrives. `_lock` protects the change of the owner.
     """
 
     def __init__(
@@ -221,7 +221,8 @@ class WorkerExecution:
         self._until = self._now_at + secs
 
     def _run(self, timing: bytes) -> None:
-        """Resume Lua, and send the reply to the hub. After a request, this thread no longer owns the state."""
+        """Resume Lua, and send the reply to the hub. If the reply is a request, this thread no longer owns the
+        state."""
         self._set_timing(timing)
         self.limit()
         self._cpu_from = thread_time()

@@ -1,4 +1,4 @@
-"""Counts recent crashes. After several crashes, the hub starts without automations."""
+"""Counts recent crashes. After several crashes in a short time, the hub starts without automations."""
 
 from __future__ import annotations
 

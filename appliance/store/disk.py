@@ -27,7 +27,7 @@ class Disk:
     """A folder of files. A name can include a subfolder, such as `history/2026-11.jsonl`.
 
     All methods can raise `OSError`, and block, so do not call them on the event loop. `bytes_written` and `syncs` are
-    counts since the start.
+    counts since the hub's start.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +59,8 @@ class Disk:
         return (self.folder / name).stat().st_size
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
-        """Return at most `max_bytes` of a file, starting at the offset. After the file's end, return no bytes."""
+        """Return at most `max_bytes` of a file, starting at the offset. If the offset is at or after the file's end,
+        return no bytes."""
         descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, max_bytes, offset)

@@ -207,7 +207,7 @@ class Document:
         """Store the changes that `prepare` returns. Its arguments are the values in the overlay, and the earlier
         changes in the same batch.
 
-        If the flush is not complete, minor values remain in the overlay. After a failure, all values wait for the
+        If the flush is not complete, minor values remain in the overlay. If the flush fails, all values wait for the
         next flush.
         """
         given, self._later = self._later, {}

@@ -130,8 +130,8 @@ class Files:
             self._was_refused = False
 
     def close(self) -> None:
-        """Close the journal if it is open. Before that, retry to undo a failed append, so that the next start does
-        not find its record."""
+        """Close the journal if it is open. If an append failed, first try again to undo it, so that the next start
+        does not find its record."""
         try:
             if self._must_renew:
                 self._make_ready()
@@ -139,7 +139,7 @@ class Files:
             self._journal.close()
 
     def figures(self) -> dict[str, Any]:
-        """Return the sizes and numbers of the files, and the number of writes since the start."""
+        """Return the sizes and numbers of the files, and the number of writes since the hub's start."""
         return {
             "folder": os.fsencode(self._disk.folder).decode(errors="backslashreplace"),
             "generation": self._generation,
@@ -163,7 +163,8 @@ class Files:
         self._preserved += [(name, f"{name}.before-format-{STORE_FORMAT}-{self._stamp}") for name in found.outdated]
 
     def _make_ready(self) -> None:
-        """Open the journal, or begin the next generation. A journal that could not be opened is not retried."""
+        """Open the journal, or begin the next generation. If a journal could not be opened, the next call begins a
+        new generation instead of trying again."""
         if self._journal.is_open:
             return
         if self._must_renew:
@@ -177,7 +178,7 @@ class Files:
             raise
 
     def _take_back(self) -> None:
-        """Undo a failed append. After a failed sync, never use the file again."""
+        """Undo a failed append. If the append's sync failed, never use the file again."""
         self._must_renew = self._must_renew or self._journal.is_sync_broken
         try:
             self._journal.close()

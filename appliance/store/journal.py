@@ -17,7 +17,8 @@ overwrite these zeros without changing the file's metadata."""
 
 
 class Journal:
-    """A generation's journal. It accepts records while it is open. After a failed append, it can only be closed.
+    """A generation's journal. It accepts records while it is open. Once an append has failed, the journal can only be
+    closed.
 
     - `end`: the offset after the last record.
     - `sequence`: the number of the last record.

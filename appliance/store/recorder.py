@@ -106,7 +106,7 @@ class Recorder:
         self._after_flush.append(do)
 
     async def flush(self) -> None:
-        """Write the changes since the last flush. After a failure, the next flush retries."""
+        """Write the changes since the last flush. If the write fails, the next flush tries again."""
         await self._write(has_numbers=True, is_complete=True)
 
     async def _write(self, *, has_numbers: bool, is_complete: bool) -> None:

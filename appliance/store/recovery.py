@@ -46,7 +46,7 @@ class Recovered(Struct, kw_only=True):
       `journal_end`, after the line `last`.
     - `notes`: sentences about the findings.
     - `damaged`: files to keep for inspection.
-    - `missing`: missing journals. After a power cut, an empty journal's name can be missing.
+    - `missing`: missing journals. A power cut can remove the name of an empty journal.
     - `outdated`: files in an older format.
     - `lost`: the number of valid records after damage.
     - `torn`: the number of bytes of an interrupted write.

@@ -1,8 +1,8 @@
 """Saves configuration files while the hub runs, and keeps their previous texts.
 
-A save replaces the file atomically, so a power cut leaves either the old or the new text. Before that, the previous
-text is stored as a version in the data directory: `versions/<percent-encoded path>.<number>.<milliseconds since
-1970>`.
+A save replaces the file atomically, so a power cut leaves either the old or the new text. Before each save, the
+previous text is stored as a version in the data directory: `versions/<percent-encoded path>.<number>.<milliseconds
+since 1970>`.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class SavedFiles:
         return self._data.read(f"{VERSIONS_FOLDER}/{version.name}")
 
     def _keep(self, path: str, text: bytes, at: datetime) -> None:
-        """Store the text as a version. After an interrupted save, the newest version can already have the same text;
-        then do nothing."""
+        """Store the text as a version. If the newest version already has the same text, as after an interrupted save,
+        do nothing."""
         versions = self.list_versions(path)
         if versions and self.read_version(versions[0]) == text:
             return
@@ -150,7 +150,7 @@ def _check_room(disk: Disk, count: int) -> None:
 
 @contextmanager
 def _put_back_on_failure(disk: Disk, name: str) -> Iterator[None]:
-    """Sync the folder after the context has changed the file. After a failure, restore the file."""
+    """Sync the folder after the context has changed the file. If that fails, restore the file."""
     kept, is_there = _hidden(name, f".old{PART}"), True
     disk.remove(kept)
     try:
@@ -185,7 +185,8 @@ def is_version(name: str) -> bool:
 
 
 def merge_versions(data: Disk, versions: Mapping[str, bytes]) -> None:
-    """Add versions from a backup by their file names. Existing versions do not change. Raise `OSError` on failure."""
+    """Add the versions from a backup. `versions` maps file names to contents. Existing versions do not change. Raise
+    `OSError` on failure."""
     if not versions:
         return
     data.make_folder(VERSIONS_FOLDER)

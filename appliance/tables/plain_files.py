@@ -1,4 +1,4 @@
-"""Reads files safely, even if another user has replaced a file by a pipe, a folder, or a device."""
+"""Reads files safely, even if another user has replaced a file with a pipe, a folder, or a device."""
 
 from __future__ import annotations
 

@@ -37,10 +37,10 @@ def _stated_twice(lines: list[str], number: int, line: str) -> str:
     name, is_header = ".".join(last.key), last.value is None
     same = [each.number for each in earlier if each.path == last.path and (each.value is None) is is_header]
     if is_header and same:
-        return f"section [{name}] already exists in line {same[0]}; merge the two"
+        return f"section [{name}] already exists on line {same[0]}; merge the two"
     if is_header:
         return f"[{name}] already exists above as a key; keep one of the two"
-    place = f"in line {same[0]}" if same else "above"
+    place = f"on line {same[0]}" if same else "above"
     return f"{name} already exists {place}; remove one of the two"
 
 

@@ -101,7 +101,7 @@ def write(path: str, data: bytes) -> None:
 
 
 def remove_bytecode(folder: str) -> None:
-    """Remove bytecode that Python wrote after the files were unpacked. After a power cut, such a file can be
+    """Remove bytecode that Python wrote after the files were unpacked. A power cut can leave such a file
     incomplete."""
     with open(f"{folder}/{FILES}", "rb") as listed, contextlib.suppress(OSError):  # fails on a read-only card
         files = json.load(listed)
@@ -124,8 +124,8 @@ def remove_unused(base: str, ending: str = "", keep: str = "") -> None:
 
 @contextlib.contextmanager
 def locked(folder: str, how: int) -> Iterator[int]:
-    """Lock the folder while entered, and yield its descriptor. Raise `OSError` for a link, or if another process has
-    locked it."""
+    """Lock the folder for the `with` block, and yield its descriptor. Raise `OSError` for a link, or if another
+    process has locked it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, how)

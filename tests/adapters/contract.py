@@ -77,9 +77,9 @@ class HeldClock(Clock):
 class Subject:
     """One kind, and one of its devices.
 
-    `simulate` and `settings` replace the kind's own simulation. `commands` are the commands of the device: `on`,
-    `off`, and `toggle` if it is supported. A read-only device has no commands. `open_kinds` runs kinds in Lua for
-    one section.
+    `simulate` and `settings` replace the kind's own simulation. `commands` lists the device's commands: `on`, `off`,
+    and `toggle` if it is supported. A read-only device has no commands. `open_kinds` runs kinds in Lua for one
+    section.
 
     A kind that is not `is_polled` keeps a connection. While the connection is lost, commands fail, and garbage is
     reported only to callers. `is_online_later` is set if devices announce their presence in a separate message,

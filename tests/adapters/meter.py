@@ -51,7 +51,7 @@ class MeterAdapter(PollingAdapter):
 
 
 class MeterSimulator(SimulatedDevice):
-    """A simulated meter. `streams` are the open event streams."""
+    """A simulated meter. `streams` contains the open event streams."""
 
     content_type = "application/json"
 

@@ -39,7 +39,7 @@ LAMPS = 40
 class Scripted(Adapter):
     """Performs one step in each run, and then works endlessly.
 
-    `orders` are its reactions to successive commands. `farewell` is called when it exits.
+    `orders` lists its reactions to successive commands. `farewell` is called when it exits.
     """
 
     steps: list[Callable[[Scripted], Any]]

@@ -44,7 +44,7 @@ def make() -> Iterator[Make]:
 
 @contextmanager
 def busy(keys: Authenticator) -> Iterator[None]:
-    """Keep the hasher's threads busy while entered, so that no check begins."""
+    """Keep the hasher's threads busy inside the `with` block, so that no check begins."""
     is_over = threading.Event()
     keys.hasher._thread.submit(is_over.wait)
     try:

@@ -118,7 +118,8 @@ SAID = {
 """Error messages must contain the problem, the place, and the remedy."""
 
 GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
-"""Faults after which the connection remains usable. After any other fault, the start of the next request is unknown.
+"""Faults after which the connection remains usable. After other faults, the server cannot know where the next request
+begins.
 """
 
 

@@ -1,5 +1,6 @@
--- Hostile scripts: each line is the body of a scene's execute. A line with ---- begins a kind of scripts.
--- After --> come the script's name and, if known, the pattern of its error. tests/attacks/scripts.py reads them.
+-- Hostile scripts: each line is the body of a scene's execute. A line that starts with `---- ` names the kind of the
+-- scripts below it. After --> come the script's name and, if known, the pattern of its error.
+-- tests/attacks/scripts.py reads them.
 ---- hostile
 while true do end --> loop => CPU
 ::again:: goto again --> goto => CPU

@@ -58,7 +58,7 @@ def hard_link(path: Path, secret: Path) -> None:
 
 
 def deaf(path: Path, secret: Path) -> None:
-    """Create a socket that accepts no connection."""
+    """Create a socket that does not accept connections."""
     with socket.socket(socket.AF_UNIX) as listener:
         here = Path.cwd()
         os.chdir(path.parent)  # the name of a socket has at most 107 bytes
@@ -124,7 +124,7 @@ while True:
         except OSError:
             pass
 """
-"""A program that repeatedly replaces its own folder by a link to another folder, and back."""
+"""A program that repeatedly replaces its own folder with a link to another folder, and back."""
 
 
 @pytest.mark.parametrize("place", ["data", "config", "out"])

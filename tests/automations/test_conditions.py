@@ -110,8 +110,8 @@ def state(attribute: str, matcher: Matcher) -> DeviceState:
 
 
 def reason(condition: Condition, attributes: dict[str, Any] | None, instant: datetime | None = NOW) -> str:
-    """Return why the condition is false in a home with this lamp. Without attributes, the home has no lamp. Return
-    an empty text if it is true."""
+    """Return why the condition is false in a home with this lamp. If `attributes` is None, the home has no lamp.
+    Return an empty string if the condition is true."""
     outcome = condition.holds(home() if attributes is None else home(device(attributes)), instant)
     assert bool(outcome.holds) is (outcome.reason == "")
     return outcome.reason

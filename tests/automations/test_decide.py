@@ -1,4 +1,4 @@
-"""After a trigger, the automation runs or is skipped for a reason. The end of a run affects the next one."""
+"""When a trigger fires, the automation runs, or is skipped for a reason. The end of a run affects the next run."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """No timer fires twice after a power cut at any time. The test tries every iteration of the event loop, and every
 write.
 
-No run of a timer begins before the end of the timer is durable. After an earlier cut, the timer fires at the next
-start.
+No run of a timer begins before the end of the timer is durable. If the power is cut earlier, the timer fires at the
+next start.
 """
 
 from __future__ import annotations

@@ -119,8 +119,8 @@ class Emulator:
             subprocess.run([*self._ssh(), f"cat >{target}"], stdin=stream, check=True, timeout=BOOT_SECS)
 
     def _ssh(self) -> list[str | Path]:
-        """Return the arguments of ssh. All commands share one connection, because each new one takes the box
-        seconds."""
+        """Return the ssh command line, without the remote command. All commands share one connection, because each
+        new one takes the box seconds."""
         options = (
             f"ControlPath={tempfile.gettempdir()}/box-{self.ssh_port}",
             "StrictHostKeyChecking=no",

@@ -16,7 +16,7 @@ from tests.box.home import JOBS, TIMERS
 
 LAMP = "virtual:lamp"
 MAX_KEYS = 6
-"""Maximum number of valid keys. After each start, each key costs a check of a slow hash."""
+"""Maximum number of valid keys. After each start, each key costs one check of a slow hash."""
 
 CUT_SECS = 20.0
 """Seconds before a cut in which a timer can fire without a trace, because its automation had begun without an
@@ -67,7 +67,7 @@ class Key:
 
 @dataclass
 class Model:
-    """Requests changes, one of each kind at a time. After a start, compares the state of the box."""
+    """Requests changes, one of each kind at a time. Compares the box's state with the model after a start."""
 
     box: Emulator
     chance: random.Random
@@ -271,7 +271,7 @@ class Model:
                 self._settle(run, started)
 
     def _settle(self, run: TimerRun, started: float) -> None:
-        """Wait until a run has fired. Without a count, the run must be one that the cut may have hidden."""
+        """Wait until a run has fired. If no count is given, the run must be one that the cut may have hidden."""
         while not (count := self._count(run)) and run.is_known and not run.may_be_lost:
             assert time.time() < started + LATE_SECS, f"timer {run} is lost"
             time.sleep(0.5)

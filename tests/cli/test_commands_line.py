@@ -487,7 +487,7 @@ class TestRefusals:
 
 
 class TestFirstConfiguration:
-    """Without a configuration, the bundled one is written."""
+    """If there is no configuration, the bundled one is written."""
 
     def test_the_bundled_configuration_is_written_and_reported_even_if_the_start_fails(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "run", LARES_MASTER_KEY="short")
@@ -744,7 +744,7 @@ class TestDemo:
 
 
 def run_printed(line: str) -> Any:
-    """Return the output of a curl command as JSON. Without curl, send the same request."""
+    """Return the output of a curl command as JSON. If curl is missing, send the same request."""
     if shutil.which("curl"):
         done = subprocess.run(["/bin/sh", "-c", line], check=True, capture_output=True, timeout=PATIENCE)
         return json.loads(done.stdout)

@@ -478,7 +478,7 @@ def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, 
         'ctx:command("mqtt:dev_plug", { capability = "power", action = "off" })',
         'capability = "cover_position", action = "set", value = 30',
         'ctx:set("vacation", true)',
-        "-- not translated: the state x of sun.sun has no command in Lares",
+        "-- omitted: the state x of sun.sun has no command in Lares",
     ):
         assert part in scene
     function = (home / "config" / "scripts" / "notify_all.lua").read_text()

@@ -1,5 +1,5 @@
-"""A restore is atomic. After a kill at any change of a file, the home is the old one or the new one, never a
-mixture."""
+"""A restore is atomic. If it is killed at any change of a file, the home is either the old one or the new one, never
+a mixture."""
 
 from __future__ import annotations
 
@@ -51,11 +51,12 @@ sys.addaudithook(die)
 os.chdir(home)
 os._exit(main(["restore", archive]))
 """
-"""Restore, and exit before the file change of this number, or get an error while the old files are moved away."""
+"""A program that restores the archive. It exits after `count` file changes, or, with a fault, gets an error while it
+moves the old configuration away."""
 
 
 def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:
-    """Restore until this many file changes are done, or with the fault. Return the exit code."""
+    """Run `MORTAL` with this count, and optionally with the fault `int` or `io`. Return the exit code."""
     command = [sys.executable, "-c", MORTAL, str(folder), str(archive), str(count), *fault]
     done = subprocess.run(command, env=environment(PYTHONPATH=str(ROOT)), capture_output=True, text=True, timeout=60)
     print(done.stderr)

@@ -23,7 +23,8 @@ def script(package: tuple[str, str]) -> str:
 
 
 def installed(*packages: str) -> Path:
-    """Return a folder with `node_modules` of these packages, each `name@version`, installed once without scripts.
+    """Return a folder whose `node_modules` contains these packages (each `name@version`). They are installed once,
+    and their install scripts do not run.
 
     Skip the test with the reason if npm is missing or fails.
     """

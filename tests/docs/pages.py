@@ -84,7 +84,7 @@ async def open_home(folder: Path, sections: str = "") -> AsyncIterator[Home]:
 
 
 def make_tools(folder: Path) -> None:
-    """Write the pages' programs `lares` and `websocat` to this folder."""
+    """Write `lares` and `websocat`, the programs that the documentation pages run, to this folder."""
     folder.mkdir()
     _write(folder / "lares", f'#!/bin/sh\nexec {sys.executable} -m appliance "$@"\n')
     _write(folder / "websocat", WEBSOCAT.format(python=sys.executable))

@@ -84,7 +84,7 @@ class VirtualClock(Clock):
         return event.is_set()
 
     async def advance(self, seconds: float, *, sleepers: int) -> None:
-        """Advance the clock. After each wake-up, wait (in real time) until this many tasks sleep again."""
+        """Advance the clock. After each wake-up, wait (in real time) until this number of tasks is asleep again."""
         target = self._elapsed + seconds
         await self._settle(sleepers)
         while self._heap and self._heap[0][0] <= target:

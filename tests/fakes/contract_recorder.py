@@ -91,7 +91,8 @@ def judge(method: str, path: str, status: int, headers: Mapping[str, str], body:
 
 
 def judge_raw(asked: bytes, status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """Check the response to a request that begins with these bytes. Without bytes, check only the response."""
+    """Check the response to a request that begins with these bytes. If there are no bytes, check only the
+    response."""
     if (line := _REQUEST.match(asked)) is not None:
         judge(line[1].decode(), line[2].decode(), status, headers, body)
     else:

@@ -149,7 +149,7 @@ class Household:
         self.broker.publish(Message(topic=f"home/{name}", payload=payload.encode(), qos=1, retain=False))
 
     async def go_on_until(self, instant: datetime) -> None:
-        """Jump from one wait to the next, until the instant."""
+        """Move the clock from one due time to the next until it reaches `instant`."""
         while (left := (instant - self.clock.now()).total_seconds()) > 0:
             self.clock.jump(min(left, self.clock.next_due() + 0.001))
             await self._rest()

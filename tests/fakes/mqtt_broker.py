@@ -158,7 +158,7 @@ REFUSED_LEVEL, REFUSED_LOGIN = b"\x00\x01", b"\x00\x04"
 
 class Broker:
     def __init__(self, passwords: Mapping[str, str], access: str | None = None) -> None:
-        """Accept these users. `access` is an access list in Mosquitto's format. Without a list, everything is
+        """Accept these users. `access` is an access list in Mosquitto's format. If it is missing, everything is
         allowed."""
         self.port = self.tls_port = 0
         self.passwords = dict(passwords)
@@ -227,7 +227,8 @@ class _Connection:
         self._ids = itertools.cycle(range(1, 0x10000))
 
     async def serve(self) -> None:
-        """Serve the client until either side closes the connection. Without a DISCONNECT, publish its will."""
+        """Serve the client until either side closes the connection. If it closes without a DISCONNECT, publish its
+        will."""
         try:
             if await self._accept():
                 await self._handle_packets()
@@ -279,7 +280,7 @@ class _Connection:
         client_id = reply.client_id or f"unnamed-{next(self._broker.ids)}"
         self._connect = msgspec.structs.replace(reply, client_id=client_id)
         if (older := self._broker.clients.get(self._connect.client_id)) is not None:
-            older.publish_will()  # before any message of the newer client
+            older.publish_will()  # the will must precede all messages from the newer client
             older.end()
         self.will = reply.will
         self._broker.clients[self._connect.client_id] = self

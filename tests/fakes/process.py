@@ -102,7 +102,7 @@ def spawn(
     max_files: int | None = None,
     prefix: Sequence[str] = (),
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start `lares run` in the folder, with the prefix, and with the log file as output.
+    """Start `lares run` in the folder. `prefix` comes before the command, and the output goes to the log file.
 
     The process may open `max_files` files.
     """

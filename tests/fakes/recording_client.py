@@ -10,7 +10,7 @@ from appliance.clock import Clock
 
 
 class RecordingClient(HttpClient):
-    """Records each request with its time. Before each request is sent, the test's action runs.
+    """Records each request with its time. The test's action runs before each request is sent.
 
     A request that the base class repeats is recorded only once.
     """

@@ -1,4 +1,4 @@
-"""Hostile vendors: a server that sends any bytes, and an address that accepts no connection."""
+"""Hostile vendors: a server that sends any bytes, and an address that does not accept connections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Speech = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 class RawVendor:
-    """Answers each request with `speech`, and closes the connection. `heads` are the received heads. Bodies are
+    """Answers each request with `speech`, and closes the connection. `heads` contains the received heads. Bodies are
     not read."""
 
     def __init__(self, speech: Speech | bytes) -> None:

@@ -1,4 +1,4 @@
-"""A card that accepts no writes. Changes are refused and invisible, the home continues, and the hub recovers."""
+"""A card that does not accept writes. Changes are refused and invisible, the home continues, and the hub recovers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Commands on the box while a hub stops on a slow card. After the next start, all changes that the commands
-confirmed are present."""
+"""Commands run on the box while a hub with a slow card is stopping. All changes that the commands confirmed are
+present after the next start."""
 
 from __future__ import annotations
 

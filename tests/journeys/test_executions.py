@@ -56,7 +56,7 @@ async def test_running_and_waiting_executions_are_listed_and_can_be_cancelled(tm
             ("automation", "long", "waiting"),
         ]
         assert re.fullmatch(r"sleep until \d\d:\d\d:\d\d", found[0]["doing"])
-        assert found[1]["doing"] == "waits for earlier executions"
+        assert found[1]["doing"] == "waiting for earlier executions"
         assert re.fullmatch(r"computing for \d+ s", found[2]["doing"])
         assert found[3]["name"] == "Long" and len({each["id"] for each in found}) == 4
         assert [each["running"] for each in (await app.get("/automations")).json] == [1]
@@ -101,4 +101,5 @@ async def test_a_sleep_that_the_stop_ends_leaves_a_log_line(tmp_path: Path, capl
         await until(lambda: list_executions(app.hub.executors)[0].status == "waiting")
         app.hub.abort_all()
         await running
-    assert [each for each in caplog.messages if "scene:sleepy was interrupted by the stop: sleep until" in each]
+    interrupted = "scene:sleepy was interrupted because the hub is stopping; its activity: sleep until"
+    assert [each for each in caplog.messages if interrupted in each]

@@ -38,7 +38,7 @@ Values = dict[str, str | None]
 
 @dataclass(slots=True)
 class Model:
-    """The expected home: `known`. After a start, keys in `unanswered` can have another value."""
+    """The expected home: `known`. After a restart, keys in `unanswered` can have a different value."""
 
     known: Values = field(default_factory=dict)
     unanswered: dict[str, set[str | None]] = field(default_factory=dict)
@@ -51,8 +51,8 @@ class Model:
         return Model(dict(self.known), {key: set(values) for key, values in self.unanswered.items()})
 
     def check(self, found: Values, *, is_start: bool) -> None:
-        """Compare the model with the values of a hub. After a start, the values may include unconfirmed changes,
-        which are known from then on."""
+        """Compare the model with the values of a hub. After a restart, the values may include unconfirmed changes.
+        From then on, the model includes these changes."""
         for key in {*found, *self.known}:
             unanswered = self.unanswered.get(key, set()) if is_start else set[str | None]()
             allowed = {self.known.get(key), *unanswered}

@@ -1,5 +1,5 @@
-"""After kill -9 during saves, each file has its old or its new text. All confirmed saves are kept, and the hub
-starts."""
+"""If kill -9 interrupts saves, each file has either its old or its new text. All confirmed saves are kept, and the
+hub starts."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def note_words(traces: Traces, message: Ended) -> None:
 
 def note_arguments(traces: Traces, running: Running) -> None:
     """Record the data of the process that any user on the box can read."""
-    traces.note("the arguments of the process", Path(f"/proc/{running.process.pid}/cmdline").read_bytes())
+    traces.note("the process's arguments", Path(f"/proc/{running.process.pid}/cmdline").read_bytes())
 
 
 @pytest.mark.slow

@@ -138,7 +138,7 @@ async def test_a_stop_gives_automations_the_time_of_a_request(tmp_path: Path, lu
             assert await hub.stop() == 0
             took = time.monotonic() - began
             log = hub.log.read_text().partition("stopping")[2]
-            assert ("was interrupted by the stop" in log) == (not is_finished), log
+            assert ("was interrupted because the hub is stopping" in log) == (not is_finished), log
             assert took < (2.5 if "600" in lua else 4.8), took
         tv.faults.delay = 0
         async with running(tmp_path) as hub:

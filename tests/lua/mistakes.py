@@ -1,5 +1,5 @@
 """The most common mistakes, each as a file with its whole error message. `TRIGGER` is the place of a trigger.
-Without the trigger, the same file is a scene."""
+If the trigger is removed, the same file is a scene."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ LAMP = "elgato_lights:light:0"
 
 
 class Mistake(NamedTuple):
-    """A file, and the message `{line}: {sentence}`. `files` are other files, by their paths under `config/`.
-    `kinds` are the folders in which the file causes this message."""
+    """A file, and the message `{line}: {sentence}`. `files` maps the paths of other files under `config/` to their
+    texts. `kinds` lists the folders in which the file causes this message."""
 
     text: str
     line: int
@@ -35,7 +35,7 @@ AT_CHECK = (
     Mistake(
         'local functoin turn(ctx)\n  return ctx\nend\nreturn { id = "x" }\n',
         3,
-        '<eof> expected near \'end\' ("functoin" in line 1: did you mean "function"?)',
+        '<eof> expected near \'end\' ("functoin" on line 1: did you mean "function"?)',
     ),
     Mistake(
         'local x = {\n  a\u00a0= 1,\n}\nreturn { id = "x" }\n',
@@ -46,7 +46,7 @@ AT_CHECK = (
     Mistake(
         'local x = 1\nif x then x = 2 elsif x then x = 3 end\nreturn { id = "x" }\n',
         2,
-        'syntax error near \'x\' ("elsif" in line 2: did you mean "elseif"?)',
+        'syntax error near \'x\' ("elsif" on line 2: did you mean "elseif"?)',
     ),
     Mistake(
         'local night = {\n  start = "22:00",\n  end = "06:00",\n}\nreturn { night = night }\n',
@@ -67,7 +67,7 @@ AT_CHECK = (
         "unexpected symbol near '='",
     ),
     Mistake('retrun { id = "x" }\n', 1, "attempt to call a nil value (global 'retrun') (did you mean \"return\"?)"),
-    Mistake("func twice()\nend\n", 1, 'syntax error near \'twice\' ("func" in line 1: did you mean "function"?)'),
+    Mistake("func twice()\nend\n", 1, 'syntax error near \'twice\' ("func" on line 1: did you mean "function"?)'),
     Mistake(
         'return {\n  id = "x", name = "X", execute = print,\n  descripton = "A scene.",\n}\n',
         3,

@@ -1,4 +1,4 @@
-"""After the next start, exactly the executions that a kill ended have an entry."""
+"""After a restart, exactly the executions that a kill ended have an entry."""
 
 from __future__ import annotations
 

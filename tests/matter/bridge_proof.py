@@ -563,8 +563,7 @@ class Proof:
         await self.until_equal()
 
     async def begin_without_the_hub(self) -> None:
-        """After a power cut, the bridge can start before the hub. Check that the controller does not lose a
-        device."""
+        """The bridge can start before the hub after a power cut. Check that the controller then loses no device."""
         before = await self.endpoints(await self.controller.attributes())
         await self.lab.end("hub", signal.SIGKILL)
         await self.lab.end("bridge", signal.SIGKILL)

@@ -1,5 +1,5 @@
-"""Damaged files are reported, or their damage is harmless. The files are kept, and the hub never starts empty from
-existing files."""
+"""Damaged files are reported, or their damage is harmless. The files are kept, and the hub never starts with an empty
+store if files exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The power is cut at every point of the store's work. After each start, all confirmed changes are complete, and
+"""The power is cut at every point of the store's work. After each restart, all confirmed changes are complete, and
 there are no other changes."""
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def test_a_missing_folder_cannot_be_locked(tmp_path: Path) -> None:
 
 
 def refusing(number: int) -> Callable[..., int]:
-    """Return an `os.open` that creates no files."""
+    """Return a replacement for `os.open` that raises this error instead of creating a file."""
     system_open = os.open
 
     def refuse(path: Path, flags: int, mode: int = 0o777) -> int:

@@ -1,4 +1,5 @@
-"""The months on the card. After power cuts, faults of the card, and edits, each line is independent."""
+"""The monthly files on the card. Power cuts, card faults, and edits damage single lines, and the other lines remain
+readable."""
 
 from __future__ import annotations
 
@@ -191,13 +192,13 @@ def test_a_power_cut_loses_no_synced_line() -> None:
 
 
 class _NoSync(RecordingDisk):
-    """A disk that syncs no file."""
+    """A disk that does not sync files."""
 
     def sync(self, descriptor: int) -> None: ...
 
 
 class _NoFolderSync(RecordingDisk):
-    """A disk that syncs no names."""
+    """A disk that does not sync folders, so a power cut can lose file names."""
 
     def sync_folder(self, below: str = "") -> None: ...
 

@@ -67,7 +67,7 @@ class _Sender:
 
 
 class MdnsAnswers:
-    """Collects the records of each sender. `services` are the requested types."""
+    """Collects the records of each sender. `services` lists the requested service types."""
 
     def __init__(self, services: Iterable[str]) -> None:
         self._services = {fold((*each.split("."), "local")): each for each in services}

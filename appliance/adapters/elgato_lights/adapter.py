@@ -203,7 +203,7 @@ class ElgatoAdapter(PollingAdapter):
         return answer
 
     async def _refresh_facts(self) -> None:
-        """Read `accessory-info` every `FACTS_EVERY` seconds. After a failure, keep the previous reading."""
+        """Read `accessory-info` every `FACTS_EVERY` seconds. If a request fails, keep the previous reading."""
         if self.clock.monotonic() < self._facts_due_at:
             return
         try:

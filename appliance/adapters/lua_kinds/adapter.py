@@ -114,7 +114,8 @@ class LuaAdapter(PollingAdapter):
         return AdapterFailed(f"{place} took longer than {self.command_secs:g} s without waiting for the device")
 
     async def poll_once(self) -> None:
-        """Poll and publish. Without a function `poll`, check the connection and the silence instead."""
+        """Poll and publish. If the file has no function `poll`, check the connection, and how long it has been
+        silent, instead."""
         if self._definition.has_poll:
             await super().poll_once()
             await self.publish_events()
@@ -127,8 +128,8 @@ class LuaAdapter(PollingAdapter):
             self.publish.answered()
 
     def _note_closed(self) -> None:
-        """Treat a closed connection like an unanswered poll. The first check after the start is ignored. A refusal by
-        the device is reported, but is not an outage."""
+        """Treat a closed connection like an unanswered poll. The first check after the adapter's start is ignored. A
+        refusal by the device is reported, but is not an outage."""
         error = self._push_error or Unreachable(f"{self.http.address}: the connection is not open")
         if self._push_error is None and self.misses == 0:
             self.misses = 1
@@ -336,7 +337,7 @@ class LuaAdapter(PollingAdapter):
             raise
 
     async def read_attributes(self, device_ids: Iterable[str]) -> StateReading:
-        """Read the device states. Without a function `poll`, return the pushed states."""
+        """Read the device states. If the file has no function `poll`, return the pushed states."""
         if self._definition.has_poll:
             return await super().read_attributes(device_ids)
         return StateReading(None, {each: self._pushed_state(each) for each in device_ids}, None)

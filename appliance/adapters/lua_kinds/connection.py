@@ -108,7 +108,8 @@ class PushConnection:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
-        """Open the connection. Before a message is yielded, it is matched to its request or queued for the file."""
+        """Open the connection. Each message is matched to its request, or queued for the file, before it is
+        yielded."""
         size = self._listen.max_message_kb << 10
         path = await self._find_path() if self._listen.path is None else self._listen.path
         if path is None:

@@ -85,7 +85,7 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
 
     `settings` are the keys of the kind's sections, including the keys of every kind. `origins` maps the names of
     further addresses to a URL, or to the setting with a URL. `operations` maps each operation to its time limit in
-    seconds. `declared` are the settings that the file itself defines, and `descriptions` describes them.
+    seconds. `declared` contains the settings that the file itself defines, and `descriptions` describes them.
     """
 
     name: str

@@ -123,7 +123,7 @@ class Recorder:
         return cls(replay, replay)
 
     def recording(self, section: LuaSection, fields: Fields, redact: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return all records as JSON, without secrets. `fields` are the settings of the kind."""
+        """Return all records as JSON, without secrets. `fields` contains the kind's settings."""
         settings = {name: value for name, value in section.raw.items() if name not in ("type", "enabled")}
         stated = {name: _without_secret(value, redact(value), fields[name]) for name, value in settings.items()}
         exchanges = [_recorded_exchange(each, redact) for each in self._exchanges]

@@ -155,7 +155,7 @@ def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
 
 
 def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
-    """Return the power of a fan from its percentage. Without a percentage, return the power from the mode."""
+    """Return the power of a fan from its percentage. If the percentage is missing, return the power from the mode."""
     percent = endpoint.get(FAN, 2)
     return "on" if integer(mode if percent is None else percent, 0, 100) else "off"
 

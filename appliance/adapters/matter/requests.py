@@ -43,7 +43,7 @@ TIMED_REQUEST_MS = 1000
 """Maximum milliseconds between a lock's timed request and its command. Locks accept only such announced commands."""
 
 _EVEN_IF_OFF = {"optionsMask": 1, "optionsOverride": 1}
-"""ExecuteIfOff. Without this option, a light that is off confirms these commands but ignores them."""
+"""ExecuteIfOff. If this option is missing, a light that is off confirms these commands but ignores them."""
 
 _OPEN, _CLOSED = 0, 10_000
 _ENDS = {"open": 100, "close": 0}

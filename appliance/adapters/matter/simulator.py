@@ -229,7 +229,8 @@ _EFFECTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "LockDoor": lambda _: {"257/0": 1},
     "UnlockDoor": lambda _: {"257/0": 2},
 }
-"""For each command except `Toggle`, a function that returns the changes. The key is cluster and attribute."""
+"""For each command except `Toggle`, a function that returns the changes. Each key of the changes is
+`cluster/attribute`."""
 
 _COMMANDS: Mapping[str, str] = {
     "device_command": "_do",

@@ -111,7 +111,8 @@ class MqttAdapter(Adapter):
             await keep_stop(self._secrets, self.clock)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Publish a command. Return when the device reports the result. Without a state topic, return immediately."""
+        """Publish a command. Return when the device reports the result. If there is no state topic, return
+        immediately."""
         connection = self._connected("command")
         await self.live.commands.run(connection, device_id, command)
         return CommandResult()
@@ -155,7 +156,8 @@ class MqttAdapter(Adapter):
         self._is_status_lost = False
         self._budget.clear()
         self._lifecycle.begin(() if self._status is None else (self._status,))
-        # Publish before subscribing. After subscribing, the acknowledgement would come after all retained messages.
+        # Publish before subscribing. Otherwise, the broker would acknowledge the status only after it has sent all
+        # retained messages.
         await connection.publish_status("online")
         self.connection = connection
         for id_ in self.publish.devices().keys() - self.live.router.devices if self.publish.is_lost else ():

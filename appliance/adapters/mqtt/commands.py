@@ -187,8 +187,8 @@ class PendingCommand:
         return passed
 
     def refuse(self, update: Update, shown: Mapping[str, Value]) -> None:
-        """If the update means that the command has failed, set `done` and `is_refused`. `shown` are the values before
-        the update."""
+        """If the update means that the command has failed, set `done` and `is_refused`. `shown` contains the values
+        before the update."""
         fails = (update.get(key) in self._fails and shown.get(key) not in self._fails for key in self._expected)
         if not self.done.is_set() and any(fails):
             self.is_refused = True

@@ -104,7 +104,7 @@ class MqttDevice(Struct):
     def observation(self, pushed: Iterable[str] = ()) -> Observation:
         """Return a full observation of the device. An unavailable device keeps its last values.
 
-        `pushed` are the attributes of messages that have just arrived and were not retained.
+        `pushed` contains the attributes from messages that have just arrived and were not retained.
         """
         facts = self.facts
         return Observation(

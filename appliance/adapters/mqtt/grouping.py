@@ -14,7 +14,7 @@ NAME_DIGITS = 6
 
 
 def slug(text: str) -> str:
-    """Convert text to lower case, and replace all characters except a-z and 0-9 by underscores."""
+    """Convert text to lower case, and replace all characters except a-z and 0-9 with underscores."""
     return re.sub(r"[^a-z0-9_]", "_", text.lower())
 
 

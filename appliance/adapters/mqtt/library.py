@@ -98,7 +98,7 @@ class BufferedSocket:
         return len(self._data)
 
     def allow(self, secs: float) -> None:
-        """Return data for this number of seconds. After that, report that no data is available."""
+        """Return data for this number of seconds. Then report that no data is available."""
         self._until = self._loop.time() + secs
 
     @property

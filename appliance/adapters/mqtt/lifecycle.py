@@ -103,7 +103,8 @@ class Lifecycle:
                 await self._rebuild(complete=now >= settled_at)
                 if now >= settled_at:
                     await self._request_states(connection)
-                # Building many devices takes long. During a flood, reserve most of the time for reading.
+                # Building many devices takes long. If many messages arrive, reserve most of the time for reading
+                # them.
                 began, gather = self._clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self._clock.monotonic() - now))
             if now < settled_at:
                 if not self._publish.has_started.is_set():
@@ -121,7 +122,7 @@ class Lifecycle:
         return self.subscriptions.is_current and now - self._config_at >= SETTLE_SECS and not len(self._inbox)
 
     def _report_progress(self) -> None:
-        """Publish the progress of the start for `GET /adapters/{id}`."""
+        """Publish the progress of the adapter's start for `GET /adapters/{id}`."""
         seen, waiting, built = len(self._seen), len(self._inbox), len(self._live.router.devices)
         self._publish.progressed(
             f"{seen} announcements accepted, {waiting} messages waiting, {built} devices created"
@@ -147,8 +148,8 @@ class Lifecycle:
             await connection.publish(Outgoing(topic, payload))
 
     async def _find_missing(self, connection: BrokerConnection) -> None:
-        """Send a birth message, at most once in `BIRTH_SECS`. After `RETURN_SECS`, forget the devices that did not
-        announce themselves again."""
+        """Send a birth message, at most once in `BIRTH_SECS`. Forget the devices that do not announce themselves
+        again within `RETURN_SECS`."""
         now = self._clock.monotonic()
         if not self._is_born and now - self._born_at >= BIRTH_SECS:
             self._is_born, self._born_at = True, now

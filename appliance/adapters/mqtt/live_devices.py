@@ -50,7 +50,8 @@ log = logging.getLogger("adapters")
 class Changes(Struct, kw_only=True):
     """The unpublished changes of one device.
 
-    `attributes` are the changed attributes. `pushed` are the attributes in messages that were not retained.
+    `attributes` contains the changed attributes. `pushed` contains the attributes from messages that were not
+    retained.
     """
 
     device: MqttDevice
@@ -141,7 +142,7 @@ class LiveDevices:
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
     def reader_of(self, topic: str) -> str:
-        """Return the id of a device that reads the topic. Without such a device, return the topic."""
+        """Return the id of a device that reads the topic. If no device reads it, return the topic."""
         return next((device.id for _, device, _ in self.router.readers(topic)), topic)
 
     def _remember(self, received: Received) -> None:

@@ -24,7 +24,7 @@ MIN_EVENT_SECS = 1.0
 
 
 class _Key(Struct, frozen=True):
-    """An entity and its topic. After a change of the topic, the entity has no picture until a new one arrives."""
+    """An entity and its topic. If the topic changes, the entity has no picture until a new one arrives."""
 
     device_id: str
     announcement: str

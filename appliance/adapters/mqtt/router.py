@@ -147,7 +147,7 @@ class Router:
         return True
 
     def _device_of(self, topic: str) -> str:
-        """Return the id of a device that is announced at the topic. Without such a device, return the topic."""
+        """Return the id of a device that is announced at the topic. If there is none, return the topic."""
         known = (self._device_ids.get(each.key) for each in self._announced.get(topic, ()))
         return next((each for each in known if each), topic)
 

@@ -14,7 +14,7 @@ PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """The request of a web service. `needs` are the keys that the section must set.
+    """The request of a web service. `needs` lists the keys that the section must set.
 
     `max_chars` limits the characters of a message or, with `counts_bytes`, its bytes in UTF-8. With `joins_title`,
     the title becomes the first line of the message.

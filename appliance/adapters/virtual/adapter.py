@@ -83,7 +83,7 @@ class VirtualAdapter(Adapter):
         return frozenset(DEVICE_HOOK_PREFIX + device_id for device_id in self._devices)
 
     async def hook(self, request: HookRequest) -> None:
-        """Run `observe` for the hook's device. Without a body, the query contains the fields, as in
+        """Run `observe` for the hook's device. If there is no body, the query contains the fields, as in
         `?event=single`."""
         stated = request.query if request.data is None and not request.body else request.data
         if not isinstance(stated, Mapping) or not set(stated) <= set(_OBSERVED[1:]):

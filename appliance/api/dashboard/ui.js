@@ -59,11 +59,11 @@ export const errorLine = (target, sentence = state.errors.get(target)) =>
 	sentence && p({ class: "error", role: "alert" }, span(sentence),
 		iconButton("close", t("dismiss"), () => note("errors", target, null)));
 
-// A text to copy. Focus selects the whole text.
+// A read-only field with a text to copy. Focusing the field selects the whole text.
 export const toCopy = (label, text) => textarea({ readonly: true, "aria-label": label, rows: text.trim().split("\n").length,
 	value: text, onfocus: ({ target }) => target.select() });
 
-// A button that copies a text. It also works over plain HTTP, where browsers offer no clipboard.
+// A button that copies text to the clipboard. It also works over plain HTTP, where browsers offer no clipboard.
 export function Copy({ text, name }) {
 	const [isDone, setDone] = useState(false);
 	const copy = async () => {
@@ -122,7 +122,7 @@ export function Field({ label, action, initial, type = "text", canBeEmpty, isFoc
 		children, button({ class: "main", disabled: more.disabled }, action));
 }
 
-// A text with a button that replaces the text by a field. Escape restores the text.
+// A text with a button that replaces the text with a field. Escape restores the text.
 export function Editable({ text, level, label, canEdit, onSave }) {
 	const [isOpen, setOpen] = useState(false);
 	if (!isOpen) {

@@ -10,7 +10,7 @@ export const SCHEME = "lares_scheme";
 const isKnown = (tag) => Object.hasOwn(LANGUAGES, tag.split("-")[0]);
 const locale = [stored(LANGUAGE), ...navigator.languages].find((each) => each && isKnown(each)) ?? "en";
 
-// Use light or dark colours. Without a name, use the browser's setting.
+// Use light or dark colours. If `scheme` is empty, use the browser's setting.
 export function keepScheme(scheme) {
 	stored(SCHEME, scheme || null);
 	if (scheme) document.documentElement.dataset.scheme = scheme;
@@ -33,7 +33,7 @@ export const ready = import(`./words_${language}.js`).then(({ words }) => {
 	}
 });
 
-// Return the text for this key, with the values in place of `{name}`. Without a text, return the fallback.
+// Return the text for this key, with the values in place of `{name}`. If the key has no text, return the fallback.
 export function t(key, values = {}, fallback = key) {
 	return table.get(key)?.replace(/\{(\w+)\}/g, (_, name) => values[name]) ?? fallback;
 }

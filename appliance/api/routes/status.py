@@ -148,7 +148,7 @@ class StatusApi(ApiResource):
 
     def _last_of(self, view: View) -> object:
         """Return the newest decision not to run the automation, if no run followed it. Otherwise, return the last
-        run, possibly from before the start."""
+        run, possibly from before the hub's last start."""
         entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
         if entry is not None and entry.status in NEVER_BEGAN:
             return entry

@@ -20,8 +20,8 @@ from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, 
 from appliance.event_loop import next_turn
 
 MAX_DISCARDED_BODIES = 4
-"""After an early response, the remaining body is read and discarded, up to this multiple of the size limit, so that
-the client can receive the response."""
+"""If the response comes before the whole request body, the rest of the body is read and discarded, up to this
+multiple of the size limit, so that the client can receive the response."""
 
 MAX_CHUNK_LINE_BYTES = 64
 
@@ -128,7 +128,7 @@ class StrictHttp1(Http):
         self.head_only = head.method == "HEAD"
         request = self._make_request(head)
         self._expect_body(head.fields, request)
-        # Before chunks, keep one CRLF of the head, because each chunk begins with the previous part's CRLF.
+        # If the body is chunked, keep one CRLF of the head, because each chunk begins with the previous part's CRLF.
         del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
         self.request, request.stream = request, self
         self.connection.note_request(head.fields.headers)

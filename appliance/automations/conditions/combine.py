@@ -164,7 +164,7 @@ def _any(conditions: Sequence[Condition], home: Environment, instant: datetime |
 
 
 def _none(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Return the first condition that holds, otherwise the first unknown condition: it may hold."""
+    """Return the first condition that holds. Otherwise, return the first unknown condition, because it may hold."""
     unknown: ConditionResult | None = None
     for number, condition in enumerate(conditions, 1):
         if isinstance(condition, Combination):

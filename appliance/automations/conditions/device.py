@@ -26,8 +26,8 @@ MAX_DEVICE_COUNT = 1_000_000
 class DeviceState(Condition, frozen=True, kw_only=True):
     """A device's attribute matches, and has matched for at least `for_secs` seconds.
 
-    Without `above` and `below`, the time begins at the attribute's last change. The type `presence` uses the same
-    class.
+    If neither `above` nor `below` is set, the time begins at the attribute's last change. The type `presence` uses
+    the same class.
     """
 
     type: str = "device_state"
@@ -60,7 +60,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return [device, NamedThing("attribute", "attribute", self.attribute, device.subject, self.matcher)]
 
     def look(self, home: Environment, instant: datetime | None) -> Fact:
-        """Compare the attribute. Of a missing device or attribute, the result is unknown."""
+        """Compare the attribute. If the device or attribute is missing, the result is unknown."""
         devices, needs = home.registry.find_devices([self.device_id]), str(self.matcher)
         if not devices:
             return Fact(holds=None, sentence=str(NotFound("device", self.device_id)))
@@ -90,7 +90,8 @@ class DeviceState(Condition, frozen=True, kw_only=True):
 
 
 class PlaceState(Condition, frozen=True, kw_only=True):
-    """The number of devices in a room or group is from `min_devices` to `max_devices`. None means no limit."""
+    """The number of matching devices in a room or group is from `min_devices` to `max_devices`. None means no
+    limit."""
 
     type: str = "room_state"
     place_id: str

@@ -76,7 +76,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         return " or ".join(f"'{id_}'" for id_ in self.ids)
 
     def describe_each(self, home: Environment, describe: Callable[[Device], str]) -> str:
-        """Join a sentence for each device in `device_id` by semicolons. Omit empty sentences."""
+        """Join one sentence per device in `device_id` with semicolons. Omit empty sentences."""
         sentences = []
         for device_id in self.ids:
             whose = "it" if len(self.ids) == 1 else f"'{device_id}'"
@@ -104,15 +104,15 @@ class Devices(Struct, frozen=True, kw_only=True):
 
 
 class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
-    """An attribute of a device begins to match. Without `attribute`, any attribute changes.
+    """An attribute of a device begins to match. If `attribute` is missing, any change of any attribute matches.
 
-    If the trigger has a wait, `match` only begins the wait. During the wait, `follow` returns the pending match after
-    every further event of the device. At the end, `resolve` returns the match to fire. With `debounce_secs`, the
-    value must not change during the wait; with `duration_secs`, it must match during the wait.
+    If the trigger has a wait, `match` only begins the wait. After each further event of the device, `follow` returns
+    the pending match. When the wait ends, `resolve` returns the match to fire. If `debounce_secs` is set, the value
+    must not change during the wait. If `duration_secs` is set, the value must match during the whole wait.
 
     `match` checks only the ids in `devices`; the index checks rooms and groups. The previous value is the last
-    comparable value, even from before a gap, an outage, or a restart. With `at_start`, the trigger also matches the
-    attribute's very first value, and a change between the stored value and the first observation after a start.
+    comparable value, even from before a gap, an outage, or a restart. If `at_start` is true, the trigger also matches
+    the attribute's very first value, and a change between the stored value and the first observation after a start.
     """
 
     type: str = "device_state_change"
@@ -183,7 +183,9 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     def _first_value(self, device: Device, attribute: str) -> str:
         """Return a sentence about the effect of an attribute's first value."""
         if device.is_alarm(attribute):
-            return f"{attribute} has never had a value; an alarm fires even for its first value"
+            return (
+                f"{attribute} has never had a value; because it is an alarm attribute, even its first value can fire"
+            )
         fires = self.at_start and not self.matcher.is_any
         return f"{attribute} has never had a value; its first value " + ("can fire" if fires else "does not fire")
 
@@ -271,7 +273,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A device sends an event, such as the press of a button. Without `event`, every event matches.
+    """A device sends an event, such as the press of a button. If `event` is missing, every event matches.
 
     `match` checks only the ids in `devices`; the index checks rooms and groups.
     """

@@ -72,9 +72,9 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A variable changes to a matching value. Without `equals`, `above`, and `below`, every change and the removal
-    match. With one of these fields, the trigger compares with the last comparable value, even from before a removal,
-    and a variable's first value does not match."""
+    """A variable changes to a matching value. If `equals`, `above`, and `below` are all missing, every change and the
+    removal match. Otherwise, the trigger compares the new value with the last comparable value, even from before a
+    removal. A variable's first value then does not match."""
 
     type: str = "variable_change"
     name: str
@@ -93,8 +93,9 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
         shown = "is not set" if value is None else f"is {describe(value)}"
         if value is not None and self.matcher.must_change(value):
             shown = f"is already {describe(value)}{ONLY_A_CHANGE}"
-        change = f"{self.name} changes" if self.matcher.is_any else describe_demand(self.name, self.matcher)
-        return f"waits until variable {change}; it {shown}"
+        demand = f"for variable {describe_demand(self.name, self.matcher)}"
+        change = f"until variable {self.name} changes" if self.matcher.is_any else demand
+        return f"waits {change}; the variable {shown}"
 
     def match(self, event: Event) -> Match | None:
         if not isinstance(event, events.VariableChanged) or event.name != self.name:
@@ -158,7 +159,7 @@ class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
         return f"waits for a call of the hook '{self.hook}'"
 
     def match(self, event: Event) -> Match | None:
-        """Match each call. Without a body, the event has no `data`."""
+        """Match each call. If the call has no body, the event has no `data`."""
         if not isinstance(event, events.HookCalled) or event.hook != self.hook:
             return None
         data = {} if event.data is None else {"data": event.data}

@@ -355,7 +355,8 @@ class Actions:
         self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(condition)})", action)
 
     def _without_wait(self, action: Mapping[str, Any]) -> None:
-        """Replace a wait that cannot be translated by a delay of its timeout. Without a timeout, end the run."""
+        """Replace a wait that cannot be translated with a delay as long as its timeout. If it has no timeout, end the
+        run."""
         try:
             self._delay({"delay": action["timeout"]})
         except (KeyError, NotTranslated):

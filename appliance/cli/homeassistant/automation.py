@@ -237,7 +237,7 @@ def _render(
 def _trigger_lines(id_: str, found: list[Trigger]) -> list[str]:
     if not found:
         return [
-            "  -- no trigger was translated: replace this hook by a trigger of Lares",
+            "  -- no trigger was translated: replace this hook with a Lares trigger",
             f"  trigger = {literal({'type': 'webhook', 'hook': id_})},",
         ]
     tables = [{**({"id": each.id} if each.id is not None else {}), **each.table} for each in found]

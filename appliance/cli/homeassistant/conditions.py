@@ -348,7 +348,7 @@ def _zone(value: Mapping[str, Any], scope: Scope) -> Declared:
         tests = [_test(zone_test(scope.entities, entity_id, zone)) for zone in zones]
         found.append(_all(tests, is_any=True))
     if not found or not zones:
-        raise NotTranslated("the condition names no zone")
+        raise NotTranslated("the condition has no zone or no entity_id")
     return _all(found)
 
 

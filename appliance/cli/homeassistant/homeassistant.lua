@@ -121,7 +121,7 @@ function ha.next_time(text, offset_secs)
   end
 end
 
---- Return the height of the sun above the horizon in degrees, with an error below half a degree.
+--- Return the height of the sun above the horizon in degrees, accurate to within half a degree.
 function ha.sun_height(at)
   local days = (at or os.time()) / 86400 - 10957.5 -- since noon of 2000-01-01
   local rad = math.pi / 180

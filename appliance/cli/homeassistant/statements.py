@@ -50,14 +50,14 @@ class Statements:
     def skip(self, part: Any, reason: str) -> None:
         """Write an untranslated part as a comment."""
         self.problems.append(reason)
-        self.lines.note(f"not translated: {reason}")
+        self.lines.note(f"omitted: {reason}")
         for line in as_yaml(part).splitlines():
             self.lines.note(f"  {line}")
 
     def omit(self, service: str, data: Mapping[str, Any], known: Collection[str]) -> None:
         """Write a comment about untranslated fields."""
         if others := [str(each) for each in data if each not in known]:
-            reason = f"{service} without {', '.join(others)}, which Lares does not support"
+            reason = f"{service}: {', '.join(others)} omitted, because Lares does not support this"
             self.problems.append(reason)
             self.lines.note(reason)
 

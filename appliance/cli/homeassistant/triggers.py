@@ -220,7 +220,7 @@ def _zone(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     if value.get("event") != "start":
-        raise NotTranslated("Lares has no trigger for the stop of the hub")
+        raise NotTranslated("Lares has no trigger that fires when the hub stops")
     yield Trigger(table={"type": "adapter_lifecycle", "adapter": entities.section, "event": "started"})
 
 

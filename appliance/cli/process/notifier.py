@@ -30,7 +30,7 @@ class Notifier:
         self._send("STOPPING=1")
 
     async def feed_watchdog(self) -> None:
-        """Send WATCHDOG=1 twice per watchdog interval. Without a watchdog, return at once."""
+        """Send WATCHDOG=1 twice per watchdog interval. If there is no watchdog, return at once."""
         while self._interval_secs:
             self._send("WATCHDOG=1")
             await self._clock.sleep(self._interval_secs)

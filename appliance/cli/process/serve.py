@@ -157,5 +157,5 @@ def end_process(code: int) -> NoReturn:
 
 
 def _end_late() -> None:
-    log.error("the stop took longer than %g s; the process ends now", STOP_LIMIT_SECS)
+    log.error("the hub did not stop within %g s; the process ends now", STOP_LIMIT_SECS)
     end_process(os.EX_SOFTWARE)

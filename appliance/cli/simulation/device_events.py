@@ -102,7 +102,7 @@ def read_events(
         try:
             event = _event(number, words, locale, latest, has_hook_alias=has_hook_alias)
             if event.at < latest:
-                what = "the simulation begins" if latest == start else "the line above it"
+                what = "the simulation begins" if latest == start else "the previous event"
                 raise Invalid(f"{words[0]} is before {what}; sort the lines by time, beginning at --from")
             if event.at >= end:
                 raise Invalid(f"{words[0]} is after the end of the simulation; increase --hours")

@@ -86,7 +86,7 @@ local function text_of(fault)
   return 'the error is a ' .. type(fault) .. ' value, not a message'
 end
 
--- Return the running line as `file:line`. After a stack overflow, the coroutine cannot be inspected.
+-- Return the running line as `file:line`. A coroutine cannot be inspected after a stack overflow.
 local function position()
   local ok, at = lares.raw_pcall(position_at, 0, lares.main)
   return lares.position or ok and at or began

@@ -175,7 +175,7 @@ local function exchange(given)
   return answer
 end
 
--- Return the first argument of the kind's function. The job's `bytes` are the argument or its `body`.
+-- Return the first argument of the kind's function. The job's `bytes` contains the argument or its `body`.
 local function first_of(job)
   local first = job.first
   if not job.bytes then return first end

@@ -19,9 +19,9 @@ from tests.adapters.lua_kinds.vendor import Vendor
 class Bundled(Struct, frozen=True, kw_only=True):
     """One kind with its vendor.
 
-    `device` is empty for kinds without devices. `stated` are the required settings. `commands` are the commands of
-    the device, and `taken` returns whether the vendor has switched it on. `shown` are an attribute of a read-only
-    device and its value.
+    `device` is empty for kinds without devices. `stated` contains the required settings. `commands` lists the
+    commands of the device, and `taken` returns whether the vendor has switched it on. `shown` are an attribute of a
+    read-only device and its value.
     """
 
     kind: str

@@ -40,8 +40,8 @@ class ShellyTwo(Vendor):
     """A Shelly of the second generation, as captured by aioshelly. The device accepts calls over HTTP and its
     WebSocket.
 
-    `config` has the configuration of each component, without the id. `behind` are the components of devices that a
-    Bluetooth gateway connects. With a `password`, the WebSocket requires it.
+    `config` has the configuration of each component, without the id. `behind` contains the components of devices that
+    a Bluetooth gateway connects. With a `password`, the WebSocket requires it.
     """
 
     def __init__(self, name: str = "shelly-pro-3.json", password: str = "", **base: Any) -> None:

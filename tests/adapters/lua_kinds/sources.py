@@ -39,7 +39,8 @@ class HomeWizardMeter(Vendor):
 
 
 class Fronius(Vendor):
-    """An inverter, from the answers in PyFronius's tests (Solar API v1). `site` and `inverter` are its parts."""
+    """An inverter, from the answers in PyFronius's tests (Solar API v1). `site` and `inverter` are the two parts of
+    the answer."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)
@@ -180,7 +181,8 @@ def upnp_error(code: int, description: str) -> str:
 
 
 class FritzBox(Vendor):
-    """A FRITZ!Box, from AVM's description of TR-064's service Hosts. `active` are the hosts in the network."""
+    """A FRITZ!Box, from AVM's description of TR-064's service Hosts. `active` maps each host's MAC address to `1`
+    (active) or `0`."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)

@@ -30,7 +30,7 @@ class Vendor(SimulatedDevice):
 
     `odd` has answers to single requests, which take precedence. The keys of `odd` are paths, or a path and a SOAP
     action (`/control#GetVolume`). While entered, the device listens, with its `faults`. The device is also a
-    `Transport`, for tests without a network. `asked` are the requests, with the body as bytes and, if it is JSON,
+    `Transport`, for tests without a network. `asked` lists the requests, with the body as bytes and, if it is JSON,
     as `json`.
     """
 

@@ -441,7 +441,7 @@ class _Answered:
     ],
 )
 def test_a_light_that_is_off_accepts_a_colour(node: int, raw: dict[str, Any]) -> None:
-    """Without these options, the light answers with success, but ignores the command."""
+    """If these options are missing, the light reports success, but ignores the command."""
     payload = request_for(endpoint(node, 1), Command.parse(raw)).arguments["payload"]
     assert (payload["optionsMask"], payload["optionsOverride"]) == (1, 1)
 

@@ -35,8 +35,8 @@ class Impatient(Clock):
 
 @asynccontextmanager
 async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.Event, asyncio.Queue[str]]]:
-    """Keep a connection while entered. Yield an event for each connection, and a queue with the reason of each
-    loss."""
+    """Keep a connection inside the `async with` block. Yield an event for each connection, and a queue with the
+    reason of each loss."""
     connected, losses = asyncio.Event(), asyncio.Queue[str]()
 
     async def session(_: hub.BrokerConnection) -> None:

@@ -35,7 +35,7 @@ class Cameras:
         self.events.append((event.device_id, event.event, event.data))
 
     def announce(self, object_id: str, component: str = "camera", **keys: Any) -> None:
-        """Announce a device with this id. Without keys, remove the device."""
+        """Announce a device with this id. If there are no keys, remove the device."""
         key = "topic" if component == "camera" else "image_topic"
         sent = config(f"{component}/{object_id}", **{key: f"{object_id}/still", "unique_id": object_id, **keys})
         announce(self.live, sent if keys else Sent(sent.topic, b"", retain=True))

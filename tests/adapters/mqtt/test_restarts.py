@@ -40,7 +40,7 @@ class RestartingHub:
         self.restart()
 
     def restart(self, *first: Received) -> None:
-        """Restart the hub. `first` are the messages that come before the old values are restored."""
+        """Restart the hub. `first` contains the messages that come before the old values are restored."""
         self.live = LiveDevices(new_catalog(), self.publish, self._clock)
         self.live.remember_devices()
         for sent in self._configs:

@@ -183,7 +183,8 @@ local function first_generation(ctx)
   return found, sensor
 end
 
--- Return the names of channels by id. Without an answer, channels are numbered.
+-- Return the names of channels by id. If the device does not answer, return an empty table; channels then have
+-- numbers instead of names.
 local function read_settings(ctx)
   local fields = ctx:http { path = "/settings" }
   local names = {}
@@ -281,7 +282,8 @@ local function second_generation(ctx, config)
   return found, sensor
 end
 
--- Return names, types, and modes of channels by id. Without an answer, channels are numbered.
+-- Return names, types, and modes of channels by id. If the device does not answer, return an empty table; channels
+-- then have numbers instead of names.
 local function read_config(ctx)
   local answer, config = ctx:http { path = "/rpc/Shelly.GetConfig" }, {}
   for key, each in parts(answer.json) do
@@ -295,7 +297,8 @@ end
 local COMPONENT_SECS, MAX_COMPONENTS = 60, 200
 local OPEN, HELD = { [true] = "open", [false] = "closed" }, { [true] = "occupied", [false] = "unoccupied" }
 local PLAIN = { [true] = true, [false] = false }
--- Attributes by BTHome object number, with the unit or the words of the values.
+-- Attributes by BTHome object number. The second entry converts the value: a unit, a table of raw to reported values,
+-- or `round`.
 local OBJECTS = {
   [1] = { "battery" }, [2] = { "temperature", "°C" }, [69] = { "temperature", "°C" }, [87] = { "temperature", "°C" }, [88] = { "temperature", "°C" },
   [3] = { "humidity", "%" }, [46] = { "humidity", "%" }, [4] = { "pressure", "hPa" }, [5] = { "illuminance", round }, [18] = { "co2", "ppm" },
@@ -335,7 +338,8 @@ local function read_components(ctx)
   return found
 end
 
--- Return the gateway's valves and sensors. Between two readings, rows have only the id, because changes are pushed.
+-- Return the gateway's valves and sensors. If no reading is due, return only their ids, because the device pushes
+-- changes.
 local function behind_gateway(ctx)
   local now, memory = ctx:now(), ctx.memory
   if memory.read_at and (not next(memory.behind) or now < memory.read_at + COMPONENT_SECS and now > (memory.watched_until or 0)) then

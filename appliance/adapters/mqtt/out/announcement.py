@@ -50,7 +50,7 @@ def _components(device: PublishedDevice) -> Iterator[tuple[str, Fields]]:
 
 
 def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
-    """Return the discovery payload of a device. `events` are the names of the device's previous events."""
+    """Return the discovery payload of a device. `events` lists the names of the device's previous events."""
     state_topic = topics.of("devices", device.id, "state")
     components = dict(_components(PublishedDevice(device, topics.of("devices", device.id, "set"), state_topic)))
     if events:

@@ -67,7 +67,8 @@ async def open_publishers(
     root: Path,
     every_broker: Collection[str] = (),
 ) -> list[AbstractAsyncContextManager[Any]]:
-    """Return a publisher for each section with `publish = true`. A publisher works while entered.
+    """Return a publisher for each section with `publish = true`. Each publisher is an async context manager that
+    publishes (or clears old topics) inside its `async with` block.
 
     Topics to which a section no longer publishes are cleared. `every_broker` has the names of all MQTT sections, and
     can change later. Devices of these sections are not published.

@@ -54,7 +54,7 @@ log = logging.getLogger("adapters")
 
 
 class HubPublisher:
-    """Publishes while entered. Devices of `brokers`, the MQTT sections, are not announced.
+    """Publishes inside its `async with` block. Devices of `brokers`, the MQTT sections, are not announced.
 
     `boot` is higher at each start, so that subscribers can order the states of two runs.
     """

@@ -27,8 +27,8 @@ async def withdrawal(
 ) -> AsyncIterator[None]:
     """While entered, delete a hub's retained messages once. Retry until the broker responds.
 
-    `after` are the topics that the hub will use. Messages at these topics are not deleted. `after` is stored once the
-    old topics are cleared.
+    `after` contains the topics that the hub will use. Messages at these topics are not deleted. `after` is stored
+    once the old topics are cleared.
     """
     kept = () if after is None else after.leftovers
     filters = [each for each in topics.leftovers if each not in kept]

@@ -41,7 +41,7 @@ class Intent(Struct, frozen=True, kw_only=True):
     """The messages of a command, and the attributes that confirm it.
 
     Without `shows`, the command is complete when it is sent. With `begins`, the command is complete when `begins`
-    returns true for the entity. After a new announcement, `begins` gets a new entity object. `fails` are states
+    returns true for the entity. After a new announcement, `begins` gets a new entity object. `fails` contains states
     that rule out the result.
     """
 
@@ -112,11 +112,11 @@ SWITCHED = ("on", "off", "toggle")
 class Entity:
     """One announced entity.
 
-    `attributes` contains the known values by capability or `custom.mqtt.<field>`. `claims` are the capabilities that
-    the entity represents, unless another entity claims them. `offers` are the attributes that accept commands. An
-    entity that `reports_events` has no state, so retained messages of its topics are ignored. If `expire_after` is
-    set, the entity is expired before its first value, and after these seconds without a value. `unconfirmed` are
-    attributes from before a restart that no message has confirmed yet.
+    `attributes` contains the known values by capability or `custom.mqtt.<field>`. `claims` contains the capabilities
+    that the entity represents, unless another entity claims them. `offers` contains the attributes that accept
+    commands. An entity that `reports_events` has no state, so retained messages of its topics are ignored. If
+    `expire_after` is set, the entity is expired before its first value, and after these seconds without a value.
+    `unconfirmed` are attributes from before a restart that no message has confirmed yet.
     """
 
     device_class: str | None = None
@@ -257,7 +257,7 @@ class Entity:
         """Read an attribute at `<name>_state_topic`. With a schema, it can also be set at `<name>_command_topic`.
 
         The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`. By
-        default, the payload is the value of the command. Without a state topic, a command is complete when it is
+        default, the payload is the value of the command. If there is no state topic, a command is complete when it is
         sent.
         """
         is_shown = f"{name}_state_topic" in self.config

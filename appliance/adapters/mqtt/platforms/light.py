@@ -44,7 +44,7 @@ class LightChange(Struct, frozen=True):
 
     `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy`,
     `white` (the whole light), `whites` (the white channels of a light with colours, by attribute), `effect`, or
-    `flash` (short or long). `shows` are the values that confirm the command.
+    `flash` (short or long). `shows` contains the values that confirm the command.
     """
 
     power: str

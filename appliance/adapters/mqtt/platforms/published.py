@@ -16,7 +16,7 @@ Fields = dict[str, Any]
 
 
 class PublishedDevice:
-    """A device of this hub. `keys` are its attributes and capabilities except `state`."""
+    """A device of this hub. `keys` contains its attributes and capabilities except `state`."""
 
     def __init__(self, device: Device, set_topic: str, state_topic: str) -> None:
         self.attributes = device.attributes

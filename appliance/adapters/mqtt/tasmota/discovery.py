@@ -76,7 +76,7 @@ def mac_of(topic: str) -> tuple[str, str]:
 
 
 def announced(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
-    """Convert a device's two messages to announcements. Without the first message, return an empty list. Raise
+    """Convert a device's two messages to announcements. If the first message is missing, return an empty list. Raise
     `Invalid`."""
     return list(_Tasmota(mac, config).announcements(sensors)) if config else []
 

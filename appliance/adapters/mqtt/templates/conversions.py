@@ -39,8 +39,8 @@ NOT_GIVEN = object()
 
 
 class Undefined(jinja2.Undefined):
-    """A missing value, which templates can use as an empty text, as false, or as an empty list. Any other use raises
-    `ValueMissing`."""
+    """A missing value, which templates can use as an empty string, as false, or as an empty list. Any other use
+    raises `ValueMissing`."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         super().__init__("reads a missing value", exc=ValueMissing)  # type: ignore[arg-type]

@@ -40,7 +40,8 @@ def item(value: Any, key: Any) -> Any:
     if isinstance(value, dict):
         return UNDEFINED if isinstance(key, list | tuple | dict) else value.get(key, UNDEFINED)
     if isinstance(value, Undefined):
-        raise ValueMissing(f"reads {key[:60] if isinstance(key, str) else 'a part'!r} of a missing value")
+        part = repr(key[:60]) if isinstance(key, str) else "a part"
+        raise ValueMissing(f"reads {part} of a missing value")
     if isinstance(value, list | tuple | str) and isinstance(key, int):
         return value[key] if -len(value) <= key < len(value) else UNDEFINED
     if isinstance(value, Namespace):

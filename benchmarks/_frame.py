@@ -59,8 +59,8 @@ class Skipped(Exception):
 class Row(Struct, frozen=True, kw_only=True):
     """One line of a table.
 
-    A floor is the same work by a minimal program. With a floor, the target is a ratio to it, unless `is_absolute` is
-    set. If there is no floor, the target is a value.
+    A floor is the same work by a minimal program. If there is a floor, the target is a ratio to it, unless
+    `is_absolute` is set. If there is no floor, the target is a value.
     """
 
     label: str

@@ -97,8 +97,8 @@ def hub(
     """Run `lares run` with these configuration sections for the `async with` block. The block begins with the first
     authenticated response.
 
-    With a `folder`, configuration and data are kept for the next start. Otherwise, they are temporary. The hub
-    listens at the `port`, by default at a free port. With `is_watched`, the hub measures its longest iteration,
+    If `folder` is given, configuration and data are kept for the next start. Otherwise, they are temporary. The hub
+    listens at the `port`, by default at a free port. If `is_watched` is true, the hub measures its longest iteration,
     but becomes slower, so do not compare its other figures.
     """
     with contextlib.ExitStack() as stack:

@@ -54,7 +54,7 @@ def read_metadata(data: bytes) -> Package:
 
 
 def _licence(name: str, fields: Message) -> tuple[str, str]:
-    """Return the SPDX expression and an empty text, or a new identifier and the licence text in the metadata."""
+    """Return the SPDX expression and an empty string, or a new identifier and the licence text in the metadata."""
     stated = (fields["License-Expression"] or "").strip()
     words = (fields["License"] or "").strip()
     if stated or words in STATED:

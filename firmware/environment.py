@@ -60,7 +60,7 @@ class Environment:
                 say(f".venv is ready after {time.monotonic() - started:.0f} s")
 
     def find_fault(self, locks: Sequence[Path]) -> str:
-        """Return why .venv must be created again for these locks. Return an empty text if .venv can be used."""
+        """Return why .venv must be created again for these locks. Return an empty string if .venv can be used."""
         if not self.folder.is_dir():
             return "there is none"
         stamp = self.read_stamp()
@@ -150,7 +150,7 @@ class Environment:
         return said.stdout.strip() == python_tag()
 
     def _find_damage(self, packages: Sequence[str]) -> str:
-        """Return the first missing or empty file of the installed packages, or an empty text."""
+        """Return the first missing or empty file of the installed packages, or an empty string."""
         for package in packages:
             folder = self.folder / package
             try:

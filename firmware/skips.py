@@ -100,7 +100,7 @@ def unlisted(skipped: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def summary(skipped: Iterable[tuple[str, str]]) -> str:
-    """Return the number of skipped tests by program (`3 proofs need chromium, 1 mosquitto`), or an empty text."""
+    """Return the number of skipped tests by program (`3 proofs need chromium, 1 mosquitto`), or an empty string."""
     count = Counter(filter(None, (missing_program(reason) for _, reason in skipped)))
     [first, *rest] = [f"{number} {name}" for name, number in count.most_common()] or [""]
     if not first:

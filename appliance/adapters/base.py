@@ -100,9 +100,9 @@ class Adapter(ABC):
     the runner exits the adapter, pauses, and builds a new one. The devices keep their state.
 
     Commands to one `address` wait for each other, even across adapters. At most `concurrency` commands run at a time.
-    With `takes_many`, one call gets the commands for several devices. With `shares_outages`, an unanswered command
-    means that no device at the address answers. All waiting commands then fail at once, and are not sent. Without
-    `shares_outages`, only waiting commands to the same device fail.
+    If `takes_many` is true, one call gets the commands for several devices. If `shares_outages` is true, an
+    unanswered command means that no device at the address answers. All waiting commands then fail at once, and are
+    not sent. Without `shares_outages`, only waiting commands to the same device fail.
 
     `command_secs` is the time limit of a command, a poll, and any other call except `run`. `operation_secs` has the
     time limits of slower operations.

@@ -156,7 +156,7 @@ def repair_head(head: bytes) -> bytes:
 
 
 class DeviceConnector(aiohttp.TCPConnector):
-    """Keeps idle connections for `keep_secs`. With None, each request opens a connection."""
+    """Keeps idle connections for `keep_secs`. If `keep_secs` is None, each request opens a new connection."""
 
     def __init__(self, keep_secs: float | None = None) -> None:
         kept: dict[str, Any] = {"force_close": True} if keep_secs is None else {"keepalive_timeout": keep_secs}

@@ -127,8 +127,8 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 class HttpClient:
     """Sends requests to one vendor address. Requests may run concurrently. `answers` counts responses of any status.
 
-    The caller limits the time. With `sends_address`, the `Host` header contains the device's numeric address even if
-    the URL contains a name.
+    The caller limits the time. If `sends_address` is true, the `Host` header contains the device's numeric address
+    even if the URL contains a name.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class HttpClient:
         """Return the body of a 2xx response.
 
         Raises `Unreachable` if the device does not answer, and `BadAnswer` if the device refuses or its answer is not
-        HTTP. With `repeat`, `Unreachable` is raised only after a second attempt.
+        HTTP. If `repeat` is true, `Unreachable` is raised only after a second attempt.
         """
         response = await self.exchange(method, path, repeat=repeat, json=json)
         if not 200 <= response.status < 300:
@@ -181,9 +181,9 @@ class HttpClient:
     ) -> HttpResponse:
         """Return the response, of any status. `sent` holds the arguments `params`, `json`, and `data` for aiohttp.
 
-        With `repeat`, an unanswered request is sent once more, over a new connection. With `repeat_busy` (by default
-        equal to `repeat`), a request that a busy device rejects is also sent once more. Raises `Unreachable`, and
-        `BadAnswer` for an answer that is not HTTP.
+        If `repeat` is true, an unanswered request is sent once more, over a new connection. With `repeat_busy` (by
+        default equal to `repeat`), a request that a busy device rejects is also sent once more. Raises `Unreachable`,
+        and `BadAnswer` for an answer that is not HTTP.
         """
         session, pause, can_repeat = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS, True
         has_more = headers or self._middlewares or any(sent[name] is not None for name in sent if name != "json")
@@ -266,8 +266,8 @@ class HttpClient:
     ) -> AsyncIterator[AsyncIterator[ServerEvent]]:
         """Open a stream of server-sent events. The iterator ends with the stream or after `silence_secs` of silence.
 
-        With `last_id`, the stream starts after the event with that id. Raises `Unreachable` if the stream cannot be
-        opened, and `BadAnswer` for a refusal, another content type, or an event of more than `max_bytes`.
+        If `last_id` is given, the stream starts after the event with that id. Raises `Unreachable` if the stream
+        cannot be opened, and `BadAnswer` for a refusal, another content type, or an event of more than `max_bytes`.
         """
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
         timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_secs)

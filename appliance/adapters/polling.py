@@ -141,7 +141,7 @@ class PollingAdapter(Adapter):
         """Publish a pushed message. Raises `AdapterFailed` for an unusable message, which is ignored."""
 
     def describe_answer(self) -> str:
-        """Describe the last good answer, for the log line about an answer without devices. Return an empty text if
+        """Describe the last good answer, for the log line about an answer without devices. Return an empty string if
         its content is unknown."""
         return ""
 
@@ -289,7 +289,7 @@ class PollingAdapter(Adapter):
 def delay_after(misses: int, interval: float) -> float:
     """Return the seconds between the starts of two polls: `interval`, or longer while the device is unreachable.
 
-    After one unanswered poll, the next one comes soon, because it decides whether the device is offline.
+    The poll after an unanswered one comes soon, because it decides whether the device is offline.
     """
     if misses < POLLS_TO_LOSE:
         return min(interval, SECOND_POLL_SECS) if misses else interval

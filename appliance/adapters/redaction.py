@@ -113,7 +113,7 @@ def secret_words(texts: Iterable[str]) -> list[str]:
 
 
 def count_characters(value: Any, most: int) -> int:
-    """Return the approximate size of a JSON value in characters. Counting stops beyond `most`."""
+    """Return the approximate size of a JSON value in characters. Counting stops once the size exceeds `most`."""
     if isinstance(value, str):
         return len(value) + 1
     inner = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, list) else ()

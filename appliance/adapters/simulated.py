@@ -45,8 +45,8 @@ class SimulatedDevice(ABC):
     plugged in.
 
     `host` is an address. `port` 0 selects a free port when the device is entered, and this port does not change
-    later. With `tls`, the device uses HTTPS. `requests` holds method and path of every received request, in order,
-    including requests that a fault left unanswered.
+    later. If `tls` is true, the device uses HTTPS. `requests` holds method and path of every received request, in
+    order, including requests that a fault left unanswered.
     """
 
     content_type: str

@@ -64,7 +64,7 @@ class DeviceEncoder:
         return kept
 
     async def encode_found(self, find: Callable[[], Sequence[Device]], clock: Clock, *, with_commands: bool) -> bytes:
-        """Return the devices found as a JSON array."""
+        """Return the devices from `find` as a JSON array."""
         if (found := find()) is self._last[0] and not with_commands:
             return self._last[1]
         await self.prepare(found, clock, with_commands=with_commands)

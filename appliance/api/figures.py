@@ -122,7 +122,7 @@ def _scripts(hub: Hub) -> dict[str, Any]:
     """Return the diagnostic data of Lua: its executions, its running and killed workers, and the last reload of each
     folder.
 
-    `adapters` contains the data of the workers that run Lua kinds, or null without such kinds.
+    `adapters` contains the data of the workers that run Lua kinds, or null if there are no such kinds.
     """
     lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
     return {

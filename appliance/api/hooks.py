@@ -47,8 +47,8 @@ class Hooks:
     async def call(self, request: HookRequest) -> None:
         """Pass the request to the adapter that listens, then fire triggers. Do not wait for their Lua.
 
-        Raise `NotFound` without a listener. If the adapter rejects the request, fire no trigger, and raise the
-        adapter's error.
+        Raise `NotFound` if the hook has no listener. If the adapter rejects the request, fire no trigger, and raise
+        the adapter's error.
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._has_automation(request.hook)):
@@ -59,7 +59,7 @@ class Hooks:
         self._bus.publish(HookCalled(hook=request.hook, data=request.data, query=request.query))
 
     def _with_id(self, hook: str) -> str:
-        """Replace a device alias in the hook's id by the device's id."""
+        """Replace a device alias in the hook's id with the device's id."""
         if not hook.startswith(DEVICE_HOOK_PREFIX):
             return hook
         return DEVICE_HOOK_PREFIX + self._registry.id_of(hook.removeprefix(DEVICE_HOOK_PREFIX))

@@ -109,7 +109,7 @@ class Keyring:
         log.info("%s was revoked", key_id)
 
     async def reset_master(self) -> str:
-        """Replace the hub's own master key by a new one, and return its token.
+        """Replace the hub's own master key with a new one, and return its token.
 
         Raise `StoreFailed`, or `Invalid` if the master key is configured.
         """

@@ -37,7 +37,7 @@ class Memory(Struct, frozen=True, kw_only=True):
     """The stored state of a policy.
 
     - `is_running`: whether an execution is running. It prevents further runs, like a cooldown.
-    - `ended_at`: the end of the last successful run, or None without a cooldown.
+    - `ended_at`: the end of the last successful run, or None if there is no cooldown.
     - `decided`: the decision time of each event by fingerprint, oldest first.
     """
 

@@ -202,7 +202,8 @@ class _Refused(Exception):
 
 
 def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
-    """Return the content of each member except the history, by path. Raise `_Refused` above the size limit."""
+    """Return the content of each member except the history, by path. Raise `_Refused` if they exceed the size
+    limit."""
     members: dict[str, bytes] = {}
     room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
     too_large = _Refused(f"unpacks to more than {(room + room_of_history) >> 20} MiB")
@@ -295,7 +296,7 @@ CHECKS: Mapping[str, Callable[[str, Any], object]] = {
     PREFERENCES_PREFIX: lambda _, value: check_preferences(value),
     DEVICE_PREFIX: lambda _, value: value.get("name") is None or check_name(value["name"]),
 }
-"""The checks of records, by key prefix. They equal the API's checks when it creates such records."""
+"""The checks of records, by key prefix. The API makes the same checks when it creates such records."""
 
 _WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
 

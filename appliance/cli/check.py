@@ -65,7 +65,7 @@ class Examined(Struct, frozen=True, kw_only=True):
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Print each error as `file:line: message`. Return 0 without errors, otherwise 78."""
+    """Print each error as `file:line: message`. Return 0 if there are no errors, otherwise 78."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.need_config(), paths.find_data_dir()
     need_access(data_dir, file)
@@ -214,7 +214,7 @@ def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:
 
 
 def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
-    """Return the state from the running hub, otherwise from the store, or None without a store."""
+    """Return the state from the running hub, otherwise from the store. Return None if there is no store."""
     try:
         state = read_state(data_dir)
         return DocumentSnapshot(state) if state or is_running(data_dir) else None

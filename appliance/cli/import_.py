@@ -220,7 +220,7 @@ def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, st
 
 
 def _with_locale(text: str, line: str) -> str:
-    """Set a line in `[locale]`. It replaces a line or comment with the same key."""
+    """Set a line in `[locale]`. Replace an existing line or comment with the same key."""
     key = line.split(" ", maxsplit=1)[0]
     head, header, rest = text.partition("[locale]\n")
     if not header:
@@ -263,8 +263,8 @@ def _import_files(installation: Installation, entities: Entities, folder: Path) 
 def _makers(
     installation: Installation, entities: Entities, taken: Mapping[str, set[str]]
 ) -> Iterator[tuple[str, Callable[[], LuaFile]]]:
-    """Yield the description and translation function of each file. Call each function before requesting the next
-    pair."""
+    """Yield the description and translation function of each file. The caller must call each function before
+    requesting the next pair."""
     scene_ids = iter(scripts.prepare(entities, taken))
     for origin, each in installation.scenes:
         yield f"scene ({origin})", partial(scripts.translate_scene, origin, each, entities, scene_ids)

@@ -114,11 +114,11 @@ LATE: dict[str, dict[str, Any]] = {
     "typing_extensions": {"TypeVar": _type_var, **{name: getattr(typing, name) for name in _TYPING}},
     "urllib.request": {name: _late("urllib.request", name) for name in ("getproxies", "proxy_bypass")},
 }
-"""The modules to delay. For each module, the names that other modules import at once, with replacements."""
+"""The modules to delay. Each module is mapped to the names that other modules import at once, with replacements."""
 
 
 EMPTY = ("aiohttp.tracing",)
-"""Modules that the hub never uses. They are replaced by empty modules."""
+"""Modules that the hub never uses. Empty modules replace them."""
 
 
 def delay_imports() -> None:

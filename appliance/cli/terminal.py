@@ -41,7 +41,7 @@ def counted(count: int, noun: str) -> str:
 def write(text: str, to: TextIO | None = None) -> None:
     """Write and flush the text. Ignore errors of standard error.
 
-    Raise `BrokenPipeError` without a reader, and `StartFailed` if standard output cannot be written.
+    Raise `BrokenPipeError` if standard output has no reader, and `StartFailed` if standard output cannot be written.
     """
     try:
         print(text, end="", file=to or sys.stdout, flush=True)

@@ -129,7 +129,7 @@ def _not_written(target: Path, error: OSError) -> StartFailed:
 
 
 def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> NoReturn:
-    """Replace this process by the script, which reports the result and removes this process's unpacked files. The
+    """Replace this process with the script, which reports the result and removes this process's unpacked files. The
     script inherits the lock as descriptor 9, the highest descriptor that every shell can address."""
     words, new = ["rollback"], _sibling_of(target, "new")
     if data is not None:
@@ -145,7 +145,8 @@ def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> 
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
-    """Replace a file without a service by the data, or by the previous version. Check the new content first."""
+    """Replace a file that no service runs with the data, or with the previous version. Check the new content
+    first."""
     disk, new, previous = Disk(target.parent), _sibling_of(target, "new"), _sibling_of(target, "previous")
     if data is None and not previous.exists():
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)

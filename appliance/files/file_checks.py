@@ -140,7 +140,8 @@ def _split(warning: str, file: str, name: str) -> Fault:
 
 
 def _first(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-    """Return the different faults by line. Beyond `MAX_FAULTS`, the last one states the number of the others."""
+    """Return the different faults by line. If there are more than `MAX_FAULTS`, the last one states the number of
+    omitted faults."""
     found = sorted({*faults})
     if len(found) <= MAX_FAULTS:
         return tuple(found)

@@ -135,7 +135,7 @@ class HomeFiles:
         return await asyncio.to_thread(os.path.lexists, self.locations.get(path).file)
 
     async def with_secrets(self, path: str, text: str) -> str:
-        """Replace the marks in the text by the stored secrets."""
+        """Replace the marks in the text with the stored secrets."""
         return (await self._with_secrets(self.locations.get(path), _encode(text)))[1].decode()
 
     async def save(self, path: str, text: str, version: str | None = None) -> SavedFile:
@@ -242,7 +242,7 @@ class HomeFiles:
             raise FileChanged(location.path)
 
     async def _with_secrets(self, location: FileLocation, data: bytes) -> tuple[list[Fault], bytes]:
-        """Replace the marks for hidden secrets by the stored secrets. Return a fault for each mark without a stored
+        """Replace the marks for hidden secrets with the stored secrets. Return a fault for each mark without a stored
         secret, and the text."""
         if location.kind != "config":
             return [], data

@@ -1,4 +1,4 @@
-"""Replaces the secrets in a TOML text by marks, and marks by secrets. All other parts of the text remain
+"""Replaces the secrets in a TOML text with marks, and marks with secrets. All other parts of the text remain
 unchanged."""
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class _Secret(Struct, frozen=True):
 
 
 def hide(text: str, is_secret: IsSecret) -> str:
-    """Replace all secrets in the text by marks."""
+    """Replace all secrets in the text with marks."""
     for value in reversed(_secrets_in(text, is_secret)):
         text = f'{text[: value.start]}"{HIDDEN}"{text[value.end :]}'
     return text
 
 
 def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tuple[int, str]]]:
-    """Replace the marks in the text by the secrets of the stored text. Also return a line and a sentence for each
+    """Replace the marks in the text with the secrets of the stored text. Also return a line and a sentence for each
     unknown mark.
 
     A mark represents the secret of the same section and key, active or in a comment. An unknown mark in a comment

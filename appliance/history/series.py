@@ -130,7 +130,7 @@ class Series:
         return self._columns.tobytes(), forms, forms_of, self._forms_bytes
 
     def unpack(self, packed: tuple[Any, ...]) -> Self:
-        """Replace the entries by the result of `pack`."""
+        """Replace the entries with the result of `pack`."""
         columns, forms, forms_of, self._forms_bytes = packed
         self._columns = array("d", columns)
         self._forms = [(_FORM_TYPES[form], parts) for form, parts in forms]

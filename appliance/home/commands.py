@@ -85,7 +85,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 def without_toggle(command: Command, shown_value: Value, device: str) -> Command:
-    """Replace `toggle` by `on` or `off`, the opposite of the current value.
+    """Replace `toggle` with `on` or `off`, the opposite of the current value.
 
     Raise `BadAnswer` for `toggle` if the current value is unknown.
     """

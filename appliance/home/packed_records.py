@@ -12,7 +12,8 @@ from typing import Any
 class PackedRecords:
     """Records of removed devices in one block of memory, oldest first. A record begins with the device's id.
 
-    Small separate objects would keep the memory of a flood occupied, because Python returns only whole mebibytes.
+    Small separate objects would keep much memory occupied after a burst of removals, because Python returns only
+    whole mebibytes.
     """
 
     def __init__(self) -> None:
@@ -29,7 +30,7 @@ class PackedRecords:
     def add(self, record: tuple[Any, ...]) -> None:
         self._block += marshal.dumps(
             record, 2
-        )  # `take` searches for ids, which later formats can replace by references
+        )  # `take` searches for ids, which later formats can replace with references
         self._ends.append(len(self._block))
 
     def take(self, device_id: str) -> tuple[Any, ...] | None:

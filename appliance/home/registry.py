@@ -90,7 +90,7 @@ class Registry:
         return self.layout.id_of(word, self._devices)
 
     def with_id(self, payload: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Replace an alias in the payload's field `device_id` by the device's id."""
+        """Replace an alias in the payload's field `device_id` with the device's id."""
         word = payload.get("device_id")
         return {**payload, "device_id": self.id_of(word)} if isinstance(word, str) else payload
 

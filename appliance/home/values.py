@@ -46,8 +46,8 @@ def number_in(value: Value) -> int | float | None:
 
 
 def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return the earlier values to keep, newest first. After None (a gap), keep all earlier values. After a value
-    that is not a number, keep the last number."""
+    """Return the earlier values to keep, newest first. If the newest value is None (a gap), keep all earlier values.
+    If it is not a number, keep the last number."""
     if value is None:
         return known
     if number_in(value) is not None:

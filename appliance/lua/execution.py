@@ -134,7 +134,7 @@ class LuaExecution:
         worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
     async def run(self, find_worker: FindWorker) -> Failure:
-        """After `begin`, answer the requests from Lua until the execution ends.
+        """Answer the requests from Lua until the execution ends. Call `begin` first.
 
         If the worker ends before it has received the file, begin again. A fault of the hub ends only this execution.
         If the calling task is cancelled, stop Lua.
@@ -216,8 +216,8 @@ class LuaExecution:
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
-        """Return the parts of the ANSWER frame: a module, or the result of a `ctx` method. After `stop_after_call`,
-        do nothing.
+        """Return the parts of the ANSWER frame: a module, or the result of a `ctx` method. If `stop_after_call` was
+        called, do nothing.
 
         Restart the running time, unless the method only reads. Extend the backstop by the time of `UNCOUNTED`
         methods.
@@ -311,7 +311,7 @@ class LuaExecution:
         self.cpu_secs = secs
 
     def _remark(self, secs: float) -> None:
-        """Log one warning after `MAX_UNREMARKED_CPU_SECS`. `secs` includes calls that only read."""
+        """Log one warning when `MAX_UNREMARKED_CPU_SECS` is exceeded. `secs` includes calls that only read."""
         if secs < MAX_UNREMARKED_CPU_SECS or self._is_remarked:
             return
         self._is_remarked = True

@@ -30,7 +30,7 @@ class FailedCalls:
         self._rows: dict[tuple[str, str], FailedCall] = {}
 
     def add(self, source: str, target: str, reason: str) -> None:
-        """Count a failure. Beyond `MAX_FAILED_CALLS` rows, drop the oldest row."""
+        """Count a failure. If there are more than `MAX_FAILED_CALLS` rows, drop the oldest row."""
         before = self._rows.pop((source, target), None)
         count = 1 if before is None else before.count + 1
         self._rows[source, target] = FailedCall(

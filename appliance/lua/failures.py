@@ -137,7 +137,7 @@ class ErrorContext(Struct, frozen=True, kw_only=True):
 
 
 def hint_of(context: ErrorContext) -> str:
-    """Return the first matching hint in brackets, with a leading space. Return an empty text if no hint matches."""
+    """Return the first matching hint in brackets, with a leading space. Return an empty string if no hint matches."""
     message = context.message[:MAX_SEARCHED_CHARS]
     for pattern, advice in _HINTS:
         found = re.search(pattern, message)

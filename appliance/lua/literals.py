@@ -26,9 +26,9 @@ _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 class LiteralCall(Struct, frozen=True, kw_only=True):
     """A method call, such as `ctx:sleep(5)`, or a table outside of method calls (`method` is then empty).
 
-    Computed arguments and fields are `UNKNOWN`. A local variable is replaced by its value if the file assigns only
-    one literal to it. If `is_open` is true, the last argument may return several values. `object` is the word before
-    the colon.
+    Computed arguments and fields are `UNKNOWN`. If the file assigns only one literal to a local variable, the literal
+    replaces the variable. If `is_open` is true, the last argument may return several values. `object` is the word
+    before the colon.
     """
 
     method: str

@@ -150,7 +150,7 @@ def list_import_path() -> list[str]:
 
 
 def probe_confinement() -> str:
-    """Start a worker, and return the missing protections of its sandbox as text, or an empty text if the sandbox is
+    """Start a worker, and return the missing protections of its sandbox as text, or an empty string if the sandbox is
     complete. This function blocks for a fraction of a second. Raise `OSError` if no worker can be started."""
     process = WorkerProcess(ExecutionLimits(), load_zone("UTC"))
     try:
@@ -166,9 +166,9 @@ def probe_confinement() -> str:
 
 
 def protect_memory() -> bool:
-    """Prevent other processes of this user from reading the hub's memory by /proc, a debugger, or a core dump. Return
-    whether the kernel allowed it. Afterwards, the process's files in /proc belong to root, and root can still read
-    the memory."""
+    """Prevent other processes of this user from reading the hub's memory through /proc, a debugger, or a core dump.
+    Return whether the kernel allowed it. Afterwards, the process's files in /proc belong to root, and root can still
+    read the memory."""
     try:
         import ctypes  # Python builds for routers may lack ctypes
     except (ImportError, MemoryError):  # an old libffi raises MemoryError if executable memory is forbidden

@@ -96,7 +96,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def chunk(self) -> bytes:
-        """Return the text as UTF-8 without a byte order mark. An initial `#!` line is replaced by an empty line."""
+        """Return the text as UTF-8 without a byte order mark. An empty line replaces an initial `#!` line."""
         text = self.text.removeprefix(_MARK)
         return text[len(text.split(b"\n", 1)[0]) :] if text.startswith(b"#") else text
 
@@ -114,7 +114,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def line_of_return(self) -> int:
-        """Return the line of the last unindented `return`, where the file's table begins, or 0 without such a
+        """Return the line of the last unindented `return`, where the file's table begins, or 0 if there is no such
         line."""
         return self.line_of(_LAST_RETURN)
 

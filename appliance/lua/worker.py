@@ -40,7 +40,7 @@ class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
     Before the process is killed, `on_stuck` receives the files that could not be stopped. `on_ready` receives the
-    missing protections of the sandbox. After `live`, call `lose_executions`.
+    missing protections of the sandbox. Call `lose_executions` after `live` has returned.
     """
 
     def __init__(

@@ -32,8 +32,8 @@ STARTED_SAFE = "the hub was started with --safe, so automations do not run; rest
 class CrashCounter:
     """Counts the hub's crashes since the machine booted. `boot` identifies this boot.
 
-    Times are seconds since the boot. The counter writes to the card only after a crash, and at the end of a series of
-    crashes.
+    Times are in seconds since the boot. The counter writes to the card only after a crash, and at the end of a series
+    of crashes.
     """
 
     def __init__(self, document: Document, clock: Clock, boot: str) -> None:

@@ -162,11 +162,11 @@ class Document:
         return {key: value for key, value in self._files.values.copy().items() if key.startswith(prefixes)}
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Change all keys, or none after a failure. The value None removes a key.
+        """Change all keys, or no key if storage fails. The value None removes a key.
 
         Return after the change is durable. If the card rejects the change, raise `StoreFailed` and leave the document
-        unchanged. Raise `TypeError` if a key or value cannot be JSON. After success, earlier overlay values of these
-        keys are discarded.
+        unchanged. Raise `TypeError` if a key or value cannot be JSON. Once they are stored, earlier overlay values of
+        these keys are discarded.
         """
         if not changes:
             return
@@ -339,7 +339,7 @@ def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
 
 
 def _attempt(work: Callable[[], None]) -> LaresError | None:
-    """Do the work. Return None after success, otherwise the error. Log unexpected exceptions."""
+    """Do the work. Return None if it succeeds, otherwise the error. Log unexpected exceptions."""
     try:
         work()
     except LaresError as error:

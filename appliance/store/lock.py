@@ -161,7 +161,7 @@ def _process_in(text: bytes) -> str:
 
 
 def read_boot_id() -> str:
-    """Return the id of the machine's current boot, or an empty text if it is unreadable."""
+    """Return the id of the machine's current boot, or an empty string if it is unreadable."""
     try:
         return _BOOT_ID.read_bytes().strip().decode("ascii", "replace")
     except OSError:

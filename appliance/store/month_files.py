@@ -28,7 +28,7 @@ READ_PART_BYTES = 1 << 17
 """Maximum number of bytes per read, so that reading a large month needs little memory."""
 
 MAX_LINE_BYTES = 1 << 20
-"""Maximum length of a line. Lares writes no longer lines; longer lines are skipped."""
+"""Maximum length of a line. Lares never writes longer lines, and skips them when it reads."""
 
 MIN_FREE_BYTES = 2 << 20
 """Free space in bytes that is reserved for the home's state."""
@@ -57,7 +57,7 @@ class MonthFiles:
         self._disk = disk
         self._is_folder_durable = False
         self._ends: dict[str, int] = {}
-        """For files with a failed append, the offset after the valid lines."""
+        """For each file with a failed append, the offset after its valid lines."""
 
     def list_months(self) -> dict[str, int]:
         """Return the sizes of the stored months (`2026-11`) in bytes, oldest month first."""
@@ -69,8 +69,8 @@ class MonthFiles:
         return {month: self._disk.size(_path(month)) for month in months}
 
     def append(self, month: str, bodies: Sequence[bytes]) -> int:
-        """Append the JSON objects as lines, and return the number of bytes after they are durable. After a failure,
-        none of the lines is valid, and the caller can retry."""
+        """Append the JSON objects as lines, and return the number of bytes after they are durable. If the append
+        fails, none of the lines is valid, and the caller can retry."""
         name, lines = _path(month), b"".join(map(with_crc, bodies))
         if self._disk.free_bytes() - len(lines) < MIN_FREE_BYTES:
             raise OSError(ENOSPC, "the remaining space is reserved for the home's state")

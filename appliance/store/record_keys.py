@@ -27,7 +27,7 @@ REMOVED_PREFIX = "removed/"
 """`removed/<device id>`: the `RemovedDevice` of `automations/names.py`."""
 
 ADAPTER_PREFIX = "adapter/"
-"""`adapter/<section>/<key>`: a text that an adapter stores."""
+"""`adapter/<section>/<key>`: a string that an adapter stores."""
 
 CLIENT_ID_SUFFIX = "/client_id"
 """The suffix of the key with an adapter's MQTT client id. The client id is unique to this data directory."""
@@ -54,8 +54,8 @@ CARD = "counter/card"
 """The `CardCounts` of all runs."""
 
 VERSION_KEY = "files/version_key"
-"""The secret key for the hashes that identify file versions. With a secret key, the hashes reveal nothing about the
-files."""
+"""The secret key for the hashes that identify file versions. Because the key is secret, the hashes reveal nothing
+about the files."""
 
 CLOCK = "clock/trust"
 """`{at, until}` in milliseconds since 1970: stored times after `at` and up to `until` came from a wrong clock."""

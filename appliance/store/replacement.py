@@ -73,7 +73,7 @@ def finish(folder: Path, stamp: str) -> list[Path]:
 
 
 def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
-    """Install the staged document. Return the kept old files, or None without a marker. Raise `OSError` on
+    """Install the staged document. Return the kept old files, or None if there is no marker. Raise `OSError` on
     failure."""
     pending = _read_marked(folder)
     if pending is None:
@@ -82,7 +82,7 @@ def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
 
 
 def place_history(folder: Path, stamp: str) -> list[Path]:
-    """Replace the current history by the staged history, if any. Return the kept old folder. Raise `OSError` on
+    """Replace the current history with the staged history, if any. Return the kept old folder. Raise `OSError` on
     failure."""
     stage, present = folder / HISTORY_STAGE, folder / HISTORY_FOLDER
     kept = folder / f"{HISTORY_FOLDER}.before-restore-{stamp}"
@@ -97,8 +97,8 @@ def place_history(folder: Path, stamp: str) -> list[Path]:
 
 
 def present_history(folder: Path) -> Path:
-    """Return the folder with the valid history: if an interrupted restore left its marker, the staged folder. Raise
-    `OSError` on failure."""
+    """Return the folder with the valid history. This is the staged folder if an interrupted restore left its marker.
+    Raise `OSError` on failure."""
     stage = folder / HISTORY_STAGE
     return stage if stage.exists() and _read_marked(folder) else folder / HISTORY_FOLDER
 
@@ -119,8 +119,8 @@ def finish_at_start(folder: Path, now: datetime) -> None:
 
 
 def read_present(folder: Path) -> Recovered:
-    """Return the valid document without writing: if an interrupted restore left its marker, the staged document.
-    Raise `StartFailed` if the document is unreadable."""
+    """Return the valid document without writing. This is the staged document if an interrupted restore left its
+    marker. Raise `StartFailed` if the document is unreadable."""
     try:
         pending = _read_marked(folder)
         if pending is None:

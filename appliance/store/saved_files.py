@@ -32,8 +32,8 @@ MIN_FREE_AFTER_SAVE_BYTES = 1 << 20
 """Free space in bytes that a save leaves for the home's state."""
 
 MAX_SLUG_CHARS = 200
-"""Maximum length of an encoded path in a file name. A longer path is replaced by its SHA-256, because file names are
-limited to 255 bytes."""
+"""Maximum length of an encoded path in a file name. A longer path is replaced with its SHA-256, because file names
+are limited to 255 bytes."""
 
 
 class FileVersion(Struct, frozen=True, kw_only=True):

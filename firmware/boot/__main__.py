@@ -9,7 +9,7 @@ EX_UNAVAILABLE = 69
 
 
 def tag():  # type: () -> str
-    """Return this Python's tag of compiled modules, or an empty text for a very old Python."""
+    """Return this Python's tag of compiled modules, or an empty string for a very old Python."""
     try:
         from importlib.machinery import EXTENSION_SUFFIXES
     except ImportError:
@@ -19,7 +19,7 @@ def tag():  # type: () -> str
 
 
 def glibc():  # type: () -> str
-    """Return the version of glibc, or an empty text for another C library."""
+    """Return the version of glibc, or an empty string for another C library."""
     try:
         return (os.confstr("CS_GNU_LIBC_VERSION") or "").replace("glibc ", "")
     except (AttributeError, OSError, ValueError):

@@ -37,7 +37,8 @@ def hold(folder: str) -> bool:
 
 
 def is_whole(folder: str, *, deep: bool = False) -> bool:
-    """Return whether size and date of every file are unchanged. With `deep`, also check bytecode and contents."""
+    """Return whether size and date of every file are unchanged. If `deep` is true, also check bytecode and
+    contents."""
     try:
         with open(f"{folder}/{FILES}", "rb") as listed:
             files = json.load(listed)
@@ -53,7 +54,7 @@ def is_whole(folder: str, *, deep: bool = False) -> bool:
 
 
 def read_text(path: str) -> str:
-    """Return the text of a small file, or an empty text if it cannot be read."""
+    """Return the text of a small file, or an empty string if it cannot be read."""
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             return file.read()

@@ -1,4 +1,4 @@
-"""The HTTP client for vendors. With any server, the result is a body, `Unreachable`, or `BadAnswer`."""
+"""The HTTP client for vendors. Whatever the server does, the result is a body, `Unreachable`, or `BadAnswer`."""
 
 from __future__ import annotations
 

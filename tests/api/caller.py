@@ -155,7 +155,8 @@ async def turns_while(read: Callable[[], Awaitable[T]], count: int) -> tuple[lis
 
 @asynccontextmanager
 async def call(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
-    """Connect to the hub at this URL. With `small`, the system buffers few bytes that the test does not read."""
+    """Connect to the hub at this URL. If `small` is true, the system buffers few bytes that the test does not
+    read."""
     host, _, port = url.removeprefix("http://").partition(":")
     mine = socket.socket()
     mine.setblocking(False)

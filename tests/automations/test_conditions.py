@@ -192,7 +192,7 @@ def faults(*conditions: Any) -> list[str]:
 
 
 def why_not(app: Environment, *conditions: Any, instant: datetime | None = NOW) -> str:
-    """Return why the conditions are false, or an empty text."""
+    """Return why the conditions are false, or an empty string."""
     findings = Findings(LUA)
     found = parse_conditions(Table({"conditions": list(conditions)}, findings), BERLIN)
     assert findings.faults == []

@@ -35,7 +35,7 @@ A, B = {"type": "device_state_change", "value": 1}, {"type": "device_state_chang
 
 
 def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[str]:
-    """Return for each event why it may not run the automation, or an empty text if it may.
+    """Return for each event why it may not run the automation, or an empty string if it may.
 
     A step is the second of an event (`A`, or a pair of both), a new policy, a pair of "ok" and the second of a
     successful end, "fails", "never began" (of `B`), or "restart".

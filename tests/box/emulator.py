@@ -19,7 +19,7 @@ from tests.fakes.process import free_port
 CORES = min(2, os.cpu_count() or 1)
 MEMORY_MB = 1024
 PROCESSOR = "cortex-a53"
-"""The processor of a Raspberry Pi 3. With qemu's default processor, newer Debian versions are ten times slower."""
+"""The processor of a Raspberry Pi 3. Newer Debian versions are ten times slower on qemu's default processor."""
 
 CARD = {"iops-read": 1500, "iops-write": 500, "bps-read": 20 << 20, "bps-write": 10 << 20}
 """The speed of a slow SD card of class A1: operations per second, and bytes per second."""

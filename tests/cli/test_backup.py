@@ -596,7 +596,7 @@ def _lying_size(file: Path) -> bytes:
 
 
 class TestHostileArchives:
-    """With any content of the file, the error is one sentence, and the box does not change."""
+    """Whatever the file contains, the error is one sentence, and the box does not change."""
 
     @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
     def test_a_hostile_archive_changes_nothing(

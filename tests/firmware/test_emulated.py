@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow(minutes=1.5), pytest.mark.release]
 
 BOXES = {"bookworm": "python3.11", "trixie": "python3.13"}
 PROCESSOR = "cortex-a53"
-"""The processor of a Raspberry Pi 3. With qemu's default processor, newer Debian versions are ten times slower."""
+"""The processor of a Raspberry Pi 3. Newer Debian versions are ten times slower on qemu's default processor."""
 
 
 def command(root: Path, python: str, file: Path, *arguments: str) -> list[str | Path]:

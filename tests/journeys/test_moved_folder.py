@@ -29,21 +29,21 @@ def move(folder: Path) -> Path:
 
 
 def replace(folder: Path) -> Path:
-    """Replace the folder by an empty one."""
+    """Replace the folder with an empty one."""
     old = move(folder)
     folder.mkdir()
     return old
 
 
 def restore_copy(folder: Path) -> Path:
-    """Replace the folder by a copy, like a restored backup."""
+    """Replace the folder with a copy, like a restored backup."""
     old = move(folder)
     shutil.copytree(old, folder)
     return old
 
 
 def replace_by_link(folder: Path) -> Path:
-    """Replace the folder by a link to a copy."""
+    """Replace the folder with a link to a copy."""
     old = move(folder)
     shutil.copytree(old, folder.with_name("other"))
     folder.symlink_to("other")

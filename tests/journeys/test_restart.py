@@ -46,7 +46,7 @@ TWO: Lamps = (*ONE, SimulatedLight(brightness=30, temperature=300))
 async def living(
     folder: Path, clock: VirtualClock, lamps: Lamps = TWO, *, interval: int = 30, late: float = 0.0
 ) -> AsyncIterator[App]:
-    """Run a hub on the data directory. With `late`, its devices answer only after this many seconds."""
+    """Run a hub on the data directory. Its devices answer only after `late` seconds."""
     light, tv = LightSimulator(lights=lamps, clock=clock), TvSimulator(clock=clock)
     light.faults.delay = tv.faults.delay = late
     async with open_app(

@@ -79,7 +79,7 @@ TABLE = [
     *(("", f"conditions = {{ {{ {condition} }} }}", "", sentence) for condition, sentence in CONDITIONS.items()),
     *(("", "", call, sentence) for call, sentence in CALLS.items()),
 ]
-"""Trigger, field, and call of each automation, and the warning. An empty text means no warning."""
+"""Trigger, field, and call of each automation, and the warning. An empty string means no warning."""
 
 
 @pytest.mark.slow

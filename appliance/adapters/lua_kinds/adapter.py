@@ -202,7 +202,7 @@ class LuaAdapter(PollingAdapter):
         return self._result_of(device_id, await self.functions.redacted(found["first"]), expected)
 
     async def _find(self, device_id: str, *, is_fresh: bool) -> Device:
-        """Return the device. With `is_fresh`, poll the device first. Raises `BadAnswer` if the device no longer
+        """Return the device. If `is_fresh` is true, poll the device first. Raises `BadAnswer` if the device no longer
         exists."""
         if is_fresh and self._definition.has_poll:
             await in_steps(self.clock, self.publish.report_parts(await self.poll()))

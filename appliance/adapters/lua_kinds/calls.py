@@ -108,7 +108,7 @@ class FunctionCalls:
         return for_lua(response)
 
     def describe_answers(self) -> str:
-        """Return the fields of each answer, or an empty text without a request."""
+        """Return the fields of each answer, or an empty string if there was no request."""
         return "; ".join(f"{path}: {_fields_of(response)}" for path, response in self._answers)
 
     async def send(self, message: Any, _: Any) -> None:

@@ -169,7 +169,7 @@ class DeviceReader:
         self._commands_read: dict[str, tuple[Any, tuple[CommandSpec, ...]]] = {}
 
     def read_list(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool = False) -> Iterator[None]:
-        """Add the devices of a list to `read`, one per step. With `in_part`, the list may be incomplete.
+        """Add the devices of a list to `read`, one per step. If `in_part` is true, the list may be incomplete.
 
         Raises `Invalid`.
         """

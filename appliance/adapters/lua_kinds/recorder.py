@@ -253,7 +253,7 @@ def _read_message(raw: Any) -> Message:
 
 
 def _without_secret(value: Any, redacted: Any, field: Field[Any]) -> Any:
-    """Return a value without secrets that the setting accepts. A number is replaced by a power of ten."""
+    """Return a value without secrets that the setting accepts. A power of ten replaces a number."""
     for each in [redacted] if redacted == value else [redacted, *(10**digits for digits in range(15, -1, -1))]:
         with suppress(Invalid):
             field.check(each)

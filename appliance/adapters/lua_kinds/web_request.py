@@ -42,7 +42,7 @@ class WebRequest(Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     timeout_secs: float = DEFAULT_TIMEOUT_SECS
     repeat: bool | None = None
-    """Whether an unanswered request is sent again. With None, this depends on `is_reading`."""
+    """Whether an unanswered request is sent again. If it is None, this depends on `is_reading`."""
 
     @property
     def is_reading(self) -> bool:

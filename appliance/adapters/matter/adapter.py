@@ -251,7 +251,7 @@ class MatterAdapter(Adapter):
         """Wait for a report with the result. If there is none, read the device. Return whether the device reports the
         result.
 
-        With `asks_first`, the device had already reported this state before the command, so it is read at once.
+        If `asks_first` is true, the device had already reported this state before the command, so it is read at once.
         """
         left = until - self.clock.monotonic()
         if not asks_first and await self._is_shown(device_id, request, min(left, REPORT_SECS)):

@@ -104,7 +104,7 @@ def _concentration(cluster: int) -> Convert:
 
 
 def _of_type(device_type: int | None, convert: Convert) -> Convert:
-    """Convert only for endpoints of this device type. With None, convert only for endpoints without a type in
+    """Convert only for endpoints of this device type. If it is None, convert only for endpoints without a type in
     `_BOOLEAN_TYPES`."""
 
     def convert_of_type(value: Any, endpoint: Endpoint) -> Value:

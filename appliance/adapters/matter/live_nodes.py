@@ -314,7 +314,7 @@ class LiveNodes:
                 is_over.set()
 
     def _observe(self, device_id: str, target: Target, *, is_old: bool = False) -> Observation:
-        """Return the device's observation. With `is_old`, omit the device's outdated values."""
+        """Return the device's observation. If `is_old` is true, omit the device's outdated values."""
         node, endpoint = target.node, target.endpoint
         power_source = _power_source(node, endpoint)
         shows, wrong = ({}, {}) if is_old else read(endpoint, power_source)

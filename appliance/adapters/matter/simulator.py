@@ -67,7 +67,7 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 class MatterSimulator(SimulatedDevice):
     """Simulates a controller server. `nodes` holds its nodes by number. Change them with `set`, `add`, and `remove`.
 
-    `asked` holds the requests. With `sends_events` false, no events are sent. Requests to nodes in `mute` get no
+    `asked` holds the requests. If `sends_events` is false, no events are sent. Requests to nodes in `mute` get no
     response. `base` holds the arguments of `SimulatedDevice`.
     """
 

@@ -58,7 +58,7 @@ class Announcement(Struct, frozen=True, kw_only=True):
 
     @property
     def unique_id(self) -> str:
-        """The announced `unique_id`, or an empty text."""
+        """The announced `unique_id`, or an empty string."""
         unique_id = self.config.get("unique_id")
         return str(unique_id)[:250] if isinstance(unique_id, str | int) else ""
 
@@ -145,12 +145,12 @@ def _components(
 
 
 def _object_id(name: str) -> str:
-    """Replace all characters except letters, digits, `_`, and `-` by `_`."""
+    """Replace all characters except letters, digits, `_`, and `-` with `_`."""
     return _OTHER.sub("_", name)[:MAX_TOPIC_ID_CHARS] or "_"
 
 
 def _based(config: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """Replace `~` at the start or end of each topic by the base topic."""
+    """Replace `~` at the start or end of each topic with the base topic."""
     return {
         key: _replaced(value, base) if key.endswith("topic") and isinstance(value, str) else value
         for key, value in config.items()
@@ -210,7 +210,8 @@ def _texts(raw: Any) -> tuple[str, ...]:
 
 
 def _text(raw: Any) -> str:
-    """Convert a text or number to printable text of at most 200 characters. Return an empty text for other types."""
+    """Convert a text or number to printable text of at most 200 characters. Return an empty string for other
+    types."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return ""
     return "".join(char for char in str(raw) if char.isprintable()).strip()[:200]

@@ -101,8 +101,8 @@ def group_announcements(
 
 
 def _markers(announcement: Announcement) -> list[str]:
-    """Return the identifiers and connections that link an announcement to its device. Without identifiers and
-    connections, return the announcement's own id."""
+    """Return the identifiers and connections that link an announcement to its device. If it has neither, return the
+    announcement's own id."""
     facts = announcement.device
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections

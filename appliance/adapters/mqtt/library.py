@@ -1,5 +1,5 @@
-"""The MQTT library's client, with a socket that is emptied at once. Waits can be cancelled, and do not time out
-during a flood of messages."""
+"""The MQTT library's client, with a socket that is emptied at once. Waits can be cancelled, and do not time out while
+many messages arrive."""
 
 from __future__ import annotations
 
@@ -205,13 +205,11 @@ class _PacketReader:
 
 
 class Client(aiomqtt.Client):
-    """The library's client, but waits can be cancelled at any time, and do not time out during a flood of
-    messages.
-
-    The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that comes together
-    with the result, so that the cancelled task never ends. In addition, an acknowledgement arrives only after all
-    messages that the broker had to send before it. Therefore the timeout restarts as long as messages arrive, up
-    to `MAX_FLOOD_SECS`.
+    """The library's client, but waits can be cancelled at any time, and do not time out while many messages arrive.
+    The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that comes together with
+    the result, so that the cancelled task never ends. In addition, an acknowledgement arrives only after all messages
+    that the broker had to send before it. Therefore the timeout restarts as long as messages arrive, up to
+    `MAX_FLOOD_SECS`.
     """
 
     def __init__(self, host: str, port: int, receive: Callable[[Received], None], **settings: Any) -> None:

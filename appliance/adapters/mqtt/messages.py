@@ -80,7 +80,7 @@ class Message:
         return parse_json(self.text)
 
     def rendered(self, template: Template | None) -> str:
-        """Return the payload as rendered by the template, or the payload itself without a template. Raise
+        """Return the payload as rendered by the template, or the payload itself if there is no template. Raise
         `TemplateFailed`."""
         if template is None:
             return self.text

@@ -181,14 +181,14 @@ def _fill_json(body: str, texts: Texts) -> str:
 
 
 def _fill(template: str, texts: Texts, encode: Callable[[str], Any], raw: str = "") -> str:
-    """Replace each placeholder by its encoded text. The placeholder `raw` is not encoded."""
+    """Replace each placeholder with its encoded text. The placeholder `raw` is not encoded."""
     return PLACEHOLDER.sub(
         lambda found: texts[found[1]] if found[1] == raw else str(encode(texts[found[1]])), template
     )
 
 
 def _one_line(text: str) -> str:
-    """Replace control characters, including line breaks, by spaces, because the text is a header's value."""
+    """Replace control characters, including line breaks, with spaces, because the text is a header's value."""
     return re.sub(r"[\0-\x1f\x7f]+", " ", text).strip()
 
 

@@ -47,9 +47,9 @@ class TvSimulator(SimulatedDevice):
     """Simulates a Roku TV that has no channels and displays its home screen. `info` has the elements of the TV's
     `device-info` by name.
 
-    `keys` holds all key presses in order, including those without effect. With `limited`, the TV rejects control by
-    apps. With `guards_host`, the TV rejects requests whose `Host` is a name. `base` holds the arguments of
-    `SimulatedDevice`.
+    `keys` holds all key presses in order, including those without effect. If `limited` is true, the TV rejects
+    control by apps. If `guards_host` is true, the TV rejects requests whose `Host` is a name. `base` holds the
+    arguments of `SimulatedDevice`.
     """
 
     content_type = "text/xml"

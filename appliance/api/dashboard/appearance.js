@@ -170,6 +170,6 @@ export function obviousOf(device) {
 	return commands.length === 1 ? (order(taking("press"), "press") ?? null) : null;
 }
 
-// Execute the action for a tap. With `isGuarded`, ask before a plug is switched off.
+// Execute the action for a tap. If `isGuarded` is true, ask before a plug is switched off.
 export const tap = (device, { capability, action }, isGuarded = false) =>
 	send({ ...toDevice(device), isGuarded: isGuarded && device.kind === "Switch" }, capability, action);

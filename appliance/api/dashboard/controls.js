@@ -151,7 +151,7 @@ function findDrawable(device) {
 	return drawn.sort((one, other) => rank(one) - rank(other));
 }
 
-// A control. With `isBare`, the control has no label and fits into a card's corner.
+// A control. If `isBare` is true, the control has no label and fits into a card's corner.
 export function control(to, command, attributes, { isBare = false } = {}) {
 	const { capability } = command;
 	const device = state.devices.get(to.target);

@@ -43,9 +43,9 @@ export const question = ({ text, yes, field, close }) => use(Dialog, { key: clos
 
 let asked = Promise.resolve(false);
 
-// Ask in a dialog, after earlier questions are closed. Return true for yes. With `field`, the label of a text field,
-// return the typed text, or false if the text is empty. If `isValid` returns false, the question is obsolete: close
-// the dialog and return false.
+// Ask in a dialog, after earlier questions are closed. Return true for yes. If `field`, the label of a text field, is
+// given, return the typed text, or false if the text is empty. If `isValid` returns false, the question is obsolete:
+// close the dialog and return false.
 export function confirm(text, yes, field = null, isValid = () => true) {
 	const ask = () => new Promise((resolve) => {
 		const close = (answer) => {

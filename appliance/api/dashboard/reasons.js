@@ -25,7 +25,7 @@ function measured(attribute, value, device) {
 	return show(attribute, typeof value === "number" && unit ? { value, unit } : value, device);
 }
 
-// Format a comparison: `= on`, `> 20 °C < 25 °C`. Return an empty text if any value matches.
+// Format a comparison: `= on`, `> 20 °C < 25 °C`. Return an empty string if any value matches.
 const wanted = (fields, told) => Object.entries(SIGNS).filter(([name]) => name in fields)
 	.map(([name, sign]) => `${sign} ${told(fields[name])}`).join(" ");
 

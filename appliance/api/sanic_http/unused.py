@@ -33,7 +33,7 @@ import `importlib.metadata`. The hub has its own server, so it needs neither San
 
 
 def stub_unused() -> None:
-    """Replace the modules by empty modules. Call this function before the first import of Sanic."""
+    """Replace the modules with empty modules. Call this function before the first import of Sanic."""
     for name, imported in UNUSED.items():
         module = sys.modules.setdefault(name, ModuleType(name))
         for each in imported:

@@ -255,7 +255,7 @@ class Actions:
         self._known = known
 
     def _filled_in(self, value: Any) -> Any:
-        """Replace templates that contain only a constant's name by the constant."""
+        """Replace templates that contain only a constant's name with the constant."""
         if isinstance(value, Mapping):
             return {key: self._filled_in(each) for key, each in value.items()}
         if isinstance(value, list):

@@ -111,7 +111,7 @@ def commands_of(
 
 
 def _by_verb(target: Target, domain: str, verb: str, data: Mapping[str, Any], scope: Scope) -> list[Command]:
-    """Return the commands of the service itself, without those of its optional fields."""
+    """Return the service's commands, without the commands for its optional fields."""
     if command := SIMPLE.get(domain, {}).get(verb):
         return [command]
     if verb in POWER and domain in SWITCHED:

@@ -324,7 +324,7 @@ def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
 
 
 def _sun_in_lua(edges: Mapping[str, Any], offsets: Mapping[str, int], scope: Scope) -> str | None:
-    """Return a Lua condition on the sun's elevation, or None without coordinates."""
+    """Return a Lua condition on the sun's elevation, or None if the home has no coordinates."""
     if not scope.entities.installation.locale.keys() >= {"latitude", "longitude"}:
         return None
     tests = []

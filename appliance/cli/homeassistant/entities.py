@@ -270,7 +270,7 @@ class Entities:
         return list(dict.fromkeys(found))
 
     def members(self, names: Iterable[str], depth: int = 0) -> Iterator[str]:
-        """Yield the entities. Each group is replaced by its members."""
+        """Yield the entities. The members replace each group."""
         for name in names:
             entity_id = self.entity(name).entity_id
             if (inside := self.installation.groups.get(entity_id)) and depth < MAX_GROUPS:

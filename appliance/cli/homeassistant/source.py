@@ -229,7 +229,7 @@ def _files(folder: Path, origin: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _included(folder: Path, origin: str, value: Any, depth: int = 0) -> Any:
-    """Replace each include in the value by the content of the included files."""
+    """Replace each include in the value with the content of the included files."""
     if depth > MAX_INCLUDES:
         return None
     if isinstance(value, Tagged) and value.tag.startswith("!include"):

@@ -1,4 +1,5 @@
-"""Garbage collections of the hub: short while it works, and additional ones after a flood of requests."""
+"""Controls the hub's garbage collections: short collections while it works, and additional ones after many
+requests."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def exclude_present() -> None:
 async def return_unused(clock: Clock, pack: Callable[[], Awaitable[bool]]) -> None:
     """Return unused pages to the system whenever the process has grown. Run until cancelled.
 
-    `pack` packs small objects that outlive a flood, and returns whether there were any.
+    `pack` packs small objects that survive a burst of requests, and returns whether there were any.
     """
     least = resident_bytes()
     while True:

@@ -51,7 +51,7 @@ def _address(named: str) -> str:
 
 
 def _half_the_watchdog(environment: Mapping[str, str]) -> float:
-    """Return half of the watchdog interval in seconds, or 0 without a watchdog."""
+    """Return half of the watchdog interval in seconds, or 0 if there is no watchdog."""
     usecs = environment.get("WATCHDOG_USEC", "")
     is_ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(usecs) / 2e6 if usecs.isdecimal() and is_ours else 0.0

@@ -45,7 +45,8 @@ async def serve(
     log_buffer: LogBuffer | None = None,
     load: LoadConfig | None = None,
 ) -> None:
-    """Run the hub until SIGTERM or SIGINT. A second signal, or the time limit of a stop, ends the process at once.
+    """Run the hub until SIGTERM or SIGINT. A second signal ends the process at once, and so does a stop that exceeds
+    its time limit.
 
     Call `on_listening` with the hub and the port as soon as the hub answers requests. If `is_safe` is true, the hub
     runs no automations. `log_buffer` contains earlier log lines.

@@ -40,8 +40,8 @@ class Turn:
     """A fair lock for executions: only one execution runs at a time, in the order of the requests, so that the
     simulation is deterministic.
 
-    Without this lock, the worker would run other Lua while the hub answers a call. While an execution holds the lock,
-    `is_taken` is true and simulated time does not pass.
+    If there were no lock, the worker would run other Lua while the hub answers a call. While an execution holds the
+    lock, `is_taken` is true and simulated time does not pass.
     """
 
     def __init__(self) -> None:

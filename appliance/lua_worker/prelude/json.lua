@@ -169,7 +169,7 @@ put_value = function(value, depth)
 end
 
 -- Return the value as JSON. For an invalid value, return nil and a sentence that begins with `what` and the path.
--- With `functions`, encode a function as the line of its definition.
+-- If `functions` is true, encode a function as the line of its definition.
 function lares.encode(value, what, functions)
   writer = {count = 0, bytes = 0, tables = 0, path = {}, functions = functions}
   local ok, fault = lares.raw_pcall(put_value, value, 1)

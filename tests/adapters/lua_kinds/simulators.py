@@ -41,7 +41,7 @@ class ShellyTwo(Vendor):
     WebSocket.
 
     `config` has the configuration of each component, without the id. `behind` contains the components of devices that
-    a Bluetooth gateway connects. With a `password`, the WebSocket requires it.
+    a Bluetooth gateway connects. If `password` is set, the WebSocket requires it.
     """
 
     def __init__(self, name: str = "shelly-pro-3.json", password: str = "", **base: Any) -> None:
@@ -150,7 +150,8 @@ class ShellyTwo(Vendor):
 
 
 class Tasmota(Vendor):
-    """A Tasmota with Gladys's captures. `status` is the answer to `Status 0`. With a `password`, requests need it."""
+    """A Tasmota with Gladys's captures. `status` is the answer to `Status 0`. If `password` is set, requests need
+    it."""
 
     def __init__(self, status: Mapping[str, Any] | None = None, password: str = "", **base: Any) -> None:
         super().__init__({"/cm": self._command}, **base)
@@ -221,7 +222,7 @@ class HomeWizardSocket(Vendor):
 class HueBridge(Vendor):
     """A bridge with two lamps, from the resources of aiohue's models. It pushes changes.
 
-    With `key`, the bridge accepts only this application key.
+    If `key` is set, the bridge accepts only this application key.
     """
 
     pushes = "/eventstream/clip/v2"

@@ -29,9 +29,9 @@ class Vendor(SimulatedDevice):
     """Answers each path from the table `answers`, which can change at any time. Any other path returns 404.
 
     `odd` has answers to single requests, which take precedence. The keys of `odd` are paths, or a path and a SOAP
-    action (`/control#GetVolume`). While entered, the device listens, with its `faults`. The device is also a
-    `Transport`, for tests without a network. `asked` lists the requests, with the body as bytes and, if it is JSON,
-    as `json`.
+    action (`/control#GetVolume`). The device listens inside the `async with` block, with its `faults`. The device is
+    also a `Transport`, for tests without a network. `asked` lists the requests, with the body as bytes and, if it is
+    JSON, as `json`.
     """
 
     content_type = "application/json"
@@ -108,5 +108,5 @@ async def _read(request: web.Request) -> WebRequest:
 
 
 def header(asked: WebRequest, name: str) -> str:
-    """Return a header of a request, or an empty text."""
+    """Return a header of a request, or an empty string."""
     return next((value for key, value in asked.headers.items() if key.lower() == name.lower()), "")

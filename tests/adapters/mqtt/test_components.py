@@ -247,7 +247,7 @@ def announced(
 async def commanded(
     live: LiveDevices, device_id: str, command: Mapping[str, Any], answers: Mapping[str, str], *, waits: bool = False
 ) -> list[Outgoing]:
-    """Return the messages of a command. With `waits`, the command must not be complete before these responses
+    """Return the messages of a command. If `waits` is true, the command must not be complete before these responses
     arrive."""
     connection: Any = Noted()
     work = asyncio.ensure_future(live.commands.run(connection, device_id, Command.parse(dict(command))))

@@ -40,9 +40,9 @@ class TopicReader(Struct, frozen=True):
 class Intent(Struct, frozen=True, kw_only=True):
     """The messages of a command, and the attributes that confirm it.
 
-    Without `shows`, the command is complete when it is sent. With `begins`, the command is complete when `begins`
-    returns true for the entity. After a new announcement, `begins` gets a new entity object. `fails` contains states
-    that rule out the result.
+    If `shows` is missing, the command is complete when it is sent. If `begins` is given, the command is complete when
+    `begins` returns true for the entity. If the entity was announced again, `begins` gets the new entity object.
+    `fails` contains states that rule out the result.
     """
 
     messages: tuple[Outgoing, ...]
@@ -116,11 +116,11 @@ class Entity:
     that the entity represents, unless another entity claims them. `offers` contains the attributes that accept
     commands. An entity that `reports_events` has no state, so retained messages of its topics are ignored. If
     `expire_after` is set, the entity is expired before its first value, and after these seconds without a value.
-    `unconfirmed` are attributes from before a restart that no message has confirmed yet.
+    `unconfirmed` contains attributes from before a restart that no message has confirmed yet.
     """
 
     device_class: str | None = None
-    """The class of a device with this main entity. None selects the component, and an empty text selects the
+    """The class of a device with this main entity. None selects the component, and an empty string selects the
     announced class."""
     reports_events = False
     is_renamed = False
@@ -254,7 +254,8 @@ class Entity:
         to_payload: Callable[[Any], Any] = lambda value: value,
         to_shown: Callable[[Any], Value] = lambda payload: payload,
     ) -> None:
-        """Read an attribute at `<name>_state_topic`. With a schema, it can also be set at `<name>_command_topic`.
+        """Read an attribute at `<name>_state_topic`. If a schema is given, it can also be set at
+        `<name>_command_topic`.
 
         The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`. By
         default, the payload is the value of the command. If there is no state topic, a command is complete when it is

@@ -14,8 +14,8 @@ from appliance.home.values import Value
 
 
 class LockEntity(Entity):
-    """A lock. The action `open` of its custom attribute opens the latch. A lock with a code requires it in each
-    command."""
+    """A lock. The action `open` of its custom attribute opens the latch. If the lock has a code, each command must
+    contain it."""
 
     def setup(self) -> None:
         self.need()
@@ -32,8 +32,8 @@ class LockEntity(Entity):
         self.claims = ("lock",)
 
     def _readable_format(self) -> str:
-        """Return the pattern of codes. If the pattern is unreadable or too costly, add a problem and return an
-        empty text."""
+        """Return the pattern of codes. If the pattern is unreadable or too costly, add a problem and return an empty
+        string."""
         pattern = self.config.text("code_format")
         try:
             texts.check(pattern)
@@ -48,7 +48,7 @@ class LockEntity(Entity):
         return Intent(messages=(message,), shows=shows, fails=("jammed",))
 
     def _checked_code(self, command: Command) -> str:
-        """Return the command's code, or an empty text if the lock requires none. Raise `Invalid`."""
+        """Return the command's code, or an empty string if the lock requires none. Raise `Invalid`."""
         if "code_format" not in self.config:
             return ""
         code = _code_of(command)

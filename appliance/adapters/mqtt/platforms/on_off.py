@@ -100,7 +100,7 @@ class Fan(OnOff):
 
 
 class Siren(OnOff):
-    """A siren, with a boolean custom attribute. Setting tone, volume, or duration also switches it on."""
+    """A siren, with a boolean custom attribute. Setting its tone, volume, or duration also switches the siren on."""
 
     def setup(self) -> None:
         super().setup()

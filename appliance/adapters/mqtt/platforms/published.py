@@ -73,5 +73,5 @@ def if_defined(key: str, text: str) -> str:
 
 
 def shown_text(key: str, path: str = "") -> str:
-    """Return a template that renders the attribute, or an empty text without a value."""
+    """Return a template that renders the attribute, or an empty string if the attribute has no value."""
     return if_defined(key, f"{{{{ {expression(key)}{path} }}}}")

@@ -21,8 +21,8 @@ class Ordered(Entity):
     ) -> None:
         """Offer the supported commands.
 
-        A command is complete when the device reports one of its states. A device without states completes a
-        command when the command is sent.
+        A command is complete when the device reports one of its states. If the device does not report states, a
+        command is complete when it is sent.
         """
 
         def write(command: Command) -> Intent:

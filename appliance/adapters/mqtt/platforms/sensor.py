@@ -17,7 +17,7 @@ _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "�
 """Standard units by the spellings that some devices use."""
 
 _WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
-"""Device classes whose values are not numbers. An empty text means no class."""
+"""Device classes whose values are not numbers. An empty string means no class."""
 
 _PERIODS = (
     "hourly", "daily", "weekly", "monthly", "yearly", "event", "today", "hour", "day", "week", "month", "year",

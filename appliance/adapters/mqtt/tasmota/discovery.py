@@ -119,7 +119,7 @@ class _Tasmota:
         return str(self._config.get(key) or "")[:200]
 
     def _list(self, key: str, default: list[str]) -> list[str]:
-        """Return a list of texts. Missing texts are replaced by defaults."""
+        """Return a list of texts. Missing texts are replaced with defaults."""
         given = self._config.get(key)
         given = given if isinstance(given, list) else []
         return [str(word) if word else known for word, known in zip(given, default, strict=False)] + default[
@@ -213,7 +213,7 @@ class _Tasmota:
     def _read(self, key: str, commands: Iterable[str], *more: str) -> dict[str, Any]:
         """Return the topics with the responses to these commands, and the topics in `more`.
 
-        With SetOption4, each response arrives at a topic named after its command.
+        If SetOption4 is set, each response arrives at a topic named after its command.
         """
         answers = [self._topic(1, each.upper()) for each in (commands if self._option(4) else ())]
         return {key: self._topic(1, "RESULT"), f"_{key}s": [*answers, *more]}
@@ -379,7 +379,8 @@ class _Tasmota:
         return self._announcement("sensor", "battery", "Battery", config)
 
     def _sensor(self, path: JsonPath, value: Any, units: Mapping[str, str]) -> Iterator[Announcement]:
-        """Yield a sensor. For a card reader, also yield an event, because the same card twice is the same text."""
+        """Yield a sensor. For a card reader, also yield an event, because reading the same card twice does not change
+        the text."""
         shown, asked = self._sensors
         topics = {"state_topic": shown, "_state_topics": [asked]}
         place = JsonPaths(("StatusSNS", *path), path)

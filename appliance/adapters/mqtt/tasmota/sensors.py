@@ -213,7 +213,7 @@ def _quantity(keys: list[str]) -> Quantity:
 
 
 class JsonPaths(Template):
-    """The value at the first of these paths that a message contains, in the form that a template would render.
+    """The value at the first of these paths in a message, formatted as a template would render it.
 
     For a value that is not a list, index 0 is the value itself, because some devices send a list only for two or more
     elements.

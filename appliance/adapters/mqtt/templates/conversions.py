@@ -108,7 +108,7 @@ def to_int(run: Rendering, value: Any, base: Any = 10) -> Any:
 
 @defaulting("a number", 3)
 def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common") -> Any:
-    """Round a value. Without digits, return an integer, as Home Assistant's filter does."""
+    """Round a value. If `digits` is 0 or missing, return an integer, as Home Assistant's filter does."""
     found, places = number(value), max(-20, min(int(digits), 20))
     scale = 10.0**places
     if method == "half":

@@ -188,7 +188,7 @@ ENVIRONMENT = _TemplateParser(extensions=["jinja2.ext.loopcontrols", _Bounded], 
 """Jinja's parser and Jinja's own filters. This environment never compiles or renders a template."""
 
 KEYS_PER_STEP = 16
-"""Number of keys of a path that are followed in one step. Even for a short text, a path can have any length, because
+"""Number of keys of a path that are followed in one step. A path can have any length even for a short text, because
 the first element of a character is the character itself."""
 
 MAX_BUILTIN_ARGUMENT = 1_000

@@ -65,8 +65,8 @@ _SCALARS = (int, float, bool, type(None))
 
 
 def weight(value: Any, allowed: int = MAX_WEIGHT, depth: int = 0) -> int:
-    """Return the weight of a value: 1 for each part, and 1 for each 8 characters. Raise `TemplateFailed` beyond
-    `allowed`."""
+    """Return the weight of a value: 1 for each part, and 1 for each 8 characters. Raise `TemplateFailed` if the
+    weight exceeds `allowed`."""
     if isinstance(value, str):
         total = 1 + len(value) // 8
     elif isinstance(value, list | tuple | dict):
@@ -109,7 +109,7 @@ class Rendering:
         self._deadline = 0.0
 
     def charge(self, steps: int = 1) -> None:
-        """Charge steps. Raise `TemplateFailed` beyond `MAX_RENDER_STEPS` or `MAX_RENDER_SECS`."""
+        """Charge steps. Raise `TemplateFailed` if `MAX_RENDER_STEPS` or `MAX_RENDER_SECS` is exceeded."""
         self.left -= steps
         if self.left < self._look_at:
             self._look()
@@ -138,7 +138,8 @@ class Rendering:
         return self.weighed(value) if isinstance(value, list | tuple | dict) else whole(value)
 
     def text(self, value: Any) -> str:
-        """Convert a value to text as Python does. Raise `TemplateFailed` beyond `MAX_STRING_CHARS`."""
+        """Convert a value to text as Python does. Raise `TemplateFailed` if the text is longer than
+        `MAX_STRING_CHARS`."""
         if isinstance(value, str):
             return value if len(value) < CHARS_PER_STEP else self.bounded(value)
         if isinstance(value, list | tuple | dict):
@@ -148,7 +149,8 @@ class Rendering:
         return str(value)
 
     def bounded(self, text: str) -> str:
-        """Return a text unchanged, and charge its length. Raise `TemplateFailed` beyond `MAX_STRING_CHARS`."""
+        """Return a text unchanged, and charge its length. Raise `TemplateFailed` if it is longer than
+        `MAX_STRING_CHARS`."""
         if len(text) > MAX_STRING_CHARS:
             raise TemplateFailed(TOO_LONG)
         self.charge(len(text) // CHARS_PER_STEP)

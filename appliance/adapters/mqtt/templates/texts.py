@@ -173,7 +173,7 @@ def joined(run: Rendering, value: Any, between: Any = "") -> str:
 
 
 def replaced(run: Rendering, text: str, old: Any, new: Any, count: Any = None) -> str:
-    """Replace `old` by `new`. Reject a result that would be too long."""
+    """Replace `old` with `new`. Reject a result that would be too long."""
     old, new = run.text(old), run.text(new)
     run.search(text, old)
     times = text.count(old) if count is None or count < 0 else min(text.count(old), count)
@@ -191,7 +191,7 @@ def split(run: Rendering, text: str, by: Any = None, most: Any = -1, *, from_end
 
 
 def filled(run: Rendering, text: str, values: Any) -> str:
-    """Fill in the `%` directives of a text by Python's rules. Widths are limited."""
+    """Fill in the `%` directives of a text according to Python's rules. Widths are limited."""
     directives = _DIRECTIVE.findall(text)
     if sum(each.count("%") for each in directives) != text.count("%"):
         raise TemplateFailed("has an unsupported format")

@@ -111,7 +111,7 @@ _ALIAS = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def _check_alias(value: object) -> str:
-    stripped = strip_text(string(value), MAX_NAME_CHARS)
+    stripped = string(value).strip(_BLANKS)
     if _ALIAS.fullmatch(stripped) is None:
         raise Invalid("must begin with a letter a-z and contain only a-z, 0-9 and _, at most 64 characters")
     return stripped

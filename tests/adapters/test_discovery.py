@@ -64,6 +64,16 @@ def test_compressed_names_in_answers_are_read_and_questions_ignored() -> None:
 
 LOOP = struct.pack(">6H", 0, 0x8400, 0, 1, 0, 0)
 
+
+def _pointers(count: int) -> bytes:
+    """Return a message whose second record has a name of this many pointers, each to the one before it."""
+    head = struct.pack(">6H", 0, 0x8400, 0, 2, 0, 0)
+    first = len(head) + len(record(b"\0", dns.TXT, b""))
+    chain = b"\0\0" + b"".join(struct.pack(">H", 0xC000 | (first + 2 * at)) for at in range(count))
+    last = struct.pack(">H", 0xC000 | (first + len(chain) - 2))
+    return head + record(b"\0", dns.TXT, chain) + record(last, dns.A, b"\1\2\3\4")
+
+
 MALFORMED: dict[str, bytes] = {
     "nothing": b"",
     "a head alone that is cut": b"\0" * 11,
@@ -72,6 +82,8 @@ MALFORMED: dict[str, bytes] = {
     "a pointer ahead": LOOP + b"\xc0\x0e\x01a\0" + b"\0" * 10,
     "two pointers at each other": LOOP + b"\xc0\x0e\xc0\x0c" + b"\0" * 10,
     "a label that points back at its own beginning": LOOP + b"\x01a\xc0\x0c" + b"\0" * 10,
+    "a long chain of pointers": _pointers(17),
+    "a name of many labels": LOOP + b"\x01a" * 17 + b"\0" * 11,
     "half a pointer": LOOP + b"\xc0",
     "a name of too many bytes": LOOP + b"\x3fx".ljust(64, b"x") * 5 + b"\0" * 11,
     "a label beyond the end": LOOP + b"\x3fabc",
@@ -91,6 +103,10 @@ def test_invalid_answers_are_refused(what: str) -> None:
 def test_the_records_of_one_message_are_limited() -> None:
     records = dns.decode_answer(message(*[record(name("a"), 1, b"\1\2\3\4")] * 500))
     assert len(records) == dns.MAX_RECORDS
+
+
+def test_a_name_may_contain_some_pointers() -> None:
+    assert [each.type for each in dns.decode_answer(_pointers(14))] == [dns.TXT, dns.A]
 
 
 def test_random_bytes_raise_only_the_expected_error() -> None:
@@ -144,6 +160,15 @@ def test_a_flooding_sender_does_not_displace_others() -> None:
     answers = read((message(*loud), "10.0.0.1"), (message(*KEY_LIGHT), "192.168.1.20"))
     assert len(answers.list_instances()) == 1
     assert len({target for target, type_ in answers.questions() if type_ == dns.SRV}) == 64
+
+
+def test_many_senders_give_a_limited_list() -> None:
+    lamps = message(*KEY_LIGHT)
+    answers = read(*((lamps, f"10.0.{number // 250}.{number % 250 + 1}") for number in range(500)))
+    assert len(answers.list_instances()) == 256
+    there = instances(*(("_elg._tcp", "A", "10.0.0.1", port) for port in range(1, 2000)))
+    found = list_found(DISCOVERY_METHODS, there, ())
+    assert len({each.section for each in found}) == len(found) == 256
 
 
 @each_row(

@@ -205,7 +205,7 @@ async def test_an_invalid_light_is_skipped_and_reported_once_until_it_recovers(
 ) -> None:
     lamp = SimulatedLight(temperature=213)
     bad: Any
-    for bad in ("lamp", {}, lamp, None):
+    for bad in ("lamp", {}, lamp, None, {"on": "x", "brightness": 1000}):
         light.lights = [lamp, bad, lamp]
         report = await adapter.poll()
         assert set(report.present or ()) == {FIRST, SECOND, "desk:light:2"}
@@ -516,6 +516,8 @@ def test_a_light_is_read(raw: Any, light: LightState) -> None:
     ("raw", "fault"),
     [
         (None, "is not an object but null"),
+        ({"on": "x", "brightness": 1000}, "on must be an integer from 0 to 1, not 'x'"),
+        ({"temperature": 0, "hue": "red"}, "hue must be a number, not 'red'"),
         ({"flavour": 1}, "must have at least one of the fields on, brightness, temperature, hue, saturation"),
     ],
 )

@@ -135,8 +135,10 @@ def devices() -> Iterator[Row]:
         yield "POST", name, {"name": wrong}, *INVALID, message.format("name").replace("256", "1000")
     yield "POST", name, {"name": 5}, *INVALID, "name must be a string, not 5"
     yield "POST", name, {}, *REQUEST, "name is missing"
-    for wrong in ("Lamp", "1lamp", "hall-lamp", " ", "a" * 65, 7, "küche", "a\nb"):
-        yield "POST", alias, {"alias": wrong}, *INVALID, "alias"
+    rule = "alias must begin with a letter a-z and contain only a-z, 0-9 and _, at most 64 characters"
+    for wrong in ("", "Lamp", "1lamp", "hall-lamp", " ", "a" * 65, "a" * 1001, "küche", "a\nb", "a\u202eb"):
+        yield "POST", alias, {"alias": wrong}, *INVALID, rule
+    yield "POST", alias, {"alias": 7}, *INVALID, "alias must be a string, not 7"
     yield "POST", alias, {}, *REQUEST, "alias is missing"
     yield "POST", f"/devices/{TV}/alias", {"alias": "desk"}, 409, "alias_taken", f"belongs to device '{LIGHT}'"
     yield "GET", f"/devices/{LIGHT}/picture?attribute=", None, *INVALID, "attribute"

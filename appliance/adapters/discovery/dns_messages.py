@@ -17,6 +17,9 @@ MAX_RECORDS = 128
 MAX_NAME_BYTES = 255
 MAX_LABEL_BYTES = 63
 
+MAX_NAME_STEPS = 16
+"""Maximum number of labels and pointers in one name. A packet can contain thousands of pointers."""
+
 MAX_QUERY_BYTES = 1200
 """Size limit of a question. A question of this size fits into one packet in any network."""
 
@@ -109,11 +112,10 @@ def _record(message: bytes, name: Name, type_: int, start: int, end: int) -> Dns
 
 
 def _read_name(message: bytes, at: int) -> tuple[Name, int]:
-    """Return the name and the index after it. Each pointer must point further back than the previous one, so that the
-    chain ends."""
+    """Return the name and the index after it. Each pointer must point further back than the previous one."""
     labels: list[bytes] = []
     size, end, limit = 0, -1, at
-    while True:
+    for _ in range(MAX_NAME_STEPS + 1):
         if at >= len(message):
             raise Malformed
         length = message[at]
@@ -133,6 +135,7 @@ def _read_name(message: bytes, at: int) -> tuple[Name, int]:
             raise Malformed
         labels.append(message[at + 1 : at + 1 + length])
         at += length + 1
+    raise Malformed
 
 
 def _labels(labels: Sequence[bytes]) -> Name:

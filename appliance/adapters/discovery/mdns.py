@@ -16,6 +16,9 @@ T = TypeVar("T")
 MAX_INSTANCES = 64
 """Maximum number of instances per sender, and of hosts per sender. Further entries are ignored."""
 
+MAX_SENDERS = 256
+"""Maximum number of senders. Packets of further senders are ignored."""
+
 MAX_ADDRESSES = 8
 """Maximum number of addresses per host."""
 
@@ -75,6 +78,8 @@ class MdnsAnswers:
 
     def add(self, records: Iterable[DnsRecord], sender: str) -> None:
         """Store the records of one message."""
+        if sender not in self._senders and len(self._senders) >= MAX_SENDERS:
+            return
         for record in records:
             self._senders[sender].add(record, self._services)
 

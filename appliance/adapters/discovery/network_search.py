@@ -86,7 +86,8 @@ class Discovery:
         targets = [each.ssdp for each in ways if each.ssdp is not None]
         scan = Scan(self._network(), services, targets, self._clock)
         await scan.run(seconds)
-        return list_found(ways, scan.mdns.list_instances(), scan.ssdp, self._sections())
+        sections = self._sections()
+        return await asyncio.to_thread(lambda: list_found(ways, scan.mdns.list_instances(), scan.ssdp, sections))
 
 
 def list_found(
@@ -95,18 +96,19 @@ def list_found(
     answers: Iterable[SsdpAnswer],
     sections: Collection[str] = (),
 ) -> list[Found]:
-    """Return the devices of these answers. A device that answered by both mDNS and SSDP is listed once."""
+    """Return at most `MAX_FOUND` devices of these answers. List a device that answered by mDNS and SSDP once."""
     seen: dict[tuple[str, str, int], tuple[DiscoveryMethod, str, str, int, str | None]] = {}
     for way in ways:
         for name, host, port, serial in (*_of_mdns(way, instances), *_of_ssdp(way, answers)):
             seen.setdefault((way.kind, host, port), (way, name, host, port, serial))
     taken, found = set(sections), []
-    for way, name, host, port, serial in sorted(seen.values(), key=lambda each: (each[0].kind, each[1], each[2])):
+    in_order = sorted(seen.values(), key=lambda each: (each[0].kind, each[1], each[2]))
+    for way, name, host, port, serial in in_order[:MAX_FOUND]:
         section = _free_name(way.kind, name, taken)
         taken.add(section)
         text = _section(section, way, host, port)
         found.append(Found(kind=way.kind, name=name, address=f"{host}:{port}", serial=serial, section=text))
-    return found[:MAX_FOUND]
+    return found
 
 
 _Device = tuple[str, str, int, str | None]

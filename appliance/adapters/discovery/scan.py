@@ -27,7 +27,7 @@ MAX_PACKET_BYTES = 9000
 
 MAX_SSDP_ANSWERS = 256
 
-PACKETS_PER_TURN = 16
+PACKETS_PER_TURN = 4
 """Maximum number of packets that are read in one iteration of the event loop."""
 
 ASKED_AFTER_SECS = (0.0, 0.3, 0.6, 1.2)

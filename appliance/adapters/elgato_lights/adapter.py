@@ -70,7 +70,7 @@ class LightState(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(raw: Any) -> LightState:
-        """Parse one entry of `lights`. Raises `Invalid` if the entry has no field of a light."""
+        """Parse one entry of `lights`. Raises `Invalid` if no field of a light is readable."""
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {format_value(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
@@ -84,6 +84,8 @@ class LightState(Struct, frozen=True, kw_only=True):
                 read[name] = _FIELDS[name](raw[name])
             except Invalid as fault:
                 wrong[name] = f"{name} {fault}"
+        if not read:
+            raise Invalid(next(iter(wrong.values())))
         on, mired = read.pop("on", None), read.pop("temperature", None)
         return LightState(on=None if on is None else on == 1, mired=mired, wrong=wrong, **read)
 
@@ -127,7 +129,7 @@ class ElgatoAdapter(PollingAdapter):
     _answer: Mapping[str, Any] = {}
 
     async def poll(self) -> Report:
-        """Read all lights at the address. A light with unreadable fields stays present, without an observation."""
+        """Read all lights at the address. A light without a readable field stays present, without an observation."""
         lights = await self._fetch_lights()
         await self._refresh_facts()
         return self._report([_parse(raw) for raw in lights])

@@ -123,6 +123,8 @@ class Router:
         try:
             if topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/"):
                 source, found, parts = self._tasmota(topic, payload)
+                if topic == source and (fault := tasmota.unreadable_relays(parts["config"] if payload else {})):
+                    refusal = Refusal(self._device_of(source), "announcement", fault)
             else:
                 found = self._announcements(topic, payload)
         except Exception as error:  # no announcement may stop the adapter or remove a known device

@@ -18,6 +18,7 @@ from appliance.adapters.mqtt.tasmota import discovery
 from appliance.adapters.mqtt.tasmota.sensors import QUANTITIES
 from appliance.errors import Invalid
 from appliance.home.commands import Command
+from appliance.tables.checks import format_value
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import BrokerHome, until
@@ -479,6 +480,17 @@ def test_odd_values_of_one_key_affect_only_that_key(odd: dict[str, Any]) -> None
     announce(live, *TasmotaDevice({}, sensors, **odd).announcements)
     receive(live, "tele/tA1/SENSOR", b'{"A":{"Temperature":5}}')
     assert live.router.devices[ID].attributes["temperature"] == measured(5, "°C")
+
+
+@each_row("wrong", ["x", {}, None, ["x"], [None, "2"]])
+def test_an_unreadable_relay_list_is_reported_until_it_is_corrected(wrong: Any) -> None:
+    live, good = live_devices(), TasmotaDevice({}, {}, rl=[1]).announcements[:1]
+    announce(live, *TasmotaDevice({}, {}, rl=wrong).announcements[:2])
+    assert [(each.attribute, each.reason) for each in live.router.refused.values()] == [
+        ("announcement", f"rl must be a list of numbers, not {format_value(wrong)}")
+    ]
+    announce(live, *good)
+    assert not live.router.refused and [*live.router.devices] == [ID]
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:

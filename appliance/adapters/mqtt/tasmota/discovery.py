@@ -21,6 +21,7 @@ from appliance.adapters.mqtt.tasmota.sensors import (
     units_of,
 )
 from appliance.errors import Invalid
+from appliance.tables.checks import format_value
 
 DISCOVERY_PREFIX = "tasmota/discovery"
 DISCOVERY_FILTERS = (f"{DISCOVERY_PREFIX}/+/config", f"{DISCOVERY_PREFIX}/+/sensors")
@@ -79,6 +80,14 @@ def announced(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -
     """Convert a device's two messages to announcements. If the first message is missing, return an empty list. Raise
     `Invalid`."""
     return list(_Tasmota(mac, config).announcements(sensors)) if config else []
+
+
+def unreadable_relays(config: Mapping[str, Any]) -> str | None:
+    """Return the fault of a relay list without a number. Return None for a valid, empty, or missing list."""
+    relays = config.get("rl", [])
+    if isinstance(relays, list) and (not relays or any(isinstance(each, int) for each in relays)):
+        return None
+    return f"rl must be a list of numbers, not {format_value(relays)}"
 
 
 def state_requests(config: Mapping[str, Any]) -> list[tuple[str, str]]:

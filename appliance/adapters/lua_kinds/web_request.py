@@ -18,8 +18,6 @@ from appliance.tables.checks import LUA, format_value, is_number, number_within,
 from appliance.tables.fields import Field, Fields, Findings, Table
 
 MAX_TIMEOUT_SECS, DEFAULT_TIMEOUT_SECS = 300.0, 5.0
-MAX_REPAIRED_BYTES = 1 << 18
-"""Size limit of a response whose invalid JSON is repaired. Repairing a larger response would block the event loop."""
 
 HTTP_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 OWN_HEADERS = frozenset(
@@ -123,7 +121,5 @@ def for_lua(response: HttpResponse) -> dict[str, Any]:
         "body": response.body.decode("latin-1"),
     }
     with suppress(Invalid):
-        answer["json"] = orjson.Fragment(
-            load_json(response.body, compact_json, max_repaired_bytes=MAX_REPAIRED_BYTES)
-        )
+        answer["json"] = orjson.Fragment(load_json(response.body, compact_json))
     return answer

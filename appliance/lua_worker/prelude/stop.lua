@@ -14,7 +14,7 @@ local poll = lares.poll
 local error, type, find, sub = error, type, string.find, string.sub
 local sethook, getinfo, time, clock = debug.sethook, debug.getinfo, os.time, os.clock
 
-local EVERY = 500              -- instructions between two looks, each of which may be a long call of C
+local INSTRUCTIONS_PER_POLL = 500   -- each instruction may be a long call of C
 local ASKED_SECS = 0.01        -- of computing between two questions to the guard, unless the second has changed meanwhile
 local STOP = setmetatable({}, {__tostring = function() return 'execution stopped' end, __metatable = false})
 
@@ -82,7 +82,7 @@ function lares.begin()
 end
 
 local function watch(co)
-  sethook(co, hook, '', EVERY)
+  sethook(co, hook, '', INSTRUCTIONS_PER_POLL)
 end
 
 -- Raise an error at the user's line, even through frames of the prelude.

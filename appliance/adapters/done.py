@@ -10,7 +10,7 @@ from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered
 from appliance.home.capabilities import STATES_AFTER
 from appliance.home.commands import Command, CommandSpec
-from appliance.home.registry import AWAY
+from appliance.home.model import AWAY
 from appliance.home.values import Value, kelvin_in
 from appliance.tables.checks import format_value, is_number
 

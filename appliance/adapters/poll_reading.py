@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from appliance.home.model import Observation, Report
-from appliance.home.registry import UNAVAILABLE, Registry
+from appliance.home.model import UNAVAILABLE, Observation, Report
+from appliance.home.registry import Registry
 
 
 class PollReading:

@@ -15,8 +15,7 @@ from appliance.adapters.done import ExpectedState, failure, read_until
 from appliance.adapters.reconnection import keep_open
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
 from appliance.event_loop import in_steps
-from appliance.home.model import Report
-from appliance.home.registry import UNAVAILABLE
+from appliance.home.model import UNAVAILABLE, Report
 from appliance.home.values import Value
 from appliance.tasks import back_off, end_within, run_together
 

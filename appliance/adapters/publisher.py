@@ -15,8 +15,8 @@ from appliance.clock import Clock
 from appliance.errors import AdapterFailed, LaresError
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.model import Device, Observation, Report
-from appliance.home.registry import OFFLINE, ONLINE, Registry
+from appliance.home.model import OFFLINE, ONLINE, Device, Observation, Report
+from appliance.home.registry import Registry
 from appliance.home.values import Value
 
 MAX_FAULTS = 100

@@ -23,8 +23,7 @@ from appliance.health import AdapterHealth
 from appliance.history.device_history import Resolution
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.period import Period
-from appliance.home.model import Device
-from appliance.home.registry import OFFLINE, UNAVAILABLE
+from appliance.home.model import OFFLINE, UNAVAILABLE, Device
 from appliance.hub import Hub
 from appliance.log_buffer import value_text
 from appliance.lua.catalog import Catalog
@@ -37,7 +36,7 @@ MAX_DECISIONS = 10
 
 ONE, LATEST = Period(limit=1), Period(limit=MAX_DECISIONS)
 
-AWAY: Mapping[Any, str] = {
+WHY_AWAY: Mapping[Any, str] = {
     OFFLINE: ": it does not answer",
     UNAVAILABLE: ": its bridge or broker is up, but reports the device as unavailable",
 }
@@ -240,8 +239,8 @@ class Reasons:
         state = device.attributes.get("state")
         health = self._hub.health.get_adapter(device.metadata.source)
         summary = [
-            f"it has been {state} since {timestamp(self.state_since(device))}" + AWAY.get(state, ""),
-            *([self._describe_last_seen(device)] if state in AWAY else []),
+            f"it has been {state} since {timestamp(self.state_since(device))}" + WHY_AWAY.get(state, ""),
+            *([self._describe_last_seen(device)] if state in WHY_AWAY else []),
             *_describe_adapter(health, id_),
         ]
         commands = await self._commands(id_)

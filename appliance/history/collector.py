@@ -22,8 +22,8 @@ from appliance.history.hours import Hour, NumberHours
 from appliance.history.series import Series, ValueParts, split_number
 from appliance.home.bus import Bus, Rank
 from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChanged, Event
+from appliance.home.model import AWAY
 from appliance.home.packed_records import PackedRecords
-from appliance.home.registry import AWAY
 
 MAX_ATTRIBUTES = 8192
 """Maximum number of attributes on the card. The history of further attributes is only in memory."""

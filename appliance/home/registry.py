@@ -21,6 +21,8 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.layout import Change, Layout, LayoutChange, compare_layouts, missing_device
 from appliance.home.model import (
+    ONLINE,
+    UNAVAILABLE,
     Device,
     DeviceKind,
     Group,
@@ -34,11 +36,6 @@ from appliance.home.model import (
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event, device_after
 from appliance.home.values import Value
 from appliance.tables.checks import format_value
-
-ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"
-
-AWAY = (OFFLINE, UNAVAILABLE)
-"""States of a device whose attributes may be outdated."""
 
 MAX_REPORTED_DROPS = 1000
 """Maximum number of dropped values to publish. Each combination of adapter, device, and attribute is published

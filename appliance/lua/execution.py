@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from appliance.adapters.lua_kinds.lua_calls import LuaCalls
+from appliance.adapters.lua_calls import LuaCalls
 from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, NotFound, ScriptFailed
 from appliance.event_loop import wait_for_short_turn
 from appliance.lua.failures import failure_of

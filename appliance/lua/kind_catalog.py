@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.adapters.kinds import KINDS
+from appliance.adapters.lua_calls import LuaCalls
 from appliance.adapters.lua_kinds.definition import (
     BUNDLED_KINDS,
     KIND_NAME,
@@ -24,7 +25,6 @@ from appliance.adapters.lua_kinds.definition import (
     parse_kind,
 )
 from appliance.adapters.lua_kinds.host import LoadedSection, SectionFault
-from appliance.adapters.lua_kinds.lua_calls import LuaCalls
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, SectionSettings, read_section
 from appliance.errors import ConfigFailed, Fault
 from appliance.home import events

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import orjson
 
-from appliance.adapters.lua_kinds.lua_calls import LuaCalls
+from appliance.adapters.lua_calls import LuaCalls
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
 from appliance.lua.execution import Failure, LuaExecution

@@ -20,8 +20,8 @@ from appliance.errors import StoreFailed
 from appliance.event_loop import in_steps
 from appliance.home import events
 from appliance.home.bus import Bus, Rank
-from appliance.home.model import Device
-from appliance.home.registry import ONLINE, Registry
+from appliance.home.model import ONLINE, Device
+from appliance.home.registry import Registry
 from appliance.home.values import number_in
 from appliance.store.clock_trust import ClockTrust, forgetting, newest_time
 from appliance.store.document import Document, encode_values

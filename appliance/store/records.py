@@ -18,9 +18,8 @@ from appliance.clock import from_millis, to_millis
 from appliance.errors import Invalid, LaresError
 from appliance.home.commands import CommandSpec
 from appliance.home.layout import Layout, LayoutChange
-from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
+from appliance.home.model import OFFLINE, Device, DeviceKind, Group, Info, Metadata, Room
 from appliance.home.observations import Dropped, check_attributes
-from appliance.home.registry import OFFLINE
 from appliance.home.texts import alias
 from appliance.store.record_keys import (
     ALIAS_PREFIX,

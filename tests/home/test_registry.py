@@ -16,8 +16,7 @@ from appliance.clock import Clock
 from appliance.errors import NotFound, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.model import Device, DeviceKind, Observation, Report
-from appliance.home.registry import OFFLINE
+from appliance.home.model import OFFLINE, Device, DeviceKind, Observation, Report
 from appliance.store.records import encode_device, read_devices
 from appliance.store.storage import DocumentSnapshot
 from tests.fakes.registry import PromptRegistry, make

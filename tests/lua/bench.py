@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from appliance.adapters.lua_kinds.lua_calls import LuaCalls
+from appliance.adapters.lua_calls import LuaCalls
 from appliance.automations.ctx import CtxWork
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed

@@ -35,8 +35,7 @@ from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unre
 from appliance.event_loop import in_steps
 from appliance.home.commands import Command, check_offered, without_toggle
 from appliance.home.json_shapes import STATED_COMMAND
-from appliance.home.model import Device, Report
-from appliance.home.registry import OFFLINE
+from appliance.home.model import OFFLINE, Device, Report
 from appliance.home.values import Value
 from appliance.tables.checks import format_value, is_number
 from appliance.tasks import run_together

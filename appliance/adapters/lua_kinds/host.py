@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from appliance.adapters.lua_calls import LuaCalls
 from appliance.adapters.lua_kinds.definition import KindDefinition
-from appliance.adapters.lua_kinds.lua_calls import LuaCalls
 from appliance.adapters.lua_kinds.section import LuaSection, SectionSettings
 from appliance.errors import Fault
 

@@ -19,7 +19,7 @@ from appliance.adapters.notification import Notification
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unsupported
 from appliance.home.commands import Command
-from appliance.home.registry import UNAVAILABLE
+from appliance.home.model import UNAVAILABLE
 from appliance.home.values import Value
 from appliance.tables.checks import format_value
 

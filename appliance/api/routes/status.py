@@ -17,7 +17,7 @@ from appliance.automations.policy import NEVER_BEGAN
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
-from appliance.home.registry import AWAY
+from appliance.home.model import AWAY
 from appliance.log_buffer import LogEntry, LogQuery
 from appliance.lua.executor import list_executions
 from appliance.tables.json_schema import (

@@ -14,8 +14,8 @@ from appliance.automations.matcher import ONLY_A_CHANGE, Matcher, describe, desc
 from appliance.automations.named_things import NamedThing, Subject
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
-from appliance.home.model import Device
-from appliance.home.registry import AWAY, Registry
+from appliance.home.model import AWAY, Device
+from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.home_locale import Locale
 from appliance.tables.checks import boolean

@@ -23,8 +23,8 @@ from msgspec import Struct
 from appliance.automations.times_of_day import next_wall_clock
 from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
+from appliance.home.model import ONLINE, UNAVAILABLE
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event
-from appliance.home.registry import ONLINE, UNAVAILABLE
 from appliance.home.texts import hook_id
 from appliance.home.values import Value
 from appliance.home_locale import Locale

@@ -17,8 +17,8 @@ from appliance.home.bus import Bus
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.home.effects import changes_of
-from appliance.home.model import Device, DeviceKind, Observation, Report
-from appliance.home.registry import ONLINE, UNAVAILABLE, Registry
+from appliance.home.model import ONLINE, UNAVAILABLE, Device, DeviceKind, Observation, Report
+from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.lua.context import Context
 from appliance.lua.execution import UNCOUNTED

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import orjson
 from msgspec import Struct
@@ -74,6 +74,9 @@ MAX_HISTORY_BYTES = 256 << 20
 """Maximum size of an archive's unpacked history."""
 
 MAX_FILES = 10_000
+"""Maximum number of files and folders in an archive."""
+
+MAX_HEADER_BYTES = 64 << 10
 
 MAX_MEMBER_DEPTH, MAX_MEMBER_NAME_BYTES, MAX_MEMBER_PATH_BYTES = 20, 255, 1000
 """Limits for a path in an archive: the number of parts, the length of each part, and the total length."""
@@ -88,7 +91,7 @@ _MONTH = re.compile(re.escape(HISTORY_FOLDER) + r"/\d{4,}-\d\d\.jsonl")
 
 UNREADABLE = (
     *(tarfile.TarError, zlib.error, OSError, EOFError),
-    *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
+    *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError),
 )
 """Exceptions that a damaged or foreign file can raise."""
 
@@ -201,29 +204,44 @@ class _Refused(Exception):
     """An archive is damaged. The message is a sentence without its subject, the archive's name."""
 
 
+class _Entry(tarfile.TarInfo):
+    """A member whose extended headers are limited, because `tarfile` reads each header whole."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        found = super().frombuf(buf, encoding, errors)
+        if not found.isreg() and found.size > MAX_HEADER_BYTES:
+            raise _Refused(_TOO_LARGE)
+        return found
+
+
+_TOO_LARGE = f"unpacks to more than {(MAX_ARCHIVE_BYTES + MAX_HISTORY_BYTES) >> 20} MiB"
+
+
 def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
     """Return the content of each member except the history, by path. Raise `_Refused` if they exceed the size
     limit."""
     members: dict[str, bytes] = {}
     room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
-    too_large = _Refused(f"unpacks to more than {(room + room_of_history) >> 20} MiB")
-    with _open_plain(packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
+    with _open_plain(packed) as plain, tarfile.open(fileobj=plain, mode="r|", tarinfo=_Entry) as tar:
         for entry in tar:
-            path = PurePosixPath(entry.name)
+            path, count = PurePosixPath(entry.name), count + 1
+            if count > MAX_FILES:
+                raise _Refused(_TOO_LARGE)
             if entry.isdir() or path.name.startswith(_OF_MACOS):
                 continue
-            is_month, count = _MONTH.fullmatch(str(path)) is not None, count + 1
+            is_month = _MONTH.fullmatch(str(path)) is not None
             room -= 0 if is_month else entry.size
             room_of_history -= entry.size if is_month else 0
-            if min(room, room_of_history) < 0 or count > MAX_FILES:
-                raise too_large
+            if min(room, room_of_history) < 0:
+                raise _Refused(_TOO_LARGE)
             data = _read_member(tar, entry, path, is_month=is_month)
             if not is_month:
                 members[str(path)] = data
         while room > 0 and (rest := plain.read(PART_BYTES)):  # reading to the end verifies the checksum
             room -= len(rest)
     if room <= 0 and members:
-        raise too_large
+        raise _Refused(_TOO_LARGE)
     return members
 
 

@@ -457,7 +457,15 @@ def _link(kind: bytes, name: str = "config/x", **more: Any) -> Callable[[tarfile
     return add
 
 
+def _chain_of_headers() -> bytes:
+    """Return headers that each apply to the next header."""
+    entry = tarfile.TarInfo("x")
+    entry.type = tarfile.XHDTYPE
+    return entry.tobuf() * 5000
+
+
 HOSTILE: dict[str, Callable[[Path], Path]] = {
+    "a chain of headers": lambda file: _raw(file, _chain_of_headers()),
     "empty": lambda file: _raw(file, b""),
     "junk": lambda file: _raw(file, os.urandom(5000)),
     "text": lambda file: _raw(file, b"hello\n" * 500),
@@ -533,6 +541,16 @@ def _with_record(record: Mapping[str, Any]) -> Callable[[Path], Path]:
     return lambda file: pack(file, entries(state={**HOME, **record}))
 
 
+def _add_folders(tar: tarfile.TarFile) -> None:
+    for number in range(archive.MAX_FILES + 1):
+        _link(tarfile.DIRTYPE, f"config/{number}")(tar)
+
+
+def _add_huge_header(tar: tarfile.TarFile) -> None:
+    """Add an extended header of 2 MiB, which `tarfile` reads whole."""
+    _link(tarfile.REGTYPE, pax_headers={"comment": "x" * (2 << 20)})(tar)
+
+
 REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "deep": (lambda file: pack(file, {**entries(), f"config/{'a/' * 2000}b.lua": b""}), TOO_DEEP),
     "long": (lambda file: pack(file, {**entries(), f"config/{'x' * 300}": b""}), TOO_DEEP),
@@ -542,6 +560,8 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda file: pack(file, {**entries(), **{f"config/{n}": b"" for n in range(archive.MAX_FILES)}}),
         TOO_LARGE,
     ),
+    "many folders": (lambda file: pack(file, {}, _add_folders), TOO_LARGE),
+    "a huge header": (lambda file: pack(file, {}, _add_huge_header), TOO_LARGE),
     **{name: (_with_record(record), f"{RECORD} ({shown}") for name, (record, shown) in RECORDS.items()},
 }
 

@@ -15,7 +15,7 @@ EXCLUSIVE = (("token", "token_file"), ("password", "password_file"), ("ca_file",
 """Pairs of keys that a section cannot combine."""
 
 file_path = matching(r"[^\0]+", "the path of a file")
-"""Check of a file path. The file may be missing."""
+"""Checks a file path. The file may be missing."""
 
 fingerprint = matching(r"(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}", "the SHA-256 of a certificate in hexadecimal")
 

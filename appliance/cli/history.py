@@ -81,7 +81,7 @@ class _Export:
         self._start = start
         self._end = end
         self._open: dict[tuple[str, str], tuple[ValueParts, Hour]] = {}
-        """The last hour of each attribute. A later line may add a part to it."""
+        """The last hour of each attribute. A later line may add a part to this hour."""
         self.bad = 0
 
     def rows(self) -> Iterator[Row]:

@@ -159,7 +159,7 @@ class Collector:
         return taken
 
     def put_back(self, taken: Collected, at: int) -> None:
-        """Add data again that was taken, but could not be written. `at` is the current time."""
+        """Put back taken data that could not be written. `at` is the current time."""
         for device_id, _ in (*(each.key for each in taken.hours), *taken.changes):
             self._unpack(device_id)
         for each in taken.hours:

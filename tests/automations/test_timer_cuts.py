@@ -91,7 +91,8 @@ class SlowCard(Card):
 
 
 class Acting(Stage):
-    """Runs that do one thing through `ctx` as soon as they begin. `acted` lists the automations that have done so."""
+    """Runs that call one method of `ctx` as soon as they begin. `acted` lists the automations that have made this
+    call."""
 
     def __init__(self, look: Callable[[], None]) -> None:
         super().__init__()

@@ -23,7 +23,8 @@ CUT_SECS = 20.0
 effect."""
 
 LATE_SECS = 90.0
-"""Maximum seconds after a timer's due time, or after the start, until its automation runs on an emulated box."""
+"""Maximum seconds after a timer's due time, or after the hub's start, until its automation runs on an emulated
+box."""
 
 
 class NothingToAsk(Exception):

@@ -149,7 +149,7 @@ def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
 def verdict() -> str | None:
     """Return the fault of a complete run: a documented response that no test received, or an undocumented one.
 
-    Return None without a fault, or if some HTTP tests did not run.
+    Return None if there is no fault, or if some HTTP tests did not run.
     """
     everything = {str(file) for folder in ("journeys", "api") for file in (TESTS / folder).glob("test_*.py")}
     if not everything <= FILES:

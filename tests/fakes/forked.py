@@ -1,4 +1,5 @@
-"""`lares` and Lua workers without import time, because they are forked from processes with the imports done.
+"""`lares` and Lua workers without import time, because they are forked from processes that have already imported all
+modules.
 
 A forked process does not test the imports of a start. Tests of imports start an interpreter.
 """

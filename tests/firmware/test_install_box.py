@@ -72,7 +72,7 @@ class Root:
         return found + [str(file) for file in files if file.exists() and "lares" in file.read_text()]
 
     def check_root_commands(self) -> None:
-        """Run root's commands that unpack the file, and check that they share one copy."""
+        """Run commands as root, and check that all of them use the same unpacked copy of the file."""
         for arguments in (["doctor"], ["check"], ["backup", "/home.tar.gz"], ["key", "list"], ["status"]):
             assert self.run("lares", *arguments).returncode == 0, arguments
         assert len(self.copies()) == 1, self.copies()

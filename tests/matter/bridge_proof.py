@@ -461,7 +461,7 @@ class Proof:
         await until_async(came, 30)
 
     async def until_named(self, *names: str, gone: str = "") -> dict[str, int]:
-        """Wait until the controller lists these names without the removed one. Return the endpoints of all names."""
+        """Wait until the controller lists these names, and no longer lists `gone`. Return each name's endpoint."""
         found: dict[str, list[int]] = {}
 
         async def holds() -> bool:

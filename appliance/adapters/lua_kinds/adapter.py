@@ -140,8 +140,8 @@ class LuaAdapter(PollingAdapter):
             self.publish.record_error(error)
 
     async def poll(self) -> Report:
-        """Call the function `poll`, and return its devices. If the file does not define `poll`, return a report
-        that removes no device."""
+        """Call the function `poll`, and return its devices. If the file does not define `poll`, return a report that
+        does not remove devices."""
         if not self._definition.has_poll:
             return Report(adapter=self.name)
         calls = self.functions.new_calls(repeats=True)

@@ -84,7 +84,8 @@ def translate_script(origin: str, key: str, definition: Any, entities: Entities)
 
 
 def translate_scene(origin: str, definition: Any, entities: Entities, ids: Iterator[str]) -> LuaFile:
-    """Translate one scene. Take its id from `ids`. Raise `NotTranslated` if the definition is not a scene."""
+    """Translate one scene. The next of `ids` becomes the scene's id. Raise `NotTranslated` if the definition is not a
+    scene."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
     id_, title, states = next(ids), _title(definition), definition.get("entities")

@@ -91,7 +91,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
         return pretended
 
     async def _collapse(self, active: ActiveTrigger, until: datetime) -> None:
-        """Combine the equal times of an interval into one step, except the first times and the last time."""
+        """Combine the times of an interval with equal results into one step, except the first times and the last
+        time."""
         timer = active.due
         if not isinstance(timer, TimerHandle) or (every := timer.every) is None:
             return

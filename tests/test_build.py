@@ -43,6 +43,7 @@ def clone(tmp_path: Path) -> Path:
     (tmp_path / "firmware").mkdir()
     for module in (ROOT / "firmware").glob("*.py"):
         shutil.copy(module, tmp_path / "firmware")
+    shutil.copytree(ROOT / "firmware" / "boot", tmp_path / "firmware" / "boot")
     (tmp_path / "firmware" / "runtime.lock").write_text(RUNTIME_TEXT)
     (tmp_path / "firmware" / "test.lock").write_text(TEST_TEXT)
     return tmp_path

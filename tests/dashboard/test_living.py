@@ -161,7 +161,7 @@ async def test_an_unreachable_device_is_marked_and_cannot_be_commanded(browser: 
         await expect(plug.get_by_role("switch")).to_have_count(0)
         await expect(visit.page.get_by_role("navigation", name="The home now")).to_contain_text("Switch unreachable")
         sheet = await open_sheet(visit.page, "Switch")
-        await expect(sheet).to_contain_text("Check that it has power")
+        await expect(sheet).to_contain_text("Check that the device has power")
         await expect(sheet.get_by_role("switch")).to_be_disabled()
         await visit.go("device/mqtt%3Aswitch")
         await expect(visit.page.locator("main")).to_contain_text("Unavailable since")

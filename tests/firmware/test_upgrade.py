@@ -258,7 +258,7 @@ def test_a_file_run_by_hand_is_replaced_without_a_restart(hand: Path) -> None:
     code, message = by_hand(hand, "new.pyz")
     assert (code, message) == (
         0,
-        f"{hand}/lares.pyz is 2 now; `lares upgrade --rollback` restores the previous version\n",
+        f"{hand}/lares.pyz is now 2; `lares upgrade --rollback` restores the previous version\n",
     )
     assert version_of(hand / "lares.pyz") == "lares 2\n"
     assert version_of(hand / "lares.previous.pyz") == "lares 1\n"

@@ -230,7 +230,7 @@ async def test_three_crashes_start_safe_mode_and_a_reload_of_the_automations_end
         safe = (await hub.get("/diagnostics"))["hub"]["safe"]
         assert safe.startswith("safe mode: the hub crashed three times") and safe in hub.log.read_text()
         assert safe in (await asked(tmp_path, "status")).out
-        assert "warning store: the previous hub was stopped by a power cut" in hub.log.read_text()
+        assert "warning store: the previous hub ended by a power cut" in hub.log.read_text()
         assert "lares_safe_mode 1" in await hub.text("/metrics")
         status, body = await hub.ask("POST", "/automations/reload")
         assert (status, body["status"], body["loaded_count"]) == (200, "ok", 1)

@@ -77,7 +77,7 @@ async def test_a_camera_shows_its_picture_to_readers(broker: Broker) -> None:
         await shown(app, "/devices/mqtt:porch", lambda body: body["attributes"]["state"] == "online")
         missing = await app.get(path)
         assert (missing.status, missing.json["code"]) == (404, "picture_not_found")
-        assert "device 'mqtt:porch' has no picture" in missing.json["error"]
+        assert "device 'mqtt:porch' has sent no picture" in missing.json["error"]
         async with app.stream() as frames:
             await client.publish("porch/still", picture, qos=1)
             [*_, happened] = await frames.until("device.event")

@@ -14,7 +14,7 @@ from typing import Any
 
 PACKAGE = "appliance.store"
 SCRATCH = "scratch_store"
-MODULES = ("disk", "file_format", "recovery", "files")
+MODULES = ("disk", "file_format", "recovery", "journal", "files")
 """The modules of a scratch copy, each after its imports."""
 
 SYNCS = {"sync", "sync_folder", "fsync", "fdatasync"}

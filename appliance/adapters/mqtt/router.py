@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.announcements import Announcement, announced, parse_config
+from appliance.adapters.mqtt.announcements import MAX_DISCOVERY_BYTES, Announcement, announced, parse_config
 from appliance.adapters.mqtt.device import TOO_MANY_ENTITIES, MqttDevice, build_devices
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
@@ -117,6 +117,8 @@ class Router:
 
     def take_config(self, topic: str, payload: bytes) -> bool:
         """Process a configuration. Return whether the configuration changed anything. Never raises."""
+        if len(payload) > MAX_DISCOVERY_BYTES:  # always refused, so keep only its beginning
+            payload = payload[: MAX_DISCOVERY_BYTES + 1]
         if self._payloads.get(topic, b"") == payload:
             return False
         source, found, parts, refusal = topic, self._announced.get(topic, []), None, None

@@ -77,6 +77,18 @@ def test_inherited_values_of_components_are_stored_once() -> None:
     assert found[0].config["availability"] == [{"topic": "base/a"}]
 
 
+def test_configurations_that_are_too_large_are_not_stored() -> None:
+    catalog = new_catalog()
+    tracemalloc.start()
+    try:
+        for number in range(30):
+            assert catalog.take_config(f"homeassistant/sensor/{number}/config", b"{" + b" " * (1 << 20) + b"}")
+        assert tracemalloc.get_traced_memory()[0] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert len(catalog.refused) == 30
+
+
 def test_configurations_are_bounded_in_bytes_and_present_ones_stay() -> None:
     catalog = new_catalog()
     take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))

@@ -265,7 +265,7 @@ class Hub:
         self.automations.engine.disarm()
 
     def is_working(self, until: float) -> bool:
-        """Return whether a running execution may end before `until`, in seconds of the monotonic clock."""
+        """Return whether a running execution could still end before `until`, in seconds of the monotonic clock."""
         return any(executor.is_working(until) for executor in self.executors)
 
     def abort_all(self) -> None:

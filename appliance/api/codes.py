@@ -23,7 +23,10 @@ CODES: Mapping[str, Code] = {
     "invalid_value": Code(400, "A value of the request is not allowed, or names an unknown room, group, or device."),
     "device_unreachable": Code(400, "The device gave no answer."),
     "device_refused": Code(400, "The device answered, but did not carry out the command."),
-    "busy": Code(400, "Too many commands wait for the device's address; nothing was sent. Try again."),
+    "busy": Code(
+        400,
+        "Too many commands already wait for the device's address; this one was not sent. Try again.",
+    ),
     "adapter_failed": Code(400, "The adapter of the device has a bug; the hub's log has the traceback."),
     "invalid_file": Code(400, "The text has errors, which `errors` lists; nothing is written."),
     "script_failed": Code(400, "A Lua file failed, was stopped at a limit, or has errors."),

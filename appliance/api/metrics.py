@@ -31,7 +31,7 @@ def metric(name: str, help_: str, value: Any, label: str = "", /) -> Family:
     """Return a counter if the metric's name ends in `_total`, otherwise a gauge. If the value is None, the metric has
     no samples.
 
-    A mapping has one sample per key; the key is the label's value.
+    If `label` is given, `value` is a mapping: each key becomes the label's value in its own sample.
     """
     values = {label and labels({label: key}): each for key, each in value.items()} if label else {"": value}
     samples = [(named, each) for named, each in values.items() if each is not None]

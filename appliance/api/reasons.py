@@ -162,7 +162,7 @@ class Reasons:
                     yield f"automation '{definition.id}' {verb} {thing}"
 
     def state_since(self, device: Device) -> datetime:
-        """Return the time since when the device has been online or offline, as far as known.
+        """Return the time at which the device went online or offline, as far as known.
 
         If a device was online when the hub stopped and has been offline since then, return the start of the hub.
         """

@@ -43,7 +43,7 @@ class Work(Protocol):
     """Work in progress, except requests."""
 
     def is_working(self, until: float) -> bool:
-        """Return whether running work may end by `until`, in seconds of the monotonic clock."""
+        """Return whether any running work could still end by `until`, in seconds of the monotonic clock."""
 
     def abort_all(self) -> None:
         """Cancel all running work, including work that requests wait for."""

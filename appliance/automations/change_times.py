@@ -1,4 +1,4 @@
-"""Stores the time since when a comparison holds, for conditions with `for_secs`."""
+"""Stores the time at which a comparison began to hold, for conditions with `for_secs`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Comparison(NamedTuple):
 
 
 class ChangeTimes:
-    """Stores the time since when each comparison passed to `watch` holds. The times survive restarts.
+    """Stores the time at which each comparison passed to `watch` began to hold. The times survive restarts.
 
     If a comparison has neither `above` nor `below`, the time is the attribute's last change. When the clock is set,
     times from this run of the hub are corrected.
@@ -66,8 +66,10 @@ class ChangeTimes:
             self._forget(device_id)
 
     def get(self, device: Device, comparison: Comparison) -> datetime:
-        """Return the time since when the comparison holds. If the hub did not observe it, return the time of the
-        device's last change."""
+        """Return the time at which the comparison began to hold.
+
+        If the hub did not observe that time, return the time of the device's last change.
+        """
         self._steps.poll()
         return self._times.get(device.id, {}).get(comparison.key, device.updated_at)
 

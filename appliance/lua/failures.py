@@ -184,9 +184,9 @@ def _unset(_: re.Match[str], context: ErrorContext) -> str | None:
 
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
     name, own, others = found[1], SCRIPT_METHODS, KIND_METHODS
-    owners = "a kind of adapter, not in scenes and automations"
+    owners = "the Lua file of an adapter kind, not in scenes and automations"
     if context.is_kind:
-        own, others, owners = others, own, "scenes and automations, not in a kind of adapter"
+        own, others, owners = others, own, "scenes and automations, not in the Lua file of an adapter kind"
     if f"ctx:{name}" not in context.line:
         return None
     if name in others:

@@ -275,7 +275,7 @@ FAULTS = (
     (18, "adapters.virtual.devices[4].attributes must be a table"),
     (19, "adapters.virtual.devices[4].options must list the options of a as an array of words"),
     (22, "adapters.v2.devices must be a list of tables"),
-    (23, "adapters.v3 has more than one device with the id a"),
+    (23, "adapters.v3 uses these ids for more than one device: a"),
 )
 
 

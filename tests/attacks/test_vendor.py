@@ -1,5 +1,7 @@
-"""A device of a kind in Lua sends floods, compression bombs, and endless answers. The hub logs one line, and the
-other device keeps working."""
+"""A device whose adapter kind is written in Lua sends floods, compression bombs, and endless answers.
+
+The hub logs one line, and the other device keeps working.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ async def stop_meanwhile(
 
 @pytest.fixture
 def card(tmp_path: Path) -> Card:
-    """Provide a fast card with a home."""
+    """Configure a home, and provide its card, which is not slowed yet."""
     configure(tmp_path)
     return Card(tmp_path)
 

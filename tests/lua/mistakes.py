@@ -219,8 +219,8 @@ AT_RUN = (
     _body(
         2,
         'ctx:http { path = "/" }',
-        "attempt to call a nil value (method 'http') (ctx:http is available only in a kind of adapter, not in "
-        "scenes and automations)",
+        "attempt to call a nil value (method 'http') (ctx:http is available only in the Lua file of an "
+        "adapter kind, not in scenes and automations)",
     ),
     _command(
         'capability = "brightnes", action = "set", value = 5',

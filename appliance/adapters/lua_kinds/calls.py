@@ -82,7 +82,7 @@ class FunctionCalls:
         """Run `ctx:<operation>(…)`. Raises `LaresError`."""
         first, second, *_ = arguments
         if operation not in _CALLS:
-            raise Invalid(f"ctx:{operation} is not available in a kind of adapter")
+            raise Invalid(f"ctx:{operation} is not available in the Lua file of an adapter kind")
         self.is_asking = operation in ASKING
         try:
             return await _CALLS[operation](self, first, second)

@@ -320,7 +320,7 @@ def _without_value(check: Callable[[Any], Any], kind: str) -> Callable[[Any], An
         try:
             return check(value)
         except Invalid:
-            raise Invalid(f"must have the type {kind}, within the limits of the setting") from None
+            raise Invalid(f"must be of type {kind}, and within the setting's limits") from None
 
     return checked
 

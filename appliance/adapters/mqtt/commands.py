@@ -133,7 +133,7 @@ class Commands:
             raise failure(device.id, command, {"state": UNAVAILABLE})
         if not is_done and (command.transition_secs or 0) < MQTT_RESULT_SECS - 1:
             waited = "" if pending.is_refused else f" after {MQTT_RESULT_SECS:.0f} s"
-            raise BadAnswer(f"{device.id} was sent {command} and shows {shown}{waited}")
+            raise BadAnswer(f"{device.id} was sent {command} but shows {shown}{waited}")
 
     def _now(self) -> datetime:
         return self._clock.now().astimezone(self._zone)

@@ -142,7 +142,7 @@ class Virtual(Settings, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         ids = [each.id for each in self.devices]
         if twice := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
-            raise Invalid(f"has more than one device with the id {', '.join(twice)}")
+            raise Invalid(f"uses these ids for more than one device: {', '.join(twice)}")
 
 
 VIRTUAL = AdapterKind(

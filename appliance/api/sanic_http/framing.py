@@ -93,8 +93,8 @@ def _parse_fields(raw: bytes, version: str) -> HeadFields:
     match = _FIELDS.match(raw)
     assert match is not None  # the pattern also matches empty bytes
     if (end := match.end()) < len(raw):
-        number, example = raw.count(b"\r\n", 0, end + 2), "'Name: value' and end with CR LF"
-        raise BadRequest(f"header {number} is malformed: it must be like {example}, without control characters")
+        number, example = raw.count(b"\r\n", 0, end + 2), "'Name: value' without control characters"
+        raise BadRequest(f"header {number} is malformed: it must be like {example}, and end with CR LF")
     headers = Header([_parse_field(each) for each in raw.decode(errors="surrogateescape").split("\r\n")[1:]])
     _check_host(headers, version)
     if len(headers.getall("authorization", ())) > 1:

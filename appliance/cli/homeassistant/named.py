@@ -16,9 +16,8 @@ from appliance.cli.homeassistant.states import STATES, word_for
 
 WITHOUT_COUNTERPART: Mapping[str, str] = {
     **dict.fromkeys(["assist_satellite", "conversation", "tts"], "Lares has no voice assistant"),
-    **dict.fromkeys(
-        ["shell_command", "python_script", "rest_command"], "Lares runs no other programs: send them a request"
-    ),
+    **dict.fromkeys(["shell_command", "python_script"], "Lares does not run other programs"),
+    "rest_command": "this is not translated: send web requests with a `notify` section or an adapter kind in Lua",
     **dict.fromkeys(["todo", "shopping_list"], "Lares has no to-do lists"),
     **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
     **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares does this by itself"),

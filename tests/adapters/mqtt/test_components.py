@@ -236,7 +236,7 @@ HANDS_ON = (
 def announced(
     live: LiveDevices, component: str, keys: Mapping[str, Any], states: Mapping[str, str], reasons: Sequence[str] = ()
 ) -> MqttDevice:
-    """Return the device of one entity after these states. `reasons` lists the expected reasons for refusals."""
+    """Announce one entity, receive these states, and return its device. `reasons` lists the expected refusals."""
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for topic, text in states.items():
         receive(live, topic, text.encode())

@@ -305,7 +305,7 @@ async def test_a_command_ends_at_once_when_its_device_fails(
             receive(live, "s", after)
 
     connection: Any = Failing()
-    with pytest.raises(BadAnswer, match=r"was sent .* and shows \S+ '(jammed|error)'$"):
+    with pytest.raises(BadAnswer, match=r"was sent .* but shows \S+ '(jammed|error)'$"):
         await live.commands.run(connection, "mqtt:x", command)
 
 

@@ -197,7 +197,7 @@ class JsonLight(LightEntity):
         return "color_temp" if has_temperature and "color_temp" in self._modes else ""
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return one object, including the fade."""
+        """Return one message: a JSON object, with the transition if the command has one."""
         body: dict[str, Value] = {"state": change.power.upper()}
         if change.name == "hs":
             body["color"] = {"h": change.value["hue"], "s": change.value["saturation"]}

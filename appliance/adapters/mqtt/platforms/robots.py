@@ -82,7 +82,10 @@ class Vacuum(Ordered):
         words = [word for each in str(command.value).split(",") if (word := each.strip())]
         unknown = [word for word in words if known and word not in ids and word.casefold() not in ids]
         if unknown or not words:
-            listed = ", ".join(f"{id_} ({name})" for id_, name in known.items()) or "segments, separated by commas"
+            listed = (
+                ", ".join(f"{id_} ({name})" for id_, name in known.items())
+                or "the segments' ids, separated by commas"
+            )
             raise Invalid(f"value of {command.capability}: must be one or more of {listed}")
         chosen: list[Value] = [ids.get(word, ids.get(word.casefold(), word)) for word in words]
         sent = self.publish("clean_segments_command", json.dumps(chosen), value=chosen)

@@ -81,7 +81,14 @@ class Machine:
     def run(self, *command: str | Path, code: int = 0) -> str:
         """Run a command on the machine, and return its output."""
         done = subprocess.run(
-            ["nsenter", f"--mount=/proc/{self.keeper}/ns/mnt", "env", f"--chdir={self.folder}", *command],
+            [
+                "nsenter",
+                f"--mount=/proc/{self.keeper}/ns/mnt",
+                "env",
+                "--default-signal=HUP,INT,TERM",
+                f"--chdir={self.folder}",
+                *command,
+            ],
             env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
             capture_output=True,
             text=True,

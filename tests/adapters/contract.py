@@ -152,6 +152,18 @@ class Trial:
     def _count(self, event: events.Event) -> None:
         self._answers += isinstance(event, events.AdapterAnswered) and event.secs is not None
 
+    async def begin(self, faults: Faults) -> None:
+        """Begin the faults between two polls: after a call that fails during a poll, its values are unknown."""
+        begun = asyncio.Event()
+
+        def begin(event: events.Event) -> None:
+            if isinstance(event, events.AdapterAnswered) and event.secs is not None and not begun.is_set():
+                self.vendor.faults = faults
+                begun.set()
+
+        self.bus.listen(begin, events.AdapterAnswered)
+        await begun.wait()
+
     def errors(self) -> list[events.SystemErrorReported]:
         return [event for event in self.happened if isinstance(event, events.SystemErrorReported)]
 
@@ -267,8 +279,7 @@ class ReadingContract:
             return
         async with trial(self.subject) as it:
             before = it.device.attributes
-            for name, value in fault.items():
-                setattr(it.vendor.faults, name, value)
+            await it.begin(Faults(**fault))
             await until(lambda: it.status is not AdapterStatus.RUNNING, 30)
             assert {**it.device.attributes, "state": "online"} == before
             it.vendor.faults = Faults()

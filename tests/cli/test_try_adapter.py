@@ -115,7 +115,7 @@ async def test_a_secret_of_toml_and_of_a_file_is_in_no_line_and_no_recording(tmp
     code, output = await lares(tmp_path, "check")
     assert (
         code == os.EX_CONFIG
-        and "default.toml:5: adapters.it.pin must have the type integer" in output
+        and "default.toml:5: adapters.it.pin must be of type integer" in output
         and "987" not in output
     )
 

@@ -44,11 +44,15 @@ Each figure is the median of several rounds. The lowest and the highest figure a
 the hub, the floor, and Node-RED in separate processes, and computes the ratio of the hub's figure to the floor's.
 
 Compare times only if they were measured on the same machine and on the same day. Ratios from different days are also
-comparable. The last column contains the start time of Python (`python -c pass`), which shows the machine's speed. A
+comparable. The last table contains the start time of Python (`python -c pass`), which shows the machine's speed. A
 new run of a measure replaces all of its rows.
 
-| measure | what | Lares | floor | ratio | target | | Node-RED | measured |
-|---|---|---|---|---|---|---|---|---|
+| measure | what | Lares | floor | ratio | target | | Node-RED |
+|---|---|---|---|---|---|---|---|
+"""
+MACHINES = """
+| measure | measured |
+|---|---|
 """
 
 
@@ -130,13 +134,17 @@ def write(name: str, results: Sequence[Result]) -> None:
     machine = _describe_machine()
     for table, head in HEADS.items():
         before = re.findall(r"^\| (?!measure).*\|$", table.read_text(), re.MULTILINE) if table.exists() else []
-        rows = [each for each in before if not each.startswith(f"| {name} |")]
-        rows += [
-            f"| {name} | {' | '.join(each.cells())} | {machine} |"
-            for each in results
-            if each.row.is_felt == (table == TABLE)
-        ]
-        table.write_text(head + EXPLANATION + "\n".join(sorted(rows, key=lambda row: row.split("|")[1])) + "\n")
+        lines = [each for each in before if not each.startswith(f"| {name} |")]
+        figures = [each.cells() for each in results if each.row.is_felt == (table == TABLE)]
+        lines += [f"| {name} | {' | '.join(each)} |" for each in (*figures, *([machine] for _ in figures[:1]))]
+        table.write_text(_format_tables(head, lines))
+
+
+def _format_tables(head: str, lines: Sequence[str]) -> str:
+    """Return the text of a file. Lines with only two cells are the rows of the second table."""
+    ordered = sorted(lines, key=lambda line: line.split("|")[1])
+    rows, machines = ([each for each in ordered if (each.count("|") == 3) is short] for short in (False, True))
+    return "\n".join((head + EXPLANATION + "\n".join(rows), MACHINES + "\n".join(machines), ""))
 
 
 def _describe_machine() -> str:

@@ -40,8 +40,9 @@ def measure(_rounds: int) -> Iterator[Sample]:
     for what, counts in HOMES.items():
         for count in counts:
             sizes = {"devices": LIGHTS, "automations": 0, "readers": 1, what: count}
+            size = f"{count:,} {what}" if count > 1 else f"1 {what.removesuffix('s')}"
             for name, unit, value in _home(**sizes):
-                yield Row(label=f"{count:,} {what}: {name}", unit=unit).sample(value)
+                yield Row(label=f"{size}: {name}", unit=unit).sample(value)
     for count in VALUES:
         yield from _stream(f"{count:,} values per minute", count)
 

@@ -40,7 +40,7 @@ def measure(rounds: int) -> Iterator[Sample]:
             for readers in (readers for _ in range(rounds) for readers in READERS):
                 durations = asyncio.run(latencies_by_turns(sides, readers))
                 for percent in (50, 99):
-                    label = f"from a strip's push to the last of {readers} readers, p{percent}"
+                    label = f"from a strip's push to the last of {readers} reader{'s' * (readers > 1)}, p{percent}"
                     is_felt = percent == 50 and readers == 1
                     row = Row(label=label, unit="ms", floor=FLOOR, at_most=MAX_RATIOS[readers], is_felt=is_felt)
                     yield row.sample(*(percentile(each, percent) for each in durations))

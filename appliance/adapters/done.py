@@ -1,4 +1,8 @@
-"""Checks whether a device has carried out a command: the expected state, the wait for it, and the error message."""
+"""Checks whether a device has carried out a command: the expected state, the wait for it, and the error message.
+
+Matter and MQTT compare the values that they sent, in the units of the protocol, because a device may round or limit a
+value. A Roku TV that has accepted a key press has no error, so its adapter compares only the power.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,9 @@ from appliance.home.commands import Command, CommandSpec
 from appliance.home.model import AWAY
 from appliance.home.values import Value, kelvin_in
 from appliance.tables.checks import format_value, is_number
+
+RESULT_SECS = 5.0
+"""Time limit for a device that reports its state without a request."""
 
 MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": ("closed", "closing")}
 """States of a cover that confirm each action."""
@@ -131,13 +138,14 @@ def failure(device_id: str, command: Command, attributes: Mapping[str, Value]) -
     """Return the error of a command whose effect the device does not report."""
     if (state := attributes.get("state")) in AWAY:
         return Unanswered(f"{device_id} is {state}; the result of {command} is unknown")
-    return BadAnswer(describe_miss(device_id, command, attributes.get(command.capability)))
-
-
-def describe_miss(device_id: str, command: Command, seen: Value) -> str:
-    """Return the error message of a command that the device accepted but whose effect it does not report."""
     stated = command.action if command.value is None else describe_value(command.value)
-    return f"{device_id} was sent {command.capability} {stated} but shows {describe_value(seen)}"
+    seen = describe_value(attributes.get(command.capability))
+    return BadAnswer(f"{device_id} was sent {command.capability} {stated} but shows {seen}")
+
+
+def is_long_fade(command: Command) -> bool:
+    """Return whether the command's fade may end after `RESULT_SECS`, so that a missing result is not an error."""
+    return (command.transition_secs or 0) >= RESULT_SECS - 1
 
 
 def describe_value(value: Value) -> str:

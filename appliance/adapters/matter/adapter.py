@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.done import failure
+from appliance.adapters.done import RESULT_SECS, failure, is_long_fade
 from appliance.adapters.matter.clusters import FAN, IDENTIFY, ON_OFF
 from appliance.adapters.matter.kind import Matter, split_url
 from appliance.adapters.matter.large_json import parse_large, parse_small
@@ -43,9 +43,6 @@ PING_AFTER_SECS = 30.0
 
 MAX_RECONNECT_SECS = 30.0
 """Longest pause between two attempts to connect."""
-
-RESULT_SECS = 5.0
-"""Time limit for the response to a command, and for the device's report."""
 
 GATHER_REPORTS_SECS = 0.02
 """Seconds during which reports are collected. The reports of one change arrive within two milliseconds."""
@@ -188,7 +185,7 @@ class MatterAdapter(Adapter):
         await self._send(device_id, str(command), target, request)
         until = began + RESULT_SECS
         is_done = await self._await_result(device_id, request, until, asks_first=is_shown)
-        if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
+        if not is_done and not is_long_fade(command):
             device = self.publish.find(device_id)
             raise failure(device_id, command, {} if device is None else device.attributes)
         return CommandResult()

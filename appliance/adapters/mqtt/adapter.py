@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
+from appliance.adapters.done import RESULT_SECS
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
-from appliance.adapters.mqtt.commands import MQTT_RESULT_SECS
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.lifecycle import Lifecycle
@@ -64,7 +64,7 @@ class MqttAdapter(Adapter):
     """
 
     concurrency = 1_000
-    command_secs = 3 * MQTT_RESULT_SECS
+    command_secs = 3 * RESULT_SECS
     """Far longer than the timeouts inside a command, so that those expire first even on a busy event loop."""
 
     def __init__(self, context: AdapterContext, settings: Mqtt) -> None:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 
-from appliance.adapters.done import describe_value, failure, is_shown
+from appliance.adapters.done import RESULT_SECS, describe_value, failure, is_long_fade, is_shown
 from appliance.adapters.mqtt.client import BrokerConnection
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Outgoing
@@ -22,9 +22,6 @@ from appliance.home.commands import Command
 from appliance.home.model import UNAVAILABLE
 from appliance.home.values import Value
 from appliance.tables.checks import format_value
-
-MQTT_RESULT_SECS = 5.0
-"""Time limit for a device to report the result of a command."""
 
 SUPPRESS_SECS = 1.0
 """Seconds after a command during which contradicting states are held back. A longer fade extends this time."""
@@ -123,7 +120,7 @@ class Commands:
             pending.check(intent.shows, entity)
             is_done = len(assumed) == len(intent.shows)
         if not is_done and len(assumed) < len(intent.shows):
-            is_done = pending.done.is_set() or await self._clock.wait(pending.done, MQTT_RESULT_SECS)
+            is_done = pending.done.is_set() or await self._clock.wait(pending.done, RESULT_SECS)
             is_done &= not pending.is_refused
         rebuilt = self._router.devices.get(device.id, device).find(entity.announcement.key) or entity
         shown = pending.shown(rebuilt.attributes)
@@ -131,8 +128,8 @@ class Commands:
         self._show(device, rebuilt, {})
         if not is_done and not rebuilt.is_available:
             raise failure(device.id, command, {"state": UNAVAILABLE})
-        if not is_done and (command.transition_secs or 0) < MQTT_RESULT_SECS - 1:
-            waited = "" if pending.is_refused else f" after {MQTT_RESULT_SECS:.0f} s"
+        if not is_done and not is_long_fade(command):
+            waited = "" if pending.is_refused else f" after {RESULT_SECS:.0f} s"
             raise BadAnswer(f"{device.id} was sent {command} but shows {shown}{waited}")
 
     def _now(self) -> datetime:

@@ -11,7 +11,7 @@ from typing import Any
 import aiomqtt
 import pytest
 
-from appliance.adapters.mqtt.commands import MQTT_RESULT_SECS
+from appliance.adapters.done import RESULT_SECS
 from appliance.adapters.mqtt.lifecycle import BIRTH_SECS, RETURN_SECS
 from appliance.errors import BadAnswer, Unanswered
 from appliance.home import events
@@ -152,7 +152,7 @@ async def test_a_missing_result_is_reported_and_a_late_one_does_not_change_the_s
         await client.publish(state, "OFF", qos=1)
         await home.shows(device_id, power="off")
         # The event loop stalls while the wait ends. The device's state must still confirm the command.
-        asyncio.get_running_loop().call_later(MQTT_RESULT_SECS - 0.3, time.sleep, 0.6)
+        asyncio.get_running_loop().call_later(RESULT_SECS - 0.3, time.sleep, 0.6)
         with pytest.raises(BadAnswer, match="power on but shows power 'off' after 5 s"):
             await home.adapter.within_limit(home.command(device_id, "power", "on"))
         work = asyncio.create_task(home.command(device_id, "power", "on"))

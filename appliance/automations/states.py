@@ -245,7 +245,3 @@ class States:
 
     def _store(self, id_: str, state: State, *, is_minor: bool = False) -> None:
         self._storage.remember(AUTOMATION_PREFIX + id_, state.encode() or None, is_minor=is_minor)
-
-
-def _decode_stored(_: str, value: Any) -> StoredState:
-    return convert(value, StoredState)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 
+from msgspec.structs import replace
+
 from appliance.automations.conditions.base import HOLDS, Condition, ConditionResult, Fact, refused
 from appliance.automations.conditions.device import HOME_CONDITIONS
 from appliance.automations.conditions.time import TIME_CONDITIONS
@@ -135,32 +137,27 @@ def check_all(conditions: Sequence[Condition], home: Environment, instant: datet
 
 def _all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
     """Return the first refusal. The result is unknown if each refusal is unknown."""
-    first: ConditionResult | None = None
+    refusals: list[ConditionResult] = []
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(home, instant)
-        if outcome.holds:
-            continue
-        is_unknown = outcome.holds is None
-        if first is None or not is_unknown:
-            reason, branch = (
-                (outcome.reason, _branch(number, outcome)) if first is None else (first.reason, first.branch)
-            )
-            first = refused(reason, branch, is_unknown=is_unknown)
-        if not is_unknown:
+        if not outcome.holds:
+            refusals.append(replace(outcome, branch=_branch(number, outcome)))
+        if outcome.holds is False:
             break
-    return first or HOLDS
+    return replace(refusals[0], holds=refusals[-1].holds) if refusals else HOLDS
 
 
 def _any(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
     """Return whether any condition holds. If not, the reason joins the reasons of all conditions."""
-    reasons, is_unknown = list[str](), False
+    refusals: list[ConditionResult] = []
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(home, instant)
         if outcome.holds:
             return HOLDS
-        is_unknown = is_unknown or outcome.holds is None
-        reasons.append(f"{_branch(number, outcome)}: {outcome.reason}")
-    return refused(f"none of {len(conditions)} holds ({'; '.join(reasons)})", is_unknown=is_unknown)
+        refusals.append(replace(outcome, branch=_branch(number, outcome)))
+    reasons = "; ".join(f"{each.branch}: {each.reason}" for each in refusals)
+    is_unknown = any(each.holds is None for each in refusals)
+    return refused(f"none of {len(conditions)} holds ({reasons})", is_unknown=is_unknown)
 
 
 def _none(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:

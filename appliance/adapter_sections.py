@@ -21,6 +21,7 @@ from appliance.errors import ConfigFailed, Fault
 from appliance.health import Health
 from appliance.home.registry import Registry
 from appliance.lua.kind_catalog import KindCatalog
+from appliance.store.store import Store
 
 log = logging.getLogger("hub")
 
@@ -45,6 +46,7 @@ class AdapterSections:
         kinds: KindCatalog,
         health: Health,
         registry: Registry,
+        store: Store,
         clock: Clock,
         open_publishers: OpenPublishers,
     ) -> None:
@@ -57,6 +59,7 @@ class AdapterSections:
         self._kinds = kinds
         self._health = health
         self._registry = registry
+        self._store = store
         self._clock = clock
         self._open_publishers = open_publishers
         self._brokers = {name for name, each in config.adapters.items() if isinstance(each, Mqtt)}
@@ -126,18 +129,22 @@ class AdapterSections:
     async def _start_section(self, name: str, settings: Any) -> None:
         if isinstance(settings, Mqtt):
             self._brokers.add(name)
+        await self._store.restore_section(name, kind_of(settings).device_kinds)
         self._dispatcher.add(await self._start.start(name, settings))
         await self._publish_home(name, settings)
 
     async def _stop_section(self, name: str, successor: Any) -> None:
-        """Stop the section. Keep its devices if a section of the same kind replaces it."""
+        """Stop the section. Its devices remain if a section of the same kind replaces it, and remain stored if no
+        section does."""
         self._dispatcher.remove(name)
         await self._start.stop(name)
         self._health.remove(name)
         self._brokers.discard(name)
+        if successor is None:
+            await self._store.recorder.flush()
         if successor is None or kind_of(successor) is not kind_of(self.settings[name]):
             for device_id in [*self._registry.ids_of(name)]:
-                self._registry.remove(name, device_id)
+                self._registry.remove(name, device_id, is_kept=successor is None)
 
     async def _publish_home(self, name: str, settings: Any) -> None:
         """Publish the home on the section's broker until the section stops."""

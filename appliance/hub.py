@@ -172,6 +172,7 @@ class Hub:
                 self.kinds,
                 self.health,
                 self.registry,
+                self._store,
                 self.clock,
                 self._open_publishers,
             )

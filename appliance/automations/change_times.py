@@ -74,7 +74,7 @@ class ChangeTimes:
         return self._times.get(device.id, {}).get(comparison.key, device.updated_at)
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, DeviceRemoved) and event.device_id in self._times:
+        if isinstance(event, DeviceRemoved) and not event.is_kept and event.device_id in self._times:
             self._forget(event.device_id)
         if not isinstance(event, DeviceStateChanged) or event.previous is None:
             return

@@ -199,7 +199,7 @@ class Engine:
             return
         if isinstance(event, events.DeviceRemoved):
             for active in self._waits.of(event.device_id):
-                self._waits.end(active, event.device_id)
+                (self._waits.drop if event.is_kept else self._waits.end)(active, event.device_id)
         found = self._index.of(event, self._waits)
         if len(found) > MAX_DISPATCHED_AT_ONCE or self._undispatched:
             if found and not self._undispatched:

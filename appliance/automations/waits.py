@@ -54,7 +54,16 @@ class Waits:
     def end(self, active: ActiveTrigger, device_id: str) -> None:
         """End the device's wait, if any, and remove it from storage."""
         self._states.note_wait(active.id, f"{active.key} {device_id}", None)
-        self._drop(active, device_id)
+        self.drop(active, device_id)
+
+    def drop(self, active: ActiveTrigger, device_id: str) -> None:
+        """End the device's wait, if any, but keep it in storage."""
+        wait = active.waits.pop(device_id, None)
+        if wait is not None:
+            self._scheduler.cancel(wait.timer)
+            del self._by_device[device_id][active]
+            if not self._by_device[device_id]:
+                del self._by_device[device_id]
 
     def disarm(self) -> None:
         """Stop firing waits. A wait that ends after this call fires after the next start."""
@@ -67,7 +76,7 @@ class Waits:
         """Drop the trigger's waits in memory. Stored waits continue after a restart."""
         active.is_stopped = True
         for device_id in list(active.waits):
-            self._drop(active, device_id)
+            self.drop(active, device_id)
 
     def resume(self, active: ActiveTrigger, trigger: DeviceTrigger, device: Device) -> None:
         """Continue the wait from before the last stop if the device still matches. The wait continues from its
@@ -117,7 +126,7 @@ class Waits:
         if wait is None:
             return
         removing = self._states.end_wait(active.id, f"{active.key} {device_id}")
-        self._drop(active, device_id)
+        self.drop(active, device_id)
         device = next(iter(self._registry.find_devices([device_id])), None)
         is_meant = device is None or wait.trigger.devices.include(device, self._registry)
         match = wait.trigger.resolve(wait.match, device) if is_meant else None
@@ -138,11 +147,3 @@ class Waits:
                 self._store(active, device_id, wait.match, wait.trigger.wait_secs or 0.0)
         if match is not None and not active.is_stopped:
             self._fire(active, match)
-
-    def _drop(self, active: ActiveTrigger, device_id: str) -> None:
-        wait = active.waits.pop(device_id, None)
-        if wait is not None:
-            self._scheduler.cancel(wait.timer)
-            del self._by_device[device_id][active]
-            if not self._by_device[device_id]:
-                del self._by_device[device_id]

@@ -67,10 +67,12 @@ class DeviceEvent(Event, frozen=True, kw_only=True):
 
 
 class DeviceRemoved(Event, frozen=True, kw_only=True):
-    """The adapter's full list no longer contains the device."""
+    """The adapter's full list no longer contains the device, or its adapter section was stopped."""
 
     device_id: str
     name: str = ""
+    is_kept: bool = False
+    """Whether the device's values remain stored, because only its section was stopped."""
 
 
 class DeviceRoomChanged(Event, frozen=True, kw_only=True):

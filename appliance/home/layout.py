@@ -15,6 +15,11 @@ from appliance.home.model import Device, Group, Room
 
 T = TypeVar("T")
 
+MAX_ROOMS = 1000
+MAX_GROUPS = 1000
+MAX_MEMBERS = 20_000
+"""Maximum number of members of all groups together."""
+
 
 class Layout(Struct, frozen=True, kw_only=True, dict=True):
     """Rooms, groups, and people's choices for devices. All mappings are keyed by id; devices may be absent.
@@ -67,6 +72,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
 
     def put_room(self, room: Room) -> Layout:
         """Return a layout with this room, which replaces any room with the same id."""
+        _check_count("room", room.id, self.rooms, MAX_ROOMS)
         return self._with(rooms={room.id: room})
 
     def remove_room(self, room_id: str) -> Layout:
@@ -103,8 +109,14 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
     def put_group(self, group_id: str, name: str, members: tuple[str, ...] | None, devices: Devices) -> Layout:
         """Return a layout with this group. If `members` is None, an existing group keeps its members, and a new group
         is empty."""
+        _check_count("group", group_id, self.groups, MAX_GROUPS)
         previous = self.groups.get(group_id, Group(id=group_id, name=name))
         kept = previous.members if members is None else self._checked(members, devices, previous.members)
+        count = sum(len(each.members) for each in self.groups.values()) + len(kept) - len(previous.members)
+        if count > MAX_MEMBERS and len(kept) > len(previous.members):
+            raise Invalid(
+                f"group '{group_id}': all groups can have {MAX_MEMBERS} members, not {count}; remove some first"
+            )
         return self._with(groups={group_id: Group(id=group_id, name=name, members=kept)})
 
     def set_members(self, group_id: str, members: tuple[str, ...], devices: Devices) -> Layout:
@@ -155,6 +167,12 @@ def missing_device(word: str, devices: Devices) -> NotFound:
 def describe_id(device: Device) -> str:
     """Return the device's id with its alias, such as `mqtt:lamp (alias hall_lamp)`."""
     return device.id if device.alias is None else f"{device.id} (alias {device.alias})"
+
+
+def _check_count(what: str, id_: str, known: Mapping[str, object], limit: int) -> None:
+    """Raise `Invalid` if a new room or group would exceed the limit."""
+    if id_ not in known and len(known) >= limit:
+        raise Invalid(f"{what} '{id_}': there are {limit} {what}s already; remove one first")
 
 
 class LayoutChange(Struct, frozen=True, kw_only=True):

@@ -167,8 +167,8 @@ class Registry:
         observed = frozenset([*valid, *gone])
         self._show(device, shown, now, now, observed | {"state"}, observed)
 
-    def remove(self, adapter: str, device_id: str) -> None:
-        """Remove a device of the adapter. Ignore unknown devices."""
+    def remove(self, adapter: str, device_id: str, *, is_kept: bool = False) -> None:
+        """Remove a device of the adapter. Ignore unknown devices. If `is_kept` is true, its values remain stored."""
         if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
@@ -177,8 +177,9 @@ class Registry:
             device = self._devices.pop(device_id)
             self._listed = None
             self._dropped.pop((adapter, device_id), None)
-            log.info("%s: device '%s' no longer exists; its room, name, and groups are kept", adapter, device_id)
-            self._bus.publish(events.DeviceRemoved(device_id=device_id, name=device.name))
+            if not is_kept:
+                log.info("%s: device '%s' no longer exists; its room, name, and groups are kept", adapter, device_id)
+            self._bus.publish(events.DeviceRemoved(device_id=device_id, name=device.name, is_kept=is_kept))
 
     def set_state(self, adapter: str, state: str, ids: Iterable[str] | None = None) -> None:
         """Set the `state` of these devices of the adapter to `online` or `offline`, by default of all devices.
@@ -211,13 +212,23 @@ class Registry:
     def restore(self, layout: Layout, devices: Iterable[Device]) -> None:
         """Restore the stored state at the start without publishing events."""
         self.layout = layout
-        self._devices = {device.id: device for device in devices}
-        self._unobserved = {id_: frozenset([*each.attributes, *each.last]) for id_, each in self._devices.items()}
-        self._unshown = dict(self._unobserved)
-        self._listed = None
-        self._by_adapter.clear()
-        for device in self._devices.values():
-            self._by_adapter[device.metadata.source][device.id] = None
+        for known in (self._devices, self._unobserved, self._unshown, self._by_adapter):
+            known.clear()
+        for device in devices:
+            self._restore(device)
+
+    def restore_section(self, devices: Iterable[Device]) -> None:
+        """Restore the stored devices of a section that starts while the hub runs, and publish them."""
+        state = frozenset({"state"})
+        for device in devices:
+            if device.id not in self._devices:
+                self._restore(device)
+                self._bus.publish(events.DeviceStateChanged(device=device, previous=None, changed=state))
+
+    def _restore(self, device: Device) -> None:
+        self._put(device)
+        self._unobserved[device.id] = self._unshown[device.id] = frozenset([*device.attributes, *device.last])
+        self._by_adapter[device.metadata.source][device.id] = None
 
     def preview(self, change: Change, layout: Layout) -> LayoutChange:
         """Return the result of a layout change without applying it. Raise `NotFound`, `AliasTaken`, or `Invalid`."""

@@ -31,11 +31,9 @@ from appliance.store.records import encode_device, is_changed
 from appliance.store.storage import DocumentReader
 from appliance.tasks import Tasks
 
-FEW_DEVICES = 10
 COMPLETE_FLUSHES = 12
-"""Every `COMPLETE_FLUSHES`th flush is complete. All other flushes omit minor values. If there are more than
-`FEW_DEVICES` devices with new numbers and no other changes, these flushes also omit those devices. Otherwise, a
-hundred busy sensors would write 8 MB per day."""
+"""Every `COMPLETE_FLUSHES`th flush is complete. All other flushes omit minor values, and devices of which only
+numbers have changed again. Otherwise, a hundred busy sensors would write 8 MB per day."""
 
 log = logging.getLogger("store")
 
@@ -59,7 +57,7 @@ class CardCounts(Struct, frozen=True, kw_only=True):
 
 class Recorder:
     """Writes changed device states and the document's overlay every `flush_secs`, and when the context is left. Every
-    `COMPLETE_FLUSHES`th flush also writes minor values, and devices of which only numeric values have changed.
+    `COMPLETE_FLUSHES`th flush also writes minor values, and further numbers of devices whose numbers were written.
     `trust` decides whether the clock is trusted.
 
     Only the last flush writes whether a device is offline, because an outage alone does not justify a write. The next
@@ -74,6 +72,9 @@ class Recorder:
         self._flush_secs = flush_secs
         self._dirty: set[str] = set()
         self._measured: set[str] = set()
+        """Devices whose new numbers wait for the next complete flush."""
+        self._has_numbers: set[str] = set()
+        """Devices whose numbers were written by the last complete flush or after it."""
         self._offline: set[str] = set()
         self._is_last = False
         self._is_flush_free = asyncio.Lock()
@@ -107,11 +108,12 @@ class Recorder:
 
     async def flush(self) -> None:
         """Write the changes since the last flush. If the write fails, the next flush tries again."""
-        await self._write(has_numbers=True, is_complete=True)
+        await self._write(is_complete=True)
 
-    async def _write(self, *, has_numbers: bool, is_complete: bool) -> None:
-        if has_numbers:
-            self._dirty, self._measured = self._dirty | self._measured, set()
+    async def _write(self, *, is_complete: bool) -> None:
+        if is_complete:
+            self._dirty |= self._measured
+            self._has_numbers, self._measured = self._measured, set()
         async with self._is_flush_free:
             await self._flush(is_complete=is_complete)
 
@@ -204,9 +206,7 @@ class Recorder:
         for number in itertools.count(1):
             await self._clock.sleep(self._flush_secs)
             self._day = self._day_of(self._written())
-            is_complete = number % COMPLETE_FLUSHES == 0
-            has_numbers = is_complete or len(self._measured) <= FEW_DEVICES
-            await self._write(has_numbers=has_numbers, is_complete=is_complete)
+            await self._write(is_complete=number % COMPLETE_FLUSHES == 0)
             for do in self._after_flush:
                 await do()
 
@@ -214,18 +214,21 @@ class Recorder:
         match event:
             case events.DeviceStateChanged(device=Device(id=device_id) as device, changed=changed):
                 is_measured = all(number_in(device.attributes.get(name)) is not None for name in changed)
-                (self._measured if is_measured else self._dirty).add(device_id)
+                waits = is_measured and device_id in self._has_numbers
+                (self._measured if waits else self._dirty).add(device_id)
+                if is_measured:
+                    self._has_numbers.add(device_id)
                 if device.attributes.get("state") == ONLINE:
                     self._offline.discard(device_id)
                 else:
                     self._offline.add(device_id)
             case events.DeviceUpdated(device=Device(id=device_id)):
                 self._dirty.add(device_id)
-            case events.DeviceRemoved(device_id=device_id):
-                for ids in (self._dirty, self._measured, self._offline):
+            case events.DeviceRemoved(device_id=device_id, is_kept=is_kept):
+                for ids in (self._dirty, self._measured, self._has_numbers, self._offline):
                     ids.discard(device_id)
                 is_being_stored = self._is_flush_free.locked() or self._document.is_writing
-                if is_being_stored or self._document.get(DEVICE_PREFIX + device_id) is not None:
+                if not is_kept and (is_being_stored or self._document.get(DEVICE_PREFIX + device_id) is not None):
                     self._dirty.add(device_id)
 
     def _record_device(self, device_id: str) -> dict[str, Any]:

@@ -148,18 +148,20 @@ def is_changed(stored: bytes | None, value: Any) -> bool:
     return bool(before != after)
 
 
-def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:
-    """Return the stored devices. They are offline until their adapters observe them.
+def read_devices(
+    document: DocumentReader, layout: Layout, on_fault: OnFault = refuse, *, begin: str = ""
+) -> list[Device]:
+    """Return the stored devices whose ids begin with `begin`. They are offline until their adapters observe them.
 
     The time of the last observation is not stored, so the time of the last change is used instead.
     """
-    states = read_all(document, STATE_PREFIX, lambda _, value: convert(value, StoredState), on_fault)
+    states = read_all(document, STATE_PREFIX + begin, lambda _, value: convert(value, StoredState), on_fault)
 
-    def decode(device_id: str, value: Any) -> Device | None:
-        stored, state = convert(value, StoredDevice), states.get(device_id)
-        return None if state is None else _device(device_id, stored, state, layout, on_fault)
+    def decode(rest: str, value: Any) -> Device | None:
+        stored, state = convert(value, StoredDevice), states.get(rest)
+        return None if state is None else _device(begin + rest, stored, state, layout, on_fault)
 
-    found = read_all(document, DEVICE_PREFIX, decode, on_fault).values()
+    found = read_all(document, DEVICE_PREFIX + begin, decode, on_fault).values()
     return [device for device in found if device is not None]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
+from functools import partial
 
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -96,6 +98,14 @@ class Store:
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
+
+    async def restore_section(self, name: str, kinds: Collection[DeviceKind]) -> None:
+        """Restore the stored devices of these kinds of an adapter section that starts while the hub runs."""
+        read = partial(read_devices, self.document, self._registry.layout, self._ignore_malformed, begin=f"{name}:")
+        devices = await asyncio.to_thread(read)
+        self._registry.restore_section(
+            each for each in devices if each.metadata.source == name and each.kind in kinds
+        )
 
     def secrets_of(self, adapter: str) -> AdapterSecrets:
         return AdapterSecrets(self.document, adapter)

@@ -107,6 +107,28 @@ async def test_sections_start_stop_and_change_without_a_restart(home: Home) -> N
     assert (await app.device("b"))["id"] == "other:b", "it keeps its place"
 
 
+async def test_a_disabled_section_keeps_the_values_of_its_devices(home: Home) -> None:
+    lamp = "[adapters.elgato_lights]\npoll_interval_secs = 1\n"
+    async with LightSimulator() as light:
+        lamp += f'base_url = "{light.url}"\n'
+        home.save(lamp)
+        await home.reload()
+        await home.has("elgato_lights:light:0")
+        bright = {"capability": "brightness", "action": "set", "value": 37}
+        assert (await home.app.post("/devices/elgato_lights:light:0/command", bright)).status == 200
+        home.save(lamp, "enabled = false\n")
+        async with home.app.stream() as frames:
+            assert (await home.reload())["sections"] == {"elgato_lights": "stopped"}
+            assert "device.removed" in {each["type"] for each in await home.app.received(frames)}
+        assert await home.states() == {}
+    home.save(lamp)
+    async with home.app.stream() as frames:
+        assert (await home.reload())["sections"] == {"elgato_lights": "started"}
+        [shown] = [each for each in await home.app.received(frames) if each["type"] == "device.state_changed"]
+    assert (await home.app.device("elgato_lights:light:0"))["attributes"] == shown["state"]
+    assert (shown["state"]["state"], shown["state"]["brightness"]) == ("offline", 37)
+
+
 async def test_a_section_of_another_kind_takes_over_the_name(home: Home, tmp_path: Path) -> None:
     async with LightSimulator() as light:
         home.save('[adapters.virtual]\ntype = "virtual"\nenabled = false\n[adapters.lamp]\ntype = "virtual"\n')

@@ -26,7 +26,8 @@ from appliance.store.store import Store
 log = logging.getLogger("hub")
 
 OpenPublishers = Callable[[str, Mqtt, Collection[str]], Awaitable[list[AbstractAsyncContextManager[Any]]]]
-"""Returns the publishers for an MQTT section from its name, its settings, and the names of all MQTT sections."""
+"""Returns the publishers for one MQTT section. The arguments are the section's name, its settings, and the names
+of all MQTT sections."""
 
 
 class AdapterSections:
@@ -34,7 +35,7 @@ class AdapterSections:
 
     - `settings`: the running sections
     - `names`: all section names, including disabled sections
-    - `last_changes`: the changed sections found by the last reload
+    - `last_changes`: the sections that the last reload changed
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class AdapterSections:
         return (None, {}, refused) if refused else (found, changes, [])
 
     async def _stop_changed(self, found: Config, changes: SectionChanges) -> None:
-        """Stop the changed sections, and adopt the settings from the file."""
+        """Stop the changed sections, and use the new settings from the file."""
         for name, change in changes.items():
             if change != "started":
                 await self._stop_section(name, found.adapters.get(name))
@@ -147,7 +148,6 @@ class AdapterSections:
                 self._registry.remove(name, device_id, is_kept=successor is None)
 
     async def _publish_home(self, name: str, settings: Any) -> None:
-        """Publish the home on the section's broker until the section stops."""
         if isinstance(settings, Mqtt):
             open_ = partial(self._open_publishers, name, settings, self._brokers)
             await self._start.enter(name, SectionPublishers(name, open_, self._clock))

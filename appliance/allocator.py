@@ -9,8 +9,8 @@ from pathlib import Path
 from resource import getpagesize
 
 LARGE_BYTES = 1 << 20
-"""Blocks of at least this size are mapped separately, so that the system gets the memory back when a block is
-freed."""
+"""Blocks of at least this size are mapped separately, so that freeing such a block returns its memory to the
+system."""
 
 _ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1
 
@@ -30,9 +30,9 @@ def limit_pools() -> None:
 
 
 def serve_python() -> None:
-    """Let Python allocate new objects by glibc's `malloc`.
+    """Let Python allocate new objects with glibc's `malloc`.
 
-    `malloc` returns single unused pages to the system. Python's allocator returns only whole mebibytes.
+    `malloc` can return a single unused page to the system. Python's allocator can return only whole mebibytes.
 
     Python's functions that free or enlarge a block are kept, because they pass foreign blocks on to `free` and
     `realloc`. Other allocators (`PYTHONMALLOC`, Python without the GIL) do not support foreign blocks, so they remain

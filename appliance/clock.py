@@ -28,8 +28,8 @@ class Clock:
     """The current instant, in UTC."""
 
     monotonic: Callable[[], float] = staticmethod(partial(time.clock_gettime, _REAL_TIME))
-    """Seconds on a clock that is never set and continues while the machine sleeps. Only differences are
-    meaningful."""
+    """Seconds on a clock that nobody can set, and that continues while the machine sleeps. Only the difference of
+    two values is meaningful."""
 
     def is_synchronised(self) -> bool:
         """Return whether the kernel reports a synchronised clock, usually by NTP. Return False if the state is
@@ -50,10 +50,10 @@ class Clock:
 
 
 _CLOCK_ERROR, _FAILED = 5, -1
-"""Results of adjtimex(2): the clock is unsynchronised; the call failed."""
 
 _TIMEX_BYTES = 512
-"""Larger than `struct timex` on any machine. If all bytes are zero, adjtimex(2) only reads the clock's state."""
+"""Size of the buffer for adjtimex(2), larger than `struct timex` on any machine. If all its bytes are zero,
+adjtimex(2) only reads the clock's state."""
 
 
 def _adjtimex() -> int:

@@ -38,7 +38,7 @@ class Config(Sections, frozen=True, kw_only=True):
     - `adapters`: the enabled sections by name. A section of a kind in Lua is a `LuaSection`, which the kind's Lua
       file checks later.
     - `watch_adapters`: whether the hub reloads kinds when their files change.
-    - `root`: the parent of the configuration folder. Relative paths in the configuration start here.
+    - `root`: the parent of the configuration folder. Relative paths in the configuration start in this folder.
     """
 
     file: str
@@ -78,8 +78,8 @@ LUA_FOLDERS = ("scenes", "automations", "scripts")
 
 
 def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Iterator[Fault]:
-    """Return a fault for each missing Lua folder. The default folders are optional; any other missing folder is
-    probably misspelt or on a missing disk."""
+    """Return a fault for each missing Lua folder. A default folder may be missing. Any other missing folder is
+    probably misspelt, or on a disk that is not mounted."""
     for name in LUA_FOLDERS:
         section, path = getattr(found, name), (name, "directory")
         folder, is_usual = found.root / section.directory, section.directory == section.FIELDS["directory"].default
@@ -88,7 +88,7 @@ def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Itera
 
 
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
-    """Like `load`, but parse this text. Faults contain the file name `name`."""
+    """Like `load`, but parse this text. Faults name the file as `name`."""
     raw = parse_toml(text, name)
     root, line_of = Table(raw, Findings(TOML)), line_finder(text)
     sections = _read_section(root, Sections)
@@ -149,7 +149,7 @@ def _read_section(table: Table, of: type[S]) -> S:
 
 
 def _section_in(table: Table, name: str) -> Table | None:
-    """Return the inner section. For a value of another type, record a fault and return None."""
+    """Return the inner section. If the value is not a table, record a fault and return None."""
     return table.table(name, f"a section, [{dotted((*table.path, name))}]")
 
 
@@ -165,7 +165,7 @@ _PAIRS = (
     ("locale", "longitude", "latitude"),
     ("history", "influx_token", "influx_url"),
 )
-"""Keys without effect unless another key is set: triples of section, key, and the other key."""
+"""Keys that have no effect unless another key is set. Each item contains the section, the key, and the other key."""
 
 
 def _check_pairs(root: Table) -> None:
@@ -265,7 +265,7 @@ def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str])
 
 
 def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Fault]) -> Auth:
-    """Return the master key from the source with the highest precedence. Append the key's faults to `faults`."""
+    """Return the master key from the first source that has one. Append the key's faults to `faults`."""
     key, source = environment.get("LARES_MASTER_KEY"), "LARES_MASTER_KEY"
     try:
         if not key:

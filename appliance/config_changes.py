@@ -22,7 +22,7 @@ LoadConfig = Callable[[], Config]
 """Reads the file again; raises `ConfigFailed`."""
 
 SectionChanges = Mapping[str, str]
-"""`started`, `stopped`, or `replaced`, by section name."""
+"""Maps the name of a changed section to `started`, `stopped`, or `replaced`."""
 
 
 class ConfigChanges(Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
         return found + self.at_next_start()
 
     def at_next_start(self) -> list[str]:
-        """Return a sentence about the keys that need a restart, as a list of at most one sentence."""
+        """Return a list with one sentence about the keys that need a restart, or an empty list if there are none."""
         if not self.next_start:
             return []
         keys = ", ".join(self.next_start)
@@ -58,7 +58,7 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
 
 
 def compare_sections(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Return the changes between the enabled adapter sections by name."""
+    """Return the changes of the enabled adapter sections by section name."""
     changes = {name: "stopped" for name in before if name not in after}
     changes |= {name: "started" for name in after if name not in before}
     kept = (name for name in after if name in before)
@@ -67,7 +67,8 @@ def compare_sections(before: Mapping[str, Any], after: Mapping[str, Any]) -> dic
 
 
 def _key_of(settings: Any) -> Any:
-    """Return a value for comparing sections. For a Lua kind, compare the kind and the unparsed section."""
+    """Return a value that is equal for equal sections. For a Lua kind, this value contains the kind and the
+    unparsed section."""
     return (settings.kind, settings.raw) if isinstance(settings, LuaSection) else settings
 
 
@@ -109,8 +110,8 @@ class ConfigFile:
         return found
 
     async def compare(self, running: Mapping[str, Any]) -> ConfigChanges:
-        """Compare the file with the running adapter sections and with the configuration at the start. An unchanged
-        file is read only once."""
+        """Compare the file with the running adapter sections and with the configuration at the start. If the file
+        has not changed since the last call, do not read it again."""
         if self._load is None:
             return ConfigChanges(file=self._started.file)
         return await asyncio.to_thread(self._compare, running)
@@ -144,8 +145,8 @@ class ConfigFile:
         return self._last[1]
 
     def _identify(self) -> Any:
-        """Return a value that changes with the file, or with the folder of kinds, which determines the valid section
-        types."""
+        """Return a value that changes if the file changes, or if the folder of kinds changes. The folder
+        determines the valid section types."""
         found = []
         for path in (self._file, self._file.parent / "adapters"):
             try:

@@ -28,7 +28,7 @@ Resource = Literal[
     "variable",
     "version",
 ]
-"""The resources of a `NotFound` error. The error code is `<resource>_not_found`."""
+"""The kinds of resources in a `NotFound` error. The error code is `<resource>_not_found`."""
 
 
 class LaresError(Exception):
@@ -140,7 +140,7 @@ class Unauthenticated(LaresError):
 
 
 class TooManyChecks(Unauthenticated):
-    """Too many requests wait for the check of their API keys; retry after a second."""
+    """Too many requests are waiting for the check of their API keys; retry after a second."""
 
     code = "rate_limited"
 

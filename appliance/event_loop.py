@@ -13,11 +13,12 @@ from appliance.clock import Clock
 T = TypeVar("T")
 
 STEP_SECS = 0.001
-"""Seconds of work before `in_steps` lets other tasks run. If a step takes much longer, the following pause is as long
+"""Seconds of work before `in_steps` lets other tasks run. If a step takes much longer, the next pause is as long
 as the step."""
 
 REQUEST_TURNS = 3
-"""Loop turns per request. `in_steps` pauses for this many turns, so that it does not delay a request in each turn."""
+"""Number of loop turns that a request needs. `in_steps` pauses for this many turns, so that it delays a request
+only once."""
 
 SHORT_TURN_SECS = 0.005
 
@@ -28,13 +29,13 @@ POLL_SECS = 0.0005
 """While callbacks are ready, the loop checks the sockets at most once in this time."""
 
 MIN_LAG_SECS = 0.05
-"""Shorter waits for the loop are ignored."""
+"""Waits for the loop that are shorter than this are not recorded."""
 
 LAG_WINDOW_SECS = 10.0
 
 
 class LoopLag:
-    """The time that ready callbacks wait for the end of a turn and for the processor, in seconds.
+    """How long ready callbacks wait for the end of a turn and for the processor, in seconds.
 
     - `max_secs`: the longest wait since the hub's start
     - `last_secs`: the longest wait of the last `LAG_WINDOW_SECS`
@@ -49,8 +50,8 @@ class LoopLag:
         self._longest = 0.0
 
     def note(self, now: float, secs: float) -> None:
-        """Record a wait that has just ended. Callers may skip waits of at most `least_secs` until the time
-        `ends_at`."""
+        """Record a wait that has just ended. Until the time `ends_at`, callers may skip waits of at most
+        `least_secs`."""
         self._longest, self.max_secs = max(self._longest, secs), max(self.max_secs, secs)
         self.total_secs += secs if secs > MIN_LAG_SECS else 0.0
         if now >= self.ends_at:
@@ -63,7 +64,8 @@ _Events = list[tuple[selectors.SelectorKey, int]]
 
 
 class _Selector(selectors.EpollSelector):
-    """Returns at most `MAX_EVENTS_PER_TURN` events per call; the next call returns the remaining events.
+    """A selector that returns at most `MAX_EVENTS_PER_TURN` events per call. The next call returns the remaining
+    events.
 
     A turn of the loop is the time between two calls. Measuring turns here avoids a separate timer, which would wake
     an idle hub.
@@ -110,7 +112,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
     @property
     def has_waiting(self) -> bool:
-        """Return whether other callbacks or ready sockets wait for the current callback."""
+        """Return whether other callbacks or ready sockets are waiting for the current callback to end."""
         return bool(self._ready)  # type: ignore[attr-defined]
 
 
@@ -121,20 +123,20 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def loop_lag() -> LoopLag:
-    """Return the lag of the running loop. The lag is always zero unless `run` started the loop."""
+    """Return the lag of the running loop. If `run` did not start the loop, the lag is always zero."""
     loop = asyncio.get_running_loop()
     return loop.lag if isinstance(loop, _Loop) else LoopLag()
 
 
 async def next_turn() -> None:
-    """Return in the next turn of the loop, after the callbacks that wait now."""
+    """Wait for the next turn of the loop. Callbacks that are ready now run first."""
     turn = asyncio.Event()
     asyncio.get_running_loop().call_soon(turn.set)
     await turn.wait()
 
 
 async def wait_for_short_turn() -> None:
-    """Return in a turn of the loop that has taken at most `SHORT_TURN_SECS`, because hundreds of clients may request
+    """Wait for a loop turn that has taken at most `SHORT_TURN_SECS`. Otherwise, hundreds of clients might request
     long work in one turn."""
     while is_turn_long():
         await next_turn()

@@ -41,8 +41,8 @@ class AdapterStatus(StrEnum):
 class AdapterHealth(Struct, frozen=True, kw_only=True):
     """The health of one adapter. Times are in UTC, or None if the event never happened.
 
-    - `is_well`: whether the last poll or command succeeded; None before the first result. An adapter that starts
-      without a request is well.
+    - `is_well`: whether the last poll or command succeeded; None before the first result. If an adapter starts
+      without a request, `is_well` is true.
     - `file_fault`: the fault in the last saved file of a Lua kind. The hub may still run an older version of the
       file.
     - `answers`, `failures`: counts since the hub's start.
@@ -75,7 +75,7 @@ class AdapterHealth(Struct, frozen=True, kw_only=True):
 
 
 class Health:
-    """Tracks the health of each enabled adapter by its events."""
+    """The health of all enabled adapters, updated by their events."""
 
     def __init__(self, adapters: Iterable[str], bus: Bus) -> None:
         self._adapters = {name: AdapterHealth(name=name) for name in adapters}
@@ -93,7 +93,7 @@ class Health:
         return self._adapters[name]
 
     def add(self, name: str) -> None:
-        """Add an adapter that starts while the hub is running. A ready hub stays ready."""
+        """Add an adapter that starts while the hub is running. If the hub is ready, it remains ready."""
         self._adapters[name] = AdapterHealth(name=name)
         self._late.add(name)
 
@@ -110,7 +110,7 @@ class Health:
     def _on_drop(self, event: events.Event) -> None:
         match event:
             case events.ObservationDropped(adapter=name):
-                what = event.attribute  # if there is no device, the attribute is the name of a limit
+                what = event.attribute  # without a device, `attribute` is the name of a limit
                 if event.device_id != name:
                     what = f"{what} of {event.device_id} was dropped"
                 log.warning("%s: %s: %s", name, what, event.reason)

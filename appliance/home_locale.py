@@ -40,7 +40,7 @@ def load_zone(name: str) -> ZoneInfo:
 
 
 def find_zone(name: str) -> tuple[Path, int, int]:
-    """Return the file with the zone's data, and the offset and size of the data in the file."""
+    """Return the file with the zone's data, the data's offset in the file, and its size."""
     joined = TZDATA / JOINED_ZONES
     try:
         with joined.open("rb") as file:

@@ -75,11 +75,11 @@ log = logging.getLogger("hub")
 
 
 class Hub:
-    """The running hub. Its parts are attributes while its context is open. Only the packages api and cli use this
-    class.
+    """The running hub. While its context is open, the hub's parts are available as attributes. Only the packages api
+    and cli use this class.
 
-    If `is_safe` is true, the hub runs no automations, regardless of the configuration. `frame_of` encodes the
-    events that the hub publishes over MQTT. `load` reads the configuration again.
+    If `is_safe` is true, the hub runs no automations, regardless of the configuration. `frame_of` encodes the events
+    that the hub publishes over MQTT. `load` reads the configuration again.
     """
 
     automations: Automations
@@ -125,7 +125,8 @@ class Hub:
         self.has_files = config.files.enabled
         """Whether clients can read and save Lua files over HTTP."""
         self.worker_starts = asyncio.Event()
-        """Set before the Lua worker starts, or at the latest after the hub has started."""
+        """Is set when the Lua worker starts. If the worker has not started by the end of the hub's start, the
+        event is set then."""
         self.folders: Mapping[str, LuaFolder] = {
             "scenes": config.scenes,
             "automations": replace(config.automations, enabled=False) if is_safe else config.automations,
@@ -266,11 +267,12 @@ class Hub:
         self.automations.engine.disarm()
 
     def is_working(self, until: float) -> bool:
-        """Return whether a running execution could still end before `until`, in seconds of the monotonic clock."""
+        """Return whether a running execution could still end before `until`, a time in seconds of the monotonic
+        clock."""
         return any(executor.is_working(until) for executor in self.executors)
 
     def abort_all(self) -> None:
-        """Cancel all running executions and commands. Callers that wait for a result get an error."""
+        """Cancel all running executions and commands. Callers that are waiting for a result get an error."""
         for executor in self.executors:
             executor.cancel_all()
         self.dispatcher.abort_all()
@@ -346,18 +348,18 @@ class Hub:
         log.info("safe mode ended: %s", because)
 
     def _try_again(self, _: float) -> None:
-        """Arm the automations after `SAFE_SECS` without a crash, unless a reload has already armed them."""
+        """Activate the automations after `SAFE_SECS` without a crash, unless a reload has already activated them."""
         if self.safe_because == CRASHED_OFTEN:
             self.automations.engine.arm()
             self._end_safe_mode(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
 
     def _list_names(self) -> HomeNames:
-        """Return the names that are known before all files are loaded."""
         layout = self.registry.layout
         return HomeNames(adapters=self.adapter_sections.names, rooms=layout.rooms, groups=layout.groups)
 
     async def _list_dependencies(self) -> object:
-        """Return the scripts and the names of the home. Lua files must be checked again if this value changes."""
+        """Return the scripts and the names in the home. If this value changes, all Lua files must be checked
+        again."""
         return (await read_folder(folder_of(self._config.scripts, self._config.root))).sources, self._list_names()
 
     def _inspect(self, source: Source) -> Iterator[Fault]:

@@ -38,7 +38,7 @@ async def import_ahead(modules: Iterable[str]) -> None:
 
 
 def _import(module: str) -> None:
-    """Import the module. TLS contexts that it creates do not load the system's certificates.
+    """Import the module, but keep the TLS contexts that it creates from loading the system's certificates.
 
     aiohttp creates two contexts, and the certificates in each take 1 MB. `DeviceConnector` loads the certificates
     before their first use.

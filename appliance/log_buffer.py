@@ -28,10 +28,11 @@ LOG_LEVELS: Mapping[str, int] = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
-"""Levels for queries. Each level includes the more severe levels."""
+"""The levels that a query can select. Each level includes the more severe levels."""
 
 _OWN = "own_fields"
-"""The attribute of a log record that contains the extra fields. Python forbids some names for separate attributes."""
+"""The attribute of a log record that holds the extra fields. They are not stored as separate attributes, because
+Python reserves some names."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", _OWN}
 
@@ -72,8 +73,8 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 class LogBuffer(logging.Handler):
     """Keeps the latest entries of the root logger while the context is open. All threads may use it.
 
-    Consecutive equal lines are counted, not stored again. If the buffer is full, the part and level with the most
-    bytes loses its oldest entry, so that errors survive a flood of lines from a script.
+    Consecutive equal lines are counted, not stored again. If the buffer is full, the oldest entry is removed from the
+    part and level with the most bytes. Errors therefore survive a flood of lines from a script.
     """
 
     def __init__(self) -> None:

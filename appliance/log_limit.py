@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from msgspec import Struct
 
 IS_MUTED = ContextVar("is_muted", default=False)
-"""Whether the log ignores lines of the current task, because the task simulates the home."""
+"""Whether log lines of the current task are discarded, because the task simulates the home."""
 
 INTERVAL_SECS = 60.0
 
@@ -24,7 +24,7 @@ MAX_KINDS = 2048
 """Maximum number of tracked texts and places. The oldest are removed first."""
 
 MAX_TEXT_CHARS = 10_000
-"""Maximum length of a line. A script can log a line of 8 KiB."""
+"""Maximum length of a line. A longer line is shortened. A script can log a line of 8 KiB."""
 
 
 class _Window(Struct):
@@ -38,9 +38,9 @@ class _Window(Struct):
 class RepetitionLimit(logging.Filter):
     """Passes the first lines of a kind; then one line per minute reports the number of suppressed lines.
 
-    Each line is limited by its text, and by its logger and place in the code. The second limit ensures that failing
-    scenes do not hide a failing automation. All lines of scripts come from one place in the code, so they have only a
-    text limit, which is higher.
+    One limit applies to lines with the same text, and a second limit to lines from the same logger and place in the
+    code. The second limit prevents failing scenes from hiding a failing automation. All lines of scripts come from
+    one place in the code, so they have only a text limit, which is higher.
     """
 
     def __init__(self) -> None:

@@ -57,8 +57,8 @@ def build_scene_catalog(
     inspect: Inspect | None = None,
     surroundings: Surroundings | None = None,
 ) -> Catalog[Scene]:
-    """Return the scene folder's catalog, which is empty until it is loaded. `inspect` returns warnings about a
-    file."""
+    """Return the catalog of the scene folder. The catalog is empty until it is loaded. `inspect` returns warnings
+    about a file."""
     folder, parse = folder_of(section, root), scene_parser(default_max)
     return Catalog("scene", folder, pool.describe, parse, inspect, surroundings=surroundings)
 
@@ -69,7 +69,7 @@ class Scenes(ExecutableFiles[Scene]):
     def __init__(self, catalog: Catalog[Scene], executor: Executor) -> None:
         super().__init__(catalog, executor)
         self._waits: list[tuple[str, str]] = []
-        """Scenes waiting for other scenes: pairs of the waiting execution's label and the awaited scene's label."""
+        """Pairs of labels: an execution that is waiting for a scene, and that scene."""
 
     async def __aenter__(self) -> Scenes:
         await self.catalog.load()
@@ -104,8 +104,8 @@ class Scenes(ExecutableFiles[Scene]):
     async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
         """Start the scene and wait until it ends. Cancel the execution if the waiting task is cancelled.
 
-        Raise `Invalid` if the scenes would wait for each other forever: the scene would be queued after an execution
-        that waits for a member of the chain.
+        Raise `Invalid` if the scenes would wait for each other forever. This happens if the scene is queued after an
+        execution that is waiting for a member of the chain.
         """
         execution = self.execute(id_, chain)
         wait = (chain[-1], execution.request.label)
@@ -123,8 +123,8 @@ class Scenes(ExecutableFiles[Scene]):
             self._waits.remove(wait)
 
     def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Return the labels of a circle of waiting scenes, from the chain through this scene. Without a circle,
-        return an empty tuple."""
+        """Find scenes that would wait for each other in a circle, from the chain through this scene. Return their
+        labels, or an empty tuple if there is no circle."""
         paths: list[tuple[str, ...]] = [(label,)]
         for path in paths:
             if path[-1] in chain:

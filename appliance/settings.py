@@ -35,7 +35,7 @@ _target = matching(r"[a-z0-9_]+:[a-z0-9_]+", 'operations like "phone:send"')
 
 
 class RateLimit(Settings, frozen=True, kw_only=True):
-    """`[api.rate_limit]`: the rate limit of writing requests per API key."""
+    """`[api.rate_limit]`: the rate limit per API key for requests that write."""
 
     enabled: bool = key(boolean, default=False)
     requests_per_second: float = key(number_within(0.001, 1_000_000), 100)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from appliance.clock import Clock
 
 SETTLE_ITERATIONS = 20
-"""Iterations of the event loop in which ready tasks run before simulated time advances."""
+"""Number of event loop iterations in which ready tasks run before simulated time advances."""
 
 MAX_WAKINGS_AT_ONCE = 2_000
 """Maximum number of consecutive waits that end at the same simulated instant."""

@@ -19,8 +19,8 @@ CANCEL_GRACE_SECS = 1.0
 """Seconds until the owner stops waiting for a cancelled task."""
 
 STALL_SECS = 0.25
-"""`time_limit` measures time in steps of this length. A step that takes more than twice as long is a stall, which the
-limit ignores."""
+"""`time_limit` measures time in steps of this length. If a step takes more than twice as long, the process was
+stalled, and the limit ignores that step."""
 
 
 log = logging.getLogger("tasks")
@@ -82,8 +82,8 @@ class Tasks:
 class _StallTimer:
     """Calls `expire` after a number of seconds, but ignores the time in which this process was stalled.
 
-    The process can only read data after a stall, so data that arrives during a stall is in time. The sum of ignored
-    stalls is at most `seconds`, so an overloaded loop at most doubles the limit.
+    The process cannot read data during a stall, so data that arrives during a stall is treated as in time. The sum of
+    ignored stalls is at most `seconds`, so an overloaded loop at most doubles the limit.
     """
 
     def __init__(self, seconds: float, expire: Callable[[], object]) -> None:
@@ -119,8 +119,8 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 
 
 async def end_within(work: Awaitable[T], seconds: float) -> T:
-    """Return the result of the work or raise its exception. Raise `TimeoutError` after `seconds`, ignoring stalls of
-    this process.
+    """Return the result of the work or raise its exception. Raise `TimeoutError` after `seconds`, not including
+    stalls of this process.
 
     After the timeout, or when the caller is cancelled, the work is cancelled and has `CANCEL_GRACE_SECS` to end. If
     the cancelled work returns a value, return this value.
@@ -170,8 +170,9 @@ async def _ending_of(work: Awaitable[T], on_end: Callable[[], None]) -> _Result[
 async def run_together(*works: Coroutine[Any, Any, None]) -> None:
     """Run the coroutines concurrently until all have ended. If one fails, cancel the others and raise its exception.
 
-    This function does not use `asyncio.TaskGroup`. In Python 3.11.2 (Debian 12), a failed group leaves the caller
-    marked as cancelled, and the caller's next `asyncio.timeout` cancels it instead of raising `TimeoutError`.
+    This function does not use `asyncio.TaskGroup`, because in Python 3.11.2 (Debian 12), a failed group leaves the
+    caller marked as cancelled. The caller's next `asyncio.timeout` would then cancel the caller instead of raising
+    `TimeoutError`.
     """
     loop = asyncio.get_running_loop()
     tasks = [

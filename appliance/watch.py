@@ -23,8 +23,8 @@ MAX_DEBOUNCE_SECS = 3.0
 """Maximum seconds before the callback is called, even if changes continue."""
 
 IMPORT_DELAY_SECS = 0.25
-"""Seconds before `watchfiles` is imported, so that a starting hub answers first. Changes during this delay are found
-afterwards."""
+"""Seconds before `watchfiles` is imported, so that a starting hub answers first. Changes during this delay are
+reported afterwards."""
 
 POLL_INTERVAL_MS = 5000
 """Milliseconds between checks for replaced and created folders."""
@@ -127,7 +127,8 @@ class Watcher:
                 log.error("the reload after a change of %s failed: %s", target.folder, reason)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Watch the existing folders until `stop`. Start again when a folder is created, removed, or replaced."""
+        """Watch the existing folders until `stop` is set. Start again when a folder is created, removed, or
+        replaced."""
         polling = None
         seen = self._identify()
         self._linked = [target.list_linked() for target in self._targets]

@@ -114,12 +114,13 @@ class FileChecks:
         return [_split(warning, self._config.file, source.name) for warning in found.warnings]
 
     def _own_faults(self, faults: Sequence[Fault], name: str) -> list[Fault]:
-        """Return the faults as faults of the file with this name."""
+        """Return copies of the faults that name this file."""
         own = [replace(each, file=name) for each in faults if each.file == self._config.file]
         return [*own, *(Fault(name, 0, str(each)) for each in faults if each.file != self._config.file)]
 
     async def _inspect(self, source: Source, asset: Asset[AutomationDefinition] | None = None) -> list[Fault]:
-        """Return a fault for each unknown name in the text, and in the automation, as if the text were saved."""
+        """Return a fault for each unknown name in the text and in the automation that the text defines. Check the
+        names as if the text were saved."""
         names = (await self._names()).with_source(source)
         return await asyncio.to_thread(
             lambda: [*(() if asset is None else names.faults_of(asset)), *names.inspect(source)]
@@ -140,8 +141,8 @@ def _split(warning: str, file: str, name: str) -> Fault:
 
 
 def _first(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-    """Return the different faults by line. If there are more than `MAX_FAULTS`, the last one states the number of
-    omitted faults."""
+    """Return the first faults by line, without duplicates. If there are more than `MAX_FAULTS`, the last fault
+    states how many are omitted."""
     found = sorted({*faults})
     if len(found) <= MAX_FAULTS:
         return tuple(found)

@@ -95,8 +95,8 @@ class FileLocations:
         raise Invalid(f"{path} is not a file in {folders}, or {self.config_path}")
 
     def list_all(self) -> list[FileLocation]:
-        """Return the locations of the configuration and of all existing Lua files, including files with invalid
-        names."""
+        """Return the locations of the configuration and of all existing Lua files, even if a file's name is
+        invalid."""
         locations = [self._config_location()]
         for kind, name in self._folders.items():
             folder = self._root / name

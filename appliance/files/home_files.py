@@ -164,8 +164,8 @@ class HomeFiles:
         return _text_of(location, data), shown, self._version_of(data)
 
     async def delete(self, path: str) -> None:
-        """Delete the file, but keep all versions. Store the file's last text as a further version. Raise `NotFound`
-        or `StoreFailed`."""
+        """Delete the file. Its versions are kept, and its last text becomes one more version. Raise `NotFound` or
+        `StoreFailed`."""
         location = self.locations.get(path)
         await self._tasks.finish(self._delete(location), f"deletion of {path}")
 
@@ -216,7 +216,7 @@ class HomeFiles:
             await self._reload(location)
 
     def _replace(self, location: FileLocation, full: bytes, before: bytes | None, version: str | None) -> None:
-        """Replace the file unless it changed during the check. Call this method on the thread that writes to
+        """Replace the file if it did not change during the check. Call this method on the thread that writes to
         storage."""
         present = location.read()
         if present != before:
@@ -242,8 +242,8 @@ class HomeFiles:
             raise FileChanged(location.path)
 
     async def _with_secrets(self, location: FileLocation, data: bytes) -> tuple[list[Fault], bytes]:
-        """Replace the marks for hidden secrets with the stored secrets. Return a fault for each mark without a stored
-        secret, and the text."""
+        """Replace the marks for hidden secrets with the stored secrets. Return the text, and a fault for each mark
+        without a stored secret."""
         if location.kind != "config":
             return [], data
         stored = await asyncio.to_thread(location.read)

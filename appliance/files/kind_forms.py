@@ -1,5 +1,5 @@
-"""Lists the settings of all kinds of adapters, for forms. They come from a kind's code or Lua file, and from the
-bundled configuration."""
+"""Lists the settings of all kinds of adapters, for forms. The settings come from each kind's code or Lua file, and
+from the bundled configuration."""
 
 from __future__ import annotations
 

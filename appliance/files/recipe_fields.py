@@ -29,13 +29,13 @@ _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\s+\S+)?\Z")
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 OF_HOME = ("device", "room", "group")
-"""Types of fields that refer to devices, rooms, or groups. Their defaults are only examples, so the form must ask for
-a value."""
+"""Types of fields that refer to devices, rooms, or groups. The default of such a field is only an example, so the
+form must ask for a value."""
 
 
 class RecipeField(Struct, frozen=True, kw_only=True):
-    """A field of a recipe. `of` contains a device's attributes, a number's range, or the words of a choice, as
-    written in the comment."""
+    """A field of a recipe. `of` is the rest of the declaration: the attributes of a device, the range of a number,
+    or the words of a choice."""
 
     name: str
     type: str
@@ -95,7 +95,7 @@ def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
 
 
 def _is_comment(tokens: Sequence[LuaToken], line: int) -> bool:
-    """Return whether the line is a comment, because it contains no Lua token."""
+    """Return whether the line is a comment. A comment line contains no Lua token."""
     return all(token.line != line for token in tokens)
 
 

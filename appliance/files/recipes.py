@@ -58,8 +58,8 @@ def read_recipe(source: Source) -> Recipe:
 def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
     """Return the recipe's text with these values, and with a new id and name. Raise `Invalid` for a wrong value.
 
-    The new id also replaces the recipe's id in names of timers and variables, if a name equals the id, or begins with
-    the id and a dot.
+    The new id also replaces the recipe's id in the names of timers and variables. Such a name equals the recipe's id,
+    or begins with the id and a dot.
     """
     names = [field.name for field in recipe.fields]
     if unknown := [each for each in values if each not in names]:
@@ -155,7 +155,7 @@ def _fields_of_result(tokens: Sequence[LuaToken]) -> dict[str, str | None]:
 
 
 def _renamed(recipe: Recipe, id_: str, name: str) -> dict[tuple[int, int], str]:
-    """Return the positions of the recipe's id and name in texts and comments, each with its replacement."""
+    """Return the positions of the recipe's id and name in strings and comments, each with its replacement."""
     starts = line_starts(recipe.text)
     found: dict[tuple[int, int], str] = {}
     before = ("", "")

@@ -32,8 +32,8 @@ class SecretSettings:
         self._of_kinds = of_kinds
 
     def tester(self, *texts: bytes) -> IsSecret:
-        """Return a function that tests whether a key's path is secret. The given texts of the configuration determine
-        the kinds of sections."""
+        """Return a function that tests whether the path of a key is secret. `texts` are texts of the
+        configuration, which contain the kinds of the sections."""
         of_kinds = self._of_kinds()
         kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
         every = _SECRETS.union(*of_kinds.values())
@@ -54,7 +54,6 @@ class SecretSettings:
 
 
 def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the `type` of each adapter section whose type is on a separate line."""
     for line in scan_lines(text):
         match line.path:
             case ("adapters", str(section), "type") if stated := re.match(r"[\"'](\w+)", line.value or ""):

@@ -35,7 +35,7 @@ MAX_TRIAL_SECS = 10.0
 """Seconds after which a trial without an answer fails."""
 
 SETTLE_SECS = 0.5
-"""Seconds after the first answer in which the trial collects devices."""
+"""Seconds to collect devices after the first answer."""
 
 MAX_LINES, MAX_LINE_CHARS, MAX_DEVICES = 400, 1000, 500
 
@@ -75,8 +75,8 @@ class SectionTrials:
         self._is_running = False
 
     async def run(self, name: str, settings: Any, *, kind: Source | None = None, replay: Any = None) -> Trial:
-        """Start the section and return the result. The text `kind` replaces the kind's file, and `replay` replaces
-        the device.
+        """Start the section and return the result. If given, the text `kind` replaces the kind's file, and the
+        recording `replay` replaces the device.
 
         Raise `Busy` during another trial, `Invalid` for an invalid recording, or `ConfigFailed` with the faults of
         file and settings.
@@ -91,13 +91,13 @@ class SectionTrials:
             self._is_running = False
 
     async def _run(self, name: str, settings: Any, kind: Source | None, replay: Any) -> Trial:
-        # imported at the first use, because aiohttp takes 12 MB
+        # import here, because aiohttp takes 12 MB
         from appliance.adapters.lua_kinds.adapter import LuaAdapter  # noqa: PLC0415
         from appliance.adapters.lua_kinds.kept_texts import KeptTexts  # noqa: PLC0415
         from appliance.adapters.lua_kinds.origins import Origins  # noqa: PLC0415
         from appliance.adapters.lua_kinds.recorder import Recorder  # noqa: PLC0415
 
-        IS_MUTED.set(True)  # the log must not contain lines of a section that only exists during the trial
+        IS_MUTED.set(True)  # do not log lines of a section that exists only during the trial
         home = TrialHome(name, self._clock, self._secrets_of(name))
         if not isinstance(settings, LuaSection):
             await self._attempt(home, partial(kind_of(settings).build, settings), self._context(home, None))

@@ -46,9 +46,9 @@ class Sections:
     async def save(
         self, name: str, kind: str, values: Mapping[str, Any], version: str | None, *, is_new: bool
     ) -> SavedFile:
-        """Change or add a section. None removes a key. Missing keys and hidden secrets do not change.
+        """Change or add a section. The value None removes a key. Missing keys and hidden secrets do not change.
 
-        Raise `FileExists` if a new section already exists, and the exceptions of `HomeFiles.save`.
+        Raise `FileExists` if the section is new but its name is taken. Also raise the exceptions of `HomeFiles.save`.
         """
 
         def change(text: str) -> str:
@@ -60,7 +60,7 @@ class Sections:
         return await self._files.change_config(change, version)
 
     async def remove(self, name: str, version: str | None = None) -> SavedFile:
-        """Remove a section. Raise `NotFound`, and the exceptions of `HomeFiles.save`."""
+        """Remove a section. Raise `NotFound` if it does not exist, and the exceptions of `HomeFiles.save`."""
 
         def change(text: str) -> str:
             if name not in _adapters_in(text):
@@ -72,7 +72,7 @@ class Sections:
     async def try_section(
         self, name: str, kind: str, values: Mapping[str, Any], *, text: str | None = None, replay: Any = None
     ) -> Trial:
-        """Start the changed section in an empty home. `text` replaces the Lua file of its kind.
+        """Start the changed section in an empty home. If given, `text` replaces the Lua file of the section's kind.
 
         Raise `InvalidFile` with the faults of file and settings, `Busy` during another trial, or `Invalid` for an
         invalid recording.

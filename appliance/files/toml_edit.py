@@ -1,4 +1,4 @@
-"""Changes an adapter section in a TOML text. Other keys, lines, and comments remain unchanged."""
+"""Changes an adapter section in a TOML text, and leaves all other keys, lines, and comments unchanged."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def set_keys(text: str, name: str, values: Mapping[str, Any]) -> str:
-    """Set keys of `[adapters.NAME]`, and return the changed text. None removes a key. A new section is added at the
-    end.
+    """Set keys of `[adapters.NAME]`, and return the changed text. The value None removes a key. A new section is
+    added at the end.
 
     Raise `Invalid` if the section is not written as `[adapters.NAME]`.
     """
@@ -67,7 +67,7 @@ def remove_section(text: str, name: str) -> str:
             continue
         inside = [each.end for each in layout.values if header.end < each.start < next_start]
         end = _end_of_line(text, max(inside, default=header.end))
-        while text[end + 1 : end + 2] == "#" and end + 1 < next_start:  # a comment of the next section
+        while text[end + 1 : end + 2] == "#" and end + 1 < next_start:  # this comment belongs to the next section
             end = _end_of_line(text, end + 1)
         rest = text[end:].lstrip("\n")
         start = text.rfind("\n", 0, header.start) + 1

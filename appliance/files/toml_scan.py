@@ -27,8 +27,8 @@ _HEADER = re.compile(r"\[\[?[ \t]*")
 
 
 class TomlPart(Struct, frozen=True):
-    """A value, a header, or a comment, with its path and position in the text. The path contains the names of
-    sections and keys, and the positions in arrays, which start at 1."""
+    """A value, a header, or a comment, with its path and its position in the text. The path contains the names of
+    sections and keys, and indices in arrays, starting at 1."""
 
     path: Path
     start: int
@@ -38,8 +38,8 @@ class TomlPart(Struct, frozen=True):
 class TomlScanner:
     """Finds the parts of a TOML text. Raises `ValueError` if the text is not TOML.
 
-    `position` is the end of the text that was read. `headers` and `comments` are complete after a call of `values`. A
-    comment has the path of its section.
+    `position` is the end of the text that was read. `headers` and `comments` are complete after a call of `values`.
+    The path of a comment is the path of its section.
     """
 
     def __init__(self, text: str) -> None:
@@ -61,7 +61,8 @@ class TomlScanner:
             self._skip_space()
 
     def values_at(self, path: Path, start: int) -> list[TomlPart]:
-        """Return the value at this position, after the values in it. Raise `ValueError` if the value is invalid."""
+        """Return the value at this position, preceded by the values in it. Raise `ValueError` if the value is
+        invalid."""
         self.position = start
         return [*self._read_value(path, 0)]
 

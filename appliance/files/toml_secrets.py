@@ -1,4 +1,4 @@
-"""Replaces the secrets in a TOML text with marks, and marks with secrets. All other parts of the text remain
+"""Replaces the secrets in a TOML text with marks, and marks with secrets, and leaves the rest of the text
 unchanged."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HIDDEN = "***"
 IsSecret = Callable[[Path], bool]
 
 ANY_SECTION = ""
-"""Replaces the section's name in the path of a commented key, because the comment may apply to any section."""
+"""Replaces the section's name in the path of a key in a comment, because the comment may apply to any section."""
 
 _NAME = r"[A-Za-z0-9_-]+"
 _COMMENT = re.compile(r"#[^\r\n]*")
@@ -72,8 +72,8 @@ def put_back(text: str, stored: str, is_secret: IsSecret) -> tuple[str, list[tup
 
 
 def _find(known: Mapping[tuple[Path, int], str], value: _Secret) -> str | None:
-    """Return the stored secret for a mark. If a person has commented out or activated the line, find the secret in
-    the line's previous form."""
+    """Return the stored secret for a mark. If a person has commented out the line, or removed its comment sign,
+    use the secret of the previous line."""
     return next((known[value.path, n] for n in (value.number, 0, 1) if (value.path, n) in known), None)
 
 
@@ -146,7 +146,7 @@ class _Comments:
 def _find_yaml(line: str) -> Iterator[re.Match[str]]:
     """Yield the assignment `# name: value` at the end of the line, if the value is one word.
 
-    A single search from the start would take hours in a line with thousands of `#name:`.
+    In a line with thousands of `#name:`, a regular expression that searches from the start would take hours.
     """
     text = line.rstrip(" \t\r")
     word_start = len(text) - len((text.split() or [""])[-1])

@@ -18,8 +18,8 @@ class ClockTrust:
     sets the clock.
 
     The clock becomes trusted when the kernel reports synchronisation, or when its time is after `newest`, the newest
-    stored time. It then remains trusted. If a synchronised clock is before `newest`, then `newest` came from a wrong
-    clock: it moves to `forgotten`, and `newest` becomes the current time.
+    stored time. A trusted clock remains trusted. If a synchronised clock is before `newest`, a wrong clock stored
+    `newest`. In this case, `newest` moves to `forgotten`, and the current time becomes `newest`.
     """
 
     def __init__(self, clock: Clock, newest: datetime) -> None:
@@ -45,7 +45,8 @@ class ClockTrust:
         self._is_trusted = True
 
     def distrust_reason(self) -> str | None:
-        """Return why the clock is not trusted, with a remedy. Return None if it is trusted."""
+        """Return the reason why the clock is not trusted, and what to do about it. Return None if the clock is
+        trusted."""
         if self.is_trusted():
             return None
         now, newest = timestamp(self._clock.now()), timestamp(self.newest)
@@ -68,7 +69,7 @@ def newest_time(document: DocumentReader) -> datetime:
 
 
 def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
-    """Return the record that invalidates stored times in the future. They came from a wrong clock."""
+    """Return the record that makes stored times in the future invalid, because a wrong clock stored them."""
     until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
     return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
 

@@ -32,8 +32,8 @@ STARTED_SAFE = "the hub was started with --safe, so automations do not run; rest
 class CrashCounter:
     """Counts the hub's crashes since the machine booted. `boot` identifies this boot.
 
-    Times are in seconds since the boot. The counter writes to the card only after a crash, and at the end of a series
-    of crashes.
+    Times are in seconds since the boot. The counter writes to the card only after a crash, and when a series of
+    crashes ends.
     """
 
     def __init__(self, document: Document, clock: Clock, boot: str) -> None:
@@ -57,7 +57,7 @@ class CrashCounter:
             self._document.remember(CRASHES, None)
 
     def _list_recent(self, now: float) -> list[float]:
-        """Return the times of recent crashes. A malformed record has none."""
+        """Return the times of recent crashes, or an empty list if the record is malformed."""
         try:
             stored = orjson.loads(self._document.get(CRASHES) or b"{}")
             return [

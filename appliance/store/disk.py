@@ -26,8 +26,8 @@ MAX_STORE_FILE_BYTES = 256 << 20
 class Disk:
     """A folder of files. A name can include a subfolder, such as `history/2026-11.jsonl`.
 
-    All methods can raise `OSError`, and block, so do not call them on the event loop. `bytes_written` and `syncs` are
-    counts since the hub's start.
+    All methods block, so do not call them on the event loop. All methods can raise `OSError`. `bytes_written` and
+    `syncs` are counted from the hub's start.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -37,8 +37,8 @@ class Disk:
         self.syncs = 0
 
     def guard(self, check_folder: Callable[[], None]) -> None:
-        """Call the function before each creation, renaming, or deletion. It must raise `OSError` if the folder at the
-        path was replaced."""
+        """Register a function to call before each creation, renaming, or deletion. The function must raise
+        `OSError` if the folder at the path was replaced."""
         self._check_folder = check_folder
 
     def check_folder(self) -> None:
@@ -46,7 +46,7 @@ class Disk:
         self._check_folder()
 
     def list_names(self, below: str = "") -> list[str]:
-        """Return the sorted names of the files in the folder, or in its subfolder `below`."""
+        """Return the sorted names of the files in the folder, or in the subfolder `below`."""
         return sorted(each.name for each in (self.folder / below).iterdir())
 
     def read(self, name: str) -> bytes:
@@ -59,8 +59,8 @@ class Disk:
         return (self.folder / name).stat().st_size
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
-        """Return at most `max_bytes` of a file, starting at the offset. If the offset is at or after the file's end,
-        return no bytes."""
+        """Return at most `max_bytes` of a file, starting at the offset. Return empty bytes if the offset is not
+        before the file's end."""
         descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, max_bytes, offset)
@@ -73,8 +73,8 @@ class Disk:
         return found.f_bavail * found.f_frsize
 
     def make_folder(self, name: str, like: str | None = None) -> None:
-        """Create a subfolder unless it exists. The subfolder is private, or has the mode of the folder `like`. Call
-        `sync_folder` to make its name durable."""
+        """Create a subfolder unless it exists. The subfolder gets the mode of the folder `like`, or is private if
+        `like` is None. Call `sync_folder` to make its name durable."""
         self.check_folder()
         mode = PRIVATE_FOLDER if like is None else stat.S_IMODE((self.folder / like).stat().st_mode)
         with contextlib.suppress(FileExistsError):
@@ -86,8 +86,8 @@ class Disk:
         return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
 
     def copy_access(self, descriptor: int, name: str) -> None:
-        """Give a new open file the mode and owner of another file or folder. A folder's owner is copied only if
-        possible.
+        """Give a new open file the mode and owner of another file or folder. The owner of a folder is copied only if
+        this user is permitted to do so.
 
         If the mode comes from a folder, other users cannot read the new file, because it may contain secrets. Raise
         `PermissionError` if a file's owner cannot be copied.
@@ -114,8 +114,8 @@ class Disk:
             view, offset = view[count:], offset + count
 
     def write_synced(self, name: str, data: bytes, like: str | None = None) -> None:
-        """Create or replace a file with the mode and owner of `like`. On return, the content is durable, but not the
-        name."""
+        """Create or replace a file with the mode and owner of `like`. On return, the content is durable, but the
+        file's name is not."""
         descriptor = self.create(name)
         try:
             if like is not None:
@@ -130,12 +130,11 @@ class Disk:
         os.posix_fallocate(descriptor, 0, length)
 
     def sync(self, descriptor: int) -> None:
-        """Sync the file (fdatasync). On return, the written data and the file's length are durable."""
         self.syncs += 1
         os.fdatasync(descriptor)
 
     def sync_folder(self, below: str = "") -> None:
-        """Sync the folder, or its subfolder `below`. On return, the names in it are durable."""
+        """Sync the folder, or the subfolder `below`. On return, the names in it are durable."""
         self.syncs += 1
         sync_folder(self.folder / below)
 
@@ -170,7 +169,7 @@ class Disk:
         os.close(descriptor)
 
     def _copy(self, old: str, new: str) -> None:
-        """Copy a file. A power cut never leaves an incomplete file under the new name."""
+        """Copy a file. After a power cut, the copy is either complete or missing."""
         try:
             self.write_synced(new + PART, self.read(old))
             self.rename(new + PART, new)

@@ -2,7 +2,8 @@
 
 The document is in memory, and on the card in two files per generation: a snapshot and a journal. Concurrent changes
 share one journal record and one sync on the store's thread. When the journal is larger than the snapshot, the next
-generation begins. An overlay holds values whose recent changes may be lost; a flush every few minutes writes them.
+generation begins. Values whose latest changes may be lost are first held in an overlay, which is flushed every few
+minutes.
 """
 
 from __future__ import annotations
@@ -32,17 +33,16 @@ from appliance.store.storage import items_of
 T = TypeVar("T")
 
 Prepare = Callable[[EncodedChanges], EncodedChanges]
-"""Returns the changes to store, from the earlier changes in the same batch. All changes of a batch get the same
-mapping; a retry gets a new one. An exception rejects the change."""
+"""Returns the changes to store. The argument contains the earlier changes in the same batch. All changes of a
+batch get the same mapping; a retry gets a new one. If the function raises an exception, the change is rejected."""
 
 OnDone = Callable[[Any, BaseException | None], None]
-"""Receives the result or the exception of the work."""
 
 log = logging.getLogger("store")
 
 
 class _Thread:
-    """Runs work in order on one thread. It is twice as fast as an executor."""
+    """Runs work in order on one thread. This class is twice as fast as an executor."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -85,11 +85,10 @@ class _Waiting(Struct):
     refusal: LaresError | None = None
 
     def prepare_after(self, changes: dict[str, bytes | None]) -> None:
-        """Add this change to the earlier changes, or record why it is rejected."""
         self.refusal = _attempt(lambda: changes.update(self.prepare(changes)))
 
     def end(self) -> None:
-        """Apply the change if it was accepted, and wake the caller."""
+        """Apply the change if it was accepted, and resume the caller."""
         if self.refusal is None and self.commit is not None:
             self.refusal = _attempt(self.commit)
         if self.done.done():  # the caller was cancelled
@@ -198,16 +197,16 @@ class Document:
         return self._minor | self._later
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a running flush writes the key. The key's stored value is then outdated."""
+        """Return whether a running flush writes the key. If so, the key's stored value is outdated."""
         return key in self._flushing
 
     async def flush(
         self, prepare: Callable[[Mapping[str, Any], EncodedChanges], EncodedChanges], *, is_complete: bool = True
     ) -> None:
-        """Store the changes that `prepare` returns. Its arguments are the values in the overlay, and the earlier
-        changes in the same batch.
+        """Store the changes that `prepare` returns. The arguments of `prepare` are the values in the overlay, and the
+        earlier changes in the same batch.
 
-        If the flush is not complete, minor values remain in the overlay. If the flush fails, all values wait for the
+        If `is_complete` is false, minor values remain in the overlay. If the flush fails, all values wait for the
         next flush.
         """
         given, self._later = self._later, {}
@@ -255,7 +254,7 @@ class Document:
         }
 
     def _wait_again(self, values: Mapping[str, Any]) -> None:
-        """Return the values to the overlay, unless it contains newer values of their keys."""
+        """Put the values back into the overlay, except for keys that have newer values there."""
         self._later, self._minor = {**values, **self._minor, **self._later}, {}
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -300,7 +299,7 @@ class Document:
         self._end(batch)
 
     def _end(self, batch: list[_Waiting]) -> None:
-        """Wake the callers of the batch, then write the changes that arrived in the meantime."""
+        """Resume the callers of the batch, then write the changes that arrived in the meantime."""
         for each in batch:
             each.end()
         if self._failure is None and self._files.is_compaction_due:

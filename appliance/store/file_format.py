@@ -3,14 +3,14 @@
 Each line is a JSON object. If a line has a checksum, its last field `crc` is the CRC-32 (as in zlib) of all preceding
 bytes of the line.
 
-A snapshot contains the whole document at one sequence number. The file never changes. Its first line contains the
-format, the generation, the sequence number, and the length and CRC-32 of the remaining file. Each further line is a
-key with its value: `{"key": …, "value": …}`.
+A snapshot contains the whole document at one sequence number. The file never changes. The first line of a snapshot
+contains the format, the generation, the sequence number, and the length and CRC-32 of the rest of the file. Each
+further line is a key with its value: `{"key": …, "value": …}`.
 
-A journal grows until the next generation begins. Its first line contains the format, the generation, and the sequence
-number before the first record. Each further line is a record for one batch of changes: `{"seq", "length", "put",
-"crc"}`. `put` maps keys to values; null removes a key. `length` is the number of bytes of `put`. After the last
-record, the file contains only zeros, or nothing.
+A journal grows until the next generation begins. The first line of a journal contains the format, the generation, and
+the sequence number before the first record. Each further line is a record for one batch of changes: `{"seq",
+"length", "put", "crc"}`. `put` maps keys to values; null removes a key. `length` is the number of bytes of `put`.
+After the last record, the file contains only zeros, or nothing.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def read_journal(data: bytes, generation: int) -> JournalContents:
 
 
 def encode_header(generation: int, sequence: int) -> bytes:
-    """Return a journal's first line. The first record has the number after `sequence`."""
+    """Return the first line of a journal whose first record has the number after `sequence`."""
     header = {"format": STORE_FORMAT, "kind": "journal", "generation": generation, "sequence": sequence}
     return with_crc(orjson.dumps(header))
 
@@ -208,5 +208,5 @@ def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
 
 
 def _count_records(data: bytes) -> int:
-    """Count the valid records anywhere in the bytes, including records after damaged newlines."""
+    """Count the valid records anywhere in the bytes, even if the newlines between them are damaged."""
     return sum(_record_at(data, start.start()) is not None for start in _RECORD_START.finditer(data))

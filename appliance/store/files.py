@@ -21,13 +21,15 @@ from appliance.store.journal import Journal
 from appliance.store.recovery import Migrations, Recovered, recover
 
 MIN_COMPACT_BYTES = 256 * 1024
-"""Minimum size of a journal for compaction. A larger journal is compacted when it is longer than its snapshot."""
+"""Minimum size in bytes of a journal for compaction. A larger journal is compacted when it is longer than its
+snapshot."""
 
 COMPACT_AGAIN = 64 * 1024
-"""If the card was too full to compact the journal, the hub retries after the journal has grown by this many bytes."""
+"""If the card is too full to compact the journal, compaction is tried again after the journal has grown by this
+number of bytes."""
 
 MIGRATIONS: Migrations = {}
-"""Migrations of values, each from an older format to the next format."""
+"""The migrations. Each migration converts values from an older format to the next format."""
 
 log = logging.getLogger("store")
 
@@ -41,7 +43,7 @@ def explain_os_error(error: OSError) -> str:
 class Files:
     """The snapshot and journal of the current generation, and the document's values as JSON bytes.
 
-    - `values`: the result of exactly the acknowledged changes. Other threads must copy it before they iterate.
+    - `values`: the result of exactly the acknowledged changes. Other threads must copy `values` before they iterate.
     - `refusal`: the reason why the card was not writable at the start, or None.
     - `stamp`: a part of the names under which damaged files are kept.
     - `min_compact_bytes`: smaller journals are not compacted.
@@ -110,7 +112,6 @@ class Files:
 
     @property
     def is_compaction_due(self) -> bool:
-        """Return whether the journal is long enough for a new generation."""
         return self._journal.is_open and self._journal.end > self._compact_at
 
     def compact(self) -> None:
@@ -130,8 +131,8 @@ class Files:
             self._was_refused = False
 
     def close(self) -> None:
-        """Close the journal if it is open. If an append failed, first try again to undo it, so that the next start
-        does not find its record."""
+        """Close the journal if it is open. If an append failed, first try again to undo the append. Otherwise, the
+        next start could find its record."""
         try:
             if self._must_renew:
                 self._make_ready()
@@ -188,7 +189,8 @@ class Files:
             self._must_renew = True
 
     def _renew(self) -> None:
-        """Begin the next generation: write both files, then rename them. From then on, write only to these files."""
+        """Begin the next generation: write both files, then rename them. After the renaming, only these files are
+        written."""
         generation = self._generation + 1
         names = journal_name(generation), snapshot_name(generation)
         data = encode_snapshot(generation, self._journal.sequence, self.values)

@@ -12,19 +12,19 @@ PREALLOCATED = 256 * 1024
 length."""
 
 BLOCK = 4096
-"""The size of the card's blocks. Zeros after a record in its last block cost nothing. The next small records
-overwrite these zeros without changing the file's metadata."""
+"""The size of the card's blocks in bytes. Filling the last block of a record with zeros costs nothing. The next
+small records overwrite the zeros without changing the file's metadata."""
 
 
 class Journal:
-    """A generation's journal. It accepts records while it is open. Once an append has failed, the journal can only be
-    closed.
+    """A generation's journal. Once an append has failed, the journal can only be closed.
 
     - `end`: the offset after the last record.
     - `sequence`: the number of the last record.
     - `last`: the line of the last record if another process wrote it. The record is written again, because the other
       process may have failed to sync it.
-    - `is_sync_broken`: whether a sync of the file has failed. Such a file accepts no further records.
+    - `is_sync_broken`: whether a sync of the file has failed. After a failed sync, the journal accepts no further
+      records.
     """
 
     def __init__(self, disk: Disk, generation: int, sequence: int, end: int = 0, last: bytes = b"") -> None:
@@ -41,7 +41,8 @@ class Journal:
         return self._descriptor is not None
 
     def create(self) -> None:
-        """Create and open a file without records. On return, the content is durable, but not the name."""
+        """Create and open a journal without records. On return, the file's content is durable, but its name is
+        not."""
         self._begin(self._disk.create(journal_name(self._generation) + PART))
         try:
             self._commit(encode_header(self._generation, self.sequence))
@@ -98,7 +99,7 @@ class Journal:
         self._disk.write(descriptor, line, self.end)
 
     def _allocate(self, descriptor: int, length: int) -> None:
-        """Reserve space after the records. If the card is full or does not support this, the file grows with each
+        """Reserve space after the records. If the card is full or cannot reserve space, the file grows with each
         record."""
         try:
             self._disk.allocate(descriptor, length)

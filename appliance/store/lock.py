@@ -22,31 +22,32 @@ LOCK = "lock"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 _HELD = Path("/proc/locks")
-"""The kernel's list of locks with the inodes of the locked files."""
+"""The file in which the kernel lists locks, with the inodes of the locked files."""
 
 MAX_LOCK_FILE_BYTES = 200
 TRY_EVERY_SECS, MAX_TRIES = 0.05, 200
-"""A starting hub waits at most ten seconds for a command to release its brief lock."""
+"""The pause in seconds and the number of attempts to take a lock that a command holds briefly: ten seconds in
+total."""
 
 SIGNING_TRIES = 4
-"""Maximum number of reads before the lock's holder has written its process id."""
+"""How many times to read the lock file if its holder has not written a process id yet."""
 
 _BRIEF = b"brief "
-"""The beginning of the lock file while a command holds the lock. The previous content follows."""
+"""The prefix of the lock file while a command holds the lock. The file's previous content follows."""
 
 _STOPPING = b"stopping\n"
-"""The text after process id and boot id if a stop was requested."""
+"""The text that follows the process id and boot id if a stop was requested."""
 
 _STOPPED = b"stopped "
-"""The beginning of the lock file after a clean stop. Otherwise, the file contains the hub's process id and the
-machine's boot id."""
+"""The prefix of the lock file after a clean stop. Without a clean stop, the file contains the hub's process id and
+the machine's boot id."""
 
 
 class DirectoryLock:
     """Holds the lock of the data directory from the object's creation until `release`.
 
-    If another hub holds the lock, the constructor raises `StartFailed` with its process id. A hub waits while a
-    command briefly holds the lock (`is_brief`); such a lock preserves the content of the file.
+    If another hub holds the lock, the constructor raises `StartFailed` with that hub's process id. A hub waits while
+    a command briefly holds the lock (`is_brief`); such a lock preserves the content of the file.
 
     - `stopped_at`: the time of the previous hub's clean stop, or None.
     - `was_cut_off`: whether the previous hub ended without releasing the lock.
@@ -65,8 +66,8 @@ class DirectoryLock:
         self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
 
     def check_folder(self) -> None:
-        """Raise `OSError` unless the path still leads to the held lock. If the data directory was moved, replaced, or
-        unmounted, writes could harm another hub. The check costs two system calls."""
+        """Raise `OSError` if the path no longer leads to the held lock. If the data directory was moved, replaced,
+        or unmounted, writing could damage another hub's data. The check costs two system calls."""
         if self._descriptor is None:
             return
         held, place = os.fstat(self._descriptor), self._folder
@@ -87,12 +88,12 @@ class DirectoryLock:
         self._release(self._before)
 
     def release_after_stop(self, stopped_at: datetime | None) -> None:
-        """Release the lock after a clean stop, and record the time for the next hub. None means that the time is
+        """Release the lock after a clean stop, and record the time for the next hub. If the time is None, it is
         unknown."""
         self._release(_STOPPED + (b"" if stopped_at is None else stopped_at.isoformat().encode()))
 
     def release_after_fault(self) -> None:
-        """Release the lock after a failure, which the next hub counts as a crash."""
+        """Release the lock after a failure. The next hub counts this failure as a crash."""
         self._release(None)
 
     def _release(self, left: bytes | None) -> None:
@@ -156,7 +157,7 @@ def _acquire(folder: Path, tries: int) -> int:
 
 
 def _process_in(text: bytes) -> str:
-    """Return the process id in the lock file. On a read-only card, the id is of an earlier hub."""
+    """Return the process id in the lock file. If the card is read-only, this is the id of an earlier hub."""
     return text.split()[0].decode() if text[:1].isdigit() else "unknown"
 
 

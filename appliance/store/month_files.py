@@ -1,9 +1,9 @@
 """The history files, one per month: `history/YYYY-MM.jsonl`. A file only grows until it is removed.
 
-Each line is a JSON object. Its last field `crc` is the CRC-32 of the preceding bytes, as in the journal. The first
-line is the header `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the other
-lines. Lines are appended and synced, and never changed. Damage affects only the damaged line, because the next append
-begins a new line.
+Each line of a file is a JSON object. Its last field `crc` is the CRC-32 of the preceding bytes, as in the journal.
+The first line is the header `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the
+other lines. Lines are appended and synced, and never changed. Damage affects only the damaged line, because the next
+append begins a new line.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class FoundLines(Struct, frozen=True, kw_only=True):
 
 
 class MonthFiles:
-    """The stored months. All methods can raise `OSError`, and block. Only one thread at a time may append or remove;
-    other threads may read concurrently."""
+    """The files of the stored months. All methods block, and can raise `OSError`. Only one thread at a time may
+    append or remove; other threads may read concurrently."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -193,7 +193,7 @@ class MonthFiles:
     def _take_back(self, name: str) -> None:
         """Truncate the file before the failed append. If that fails, the next append retries.
 
-        If the file has no other content, delete it: after a failed sync, its name may never become durable.
+        If the file has no other content, delete it, because its name may never become durable after a failed sync.
         """
         if self._ends[name] == 0:
             self._disk.remove(name)

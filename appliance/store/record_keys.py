@@ -18,7 +18,7 @@ VARIABLE_PREFIX = "variable/"
 """`variable/<name>`: the `StoredVariable` of `automations/variables.py`."""
 
 CHANGED_PREFIX = "changed/"
-"""`changed/<device id>`: for each comparison in a condition, when it began to hold."""
+"""`changed/<device id>`: the time at which each comparison in a condition began to hold."""
 
 SENT_PREFIX = "sent/"
 """`sent/<device id>`: the `PastNames` of `automations/names.py`."""

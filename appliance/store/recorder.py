@@ -192,7 +192,7 @@ class Recorder:
         }
 
     def _is_json(self, key: str, value: dict[str, Any] | None) -> bool:
-        """Return whether JSON can represent the value. If not, log an error once per key."""
+        """Return whether JSON can represent the value. If JSON cannot, log an error once per key."""
         try:
             encode_values({key: value})
         except TypeError as error:

@@ -51,7 +51,7 @@ def encode_layout_change(made: LayoutChange) -> dict[str, Any]:
 
 
 OnFault = Callable[[str, Exception], None]
-"""Handles a malformed stored value, given its key and the error."""
+"""Is called with the key of a malformed stored value, and the error."""
 
 
 def refuse(key: str, error: Exception) -> None:
@@ -137,8 +137,8 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
 
 
 def is_changed(stored: bytes | None, value: Any) -> bool:
-    """Return whether the value differs from the stored value, ignoring `at`. A change that was undone needs no
-    write."""
+    """Return whether the value differs from the stored value, except in `at`. If a change was undone, no write is
+    necessary."""
     if stored is None or value is None:
         return stored is not None or value is not None
     before, after = orjson.loads(stored), orjson.loads(orjson.dumps(value))

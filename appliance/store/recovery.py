@@ -28,7 +28,7 @@ Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
 """Converts the values of an older format to the next format."""
 
 Migrations = Mapping[int, Migration]
-"""Migrations by the format that they convert from."""
+"""Maps a format to the migration from this format."""
 
 
 def unreadable(error: OSError) -> StartFailed:
@@ -42,7 +42,7 @@ class Recovered(Struct, kw_only=True):
 
     - `base`: the generation of the snapshot that was used.
     - `generation`: the newest generation with a file.
-    - `is_clean`: whether `base` is complete and equal to `generation`. The journal can then continue at
+    - `is_clean`: whether `base` is complete and equal to `generation`. If so, the journal can continue at
       `journal_end`, after the line `last`.
     - `notes`: sentences about the findings.
     - `damaged`: files to keep for inspection.
@@ -127,7 +127,8 @@ class _Recovery:
         return decoded
 
     def _check_cut_start(self) -> None:
-        """Accept an empty document if the first start was interrupted. Then only beginnings of journals exist."""
+        """Accept an empty document if the first start was interrupted. In this case, the files are only the
+        beginnings of journals."""
         snapshots = [name for each in self._generations if (name := snapshot_name(each)) in self._names]
         if snapshots or any(each.is_damaged or each.torn or each.sequence for each in self._journals.values()):
             raise StartFailed(
@@ -183,8 +184,8 @@ class _Recovery:
             result.damaged += [name] if reading.records else []
 
     def _note_end(self, reading: JournalContents, name: str) -> None:
-        """Record the end of the newest journal, and whether the journal can continue. The name of an empty journal
-        may not be durable; only a record in it proves that it is."""
+        """Record the end of the newest journal, and whether the journal can continue. If the journal is empty, its
+        name may not be durable. If it contains a record, its name is durable."""
         result = self._result
         result.journal_end, result.last, result.torn = reading.end, reading.last, reading.torn
         if reading.torn and not reading.is_damaged:
@@ -192,7 +193,7 @@ class _Recovery:
         result.is_clean = bool(reading.records)
 
     def _apply(self, reading: JournalContents, upto: int | None) -> None:
-        """Replay the records, at most up to the sequence number `upto`."""
+        """Replay the records up to and including the sequence number `upto`."""
         result = self._result
         for record in reading.records:
             if record["seq"] <= result.sequence:
@@ -219,7 +220,7 @@ class _Recovery:
     def _read(self, name: str) -> bytes:
         """Return the file's content. Raise `StartFailed` if the first line has a newer format.
 
-        That line's checksum is not checked, because a newer format can have another kind of checksum.
+        The first line's checksum is not checked, because a newer format may use another kind of checksum.
         """
         data = self._disk.read(name)
         line = data.partition(b"\n")[0]
@@ -235,7 +236,8 @@ class _Recovery:
 
 
 def _is_flipped(line: bytes, format_: int) -> bool:
-    """Return whether the newer format number is only a flipped bit in a header of the current format."""
+    """Return whether the newer format number is probably caused by a flipped bit in a header of the current
+    format."""
     own = line.replace(b'"format":%d' % format_, b'"format":%d' % STORE_FORMAT, 1)
     flips = int.from_bytes(own, "big") ^ int.from_bytes(line, "big")
     return len(own) == len(line) and flips.bit_count() == 1 and check_crc(own) is not None

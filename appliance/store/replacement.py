@@ -1,8 +1,8 @@
 """Reads or replaces the document while no hub runs.
 
-A restore replaces both the document and the configuration folder, or neither. It first stages the new document as a
-pending file. The document takes effect when the configuration folder contains a marker with the same token. After a
-power cut, the next start finishes the restore if the marker exists, and otherwise discards the pending file.
+A restore replaces both the document and the configuration folder, or neither. A restore first stages the new document
+as a pending file. The document takes effect when the configuration folder contains a marker with the same token.
+After a power cut, the next start finishes the restore if the marker exists, and otherwise discards the pending file.
 
 A single pending file for both would not be enough: if root owns the configuration, the hub runs as another user and
 could not replace the folder at the next start. Therefore, the replacement of the folder decides whether the restore
@@ -46,7 +46,7 @@ TRIES = 50
 
 
 def prepare(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
-    """Stage the values durably. Staged values have no effect yet. Raise `OSError` on failure."""
+    """Stage the values durably. Staged values have no effect until `finish`. Raise `OSError` on failure."""
     pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_KEYS: list(own), "values": dict(values)}
     write_file(folder / PENDING, orjson.dumps(pending))
 
@@ -97,8 +97,8 @@ def place_history(folder: Path, stamp: str) -> list[Path]:
 
 
 def present_history(folder: Path) -> Path:
-    """Return the folder with the valid history. This is the staged folder if an interrupted restore left its marker.
-    Raise `OSError` on failure."""
+    """Return the folder with the valid history. If an interrupted restore left its marker, the valid history is in
+    the staged folder. Raise `OSError` on failure."""
     stage = folder / HISTORY_STAGE
     return stage if stage.exists() and _read_marked(folder) else folder / HISTORY_FOLDER
 
@@ -119,8 +119,8 @@ def finish_at_start(folder: Path, now: datetime) -> None:
 
 
 def read_present(folder: Path) -> Recovered:
-    """Return the valid document without writing. This is the staged document if an interrupted restore left its
-    marker. Raise `StartFailed` if the document is unreadable."""
+    """Return the valid document without writing. If an interrupted restore left its marker, the staged document is
+    the valid one. Raise `StartFailed` if the document is unreadable."""
     try:
         pending = _read_marked(folder)
         if pending is None:

@@ -29,7 +29,7 @@ MAX_VERSIONS_BYTES = 8 << 20
 """Maximum total size of all versions. The oldest versions are removed first."""
 
 MIN_FREE_AFTER_SAVE_BYTES = 1 << 20
-"""Free space in bytes that a save leaves for the home's state."""
+"""Free space in bytes that must remain after a save, for the home's state."""
 
 MAX_SLUG_CHARS = 200
 """Maximum length of an encoded path in a file name. A longer path is replaced with its SHA-256, because file names
@@ -85,8 +85,8 @@ class SavedFiles:
         return self._data.read(f"{VERSIONS_FOLDER}/{version.name}")
 
     def _keep(self, path: str, text: bytes, at: datetime) -> None:
-        """Store the text as a version. If the newest version already has the same text, as after an interrupted save,
-        do nothing."""
+        """Store the text as a version. Do nothing if the newest version already has the same text, for example
+        after an interrupted save."""
         versions = self.list_versions(path)
         if versions and self.read_version(versions[0]) == text:
             return

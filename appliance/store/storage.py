@@ -19,7 +19,7 @@ class Storage(DocumentReader, Protocol):
     """The document for other parts of the hub. The value None removes a key."""
 
     def get(self, key: str) -> bytes | None:
-        """Return the key's value as JSON, or None. The same object is returned until the value changes."""
+        """Return the key's value as JSON, or None. Until the value changes, each call returns the same object."""
 
     def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Write the value with the next flush. Return at once. A minor value is written about once per hour."""
@@ -28,7 +28,7 @@ class Storage(DocumentReader, Protocol):
         """Store the values. Return after they are durable, or raise `StoreFailed`."""
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a running flush writes the key. The key's stored value is then outdated."""
+        """Return whether a running flush writes the key. If so, the key's stored value is outdated."""
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:

@@ -31,7 +31,7 @@ CUT_OFF = (
     "the previous hub ended by a power cut, a kill, or a crash: changes of its last %g s may be lost, history "
     "since its last write is lost, and executions ended unfinished"
 )
-"""Logged at a start after an unclean stop."""
+"""The log message at a start after an unclean stop."""
 
 
 class Store:
@@ -77,7 +77,7 @@ class Store:
         async with AsyncExitStack() as stack:
             lock = self._lock = DirectoryLock(self._disk.folder)
             self._disk.guard(lock.check_folder)
-            stack.callback(self._release, lock)  # called last, because another hub can start from then on
+            stack.callback(self._release, lock)  # call this last: once the lock is released, another hub can start
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
             if lock.was_cut_off:
                 log.log(logging.WARNING if lock.is_crash else logging.INFO, CUT_OFF, self._flush_secs)

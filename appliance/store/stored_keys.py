@@ -28,8 +28,8 @@ KEY_ID_PREFIX = "key_"
 class Key(Redacted, frozen=True, kw_only=True):
     """A stored API key: its label, its role, and the hash of its secret.
 
-    `hint` is a short digest of the secret, which rejects wrong guesses without a slow hash; it is None for keys from
-    old versions. `hook` is the id of the only hook that a key with the role hook can call.
+    `hint` is a short digest of the secret, which rejects wrong guesses without a slow hash. For keys from old
+    versions, `hint` is None. `hook` is the id of the only hook that a key with the role hook can call.
     """
 
     HIDDEN = ("token_hash", "hint")
@@ -50,7 +50,8 @@ class Key(Redacted, frozen=True, kw_only=True):
 class Keys:
     """The API keys of the hub. A change that cannot be stored has no effect. A started change always finishes.
 
-    `find` returns the same object until the key is replaced or revoked. `KeyRevoked` is then published.
+    `find` returns the same object until the key is replaced or revoked. When a key is replaced or revoked,
+    `KeyRevoked` is published.
     """
 
     def __init__(self, document: Document, bus: Bus, on_fault: OnFault = refuse) -> None:

@@ -78,7 +78,8 @@ def _refuse_user(url: str) -> None:
 
 
 def write_url(value: Any) -> str:
-    """Check the full URL of a server for line protocol. Any precision in the URL must be nanoseconds."""
+    """Check the full URL of a server that accepts line protocol. If the URL sets a precision, it must be
+    nanoseconds."""
     text = string(value)
     _refuse_user(text)
     try:

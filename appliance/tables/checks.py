@@ -1,5 +1,5 @@
 """Checks for external values. A check returns the value in the expected type, or raises `Invalid`. Callers put the
-value's name before the message: `port must be a string, not 7`."""
+name of the value before the error message: `port must be a string, not 7`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ TOML = Words("a section", "an array", "nothing")
 
 
 class Mismatch(Invalid):
-    """A value has the wrong type. `str()` uses the type names of JSON; `in_words` uses those of another language."""
+    """Raised if a value has the wrong type. `str()` uses the type names of JSON; `in_words` uses those of another
+    language."""
 
     def __init__(self, expected: str, value: Any, hint: str = "") -> None:
         self._expected, self._value, self._hint = expected, value, hint
@@ -54,7 +55,7 @@ class Mismatch(Invalid):
 
 
 SHOWN_DIGITS = 12
-"""Significant digits of a displayed number. Further digits are noise of binary fractions."""
+"""Significant digits of a displayed number. Any further digits come from the binary representation."""
 
 
 def rounded(value: Any) -> Any:
@@ -86,7 +87,8 @@ _HEX_DIGITS = re.compile(r"[0-9a-fA-F]{6,}")
 
 
 def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the most similar word, or None if no word has at least this similarity. 1 means equal.
+    """Return the most similar word, or None if no word is similar enough. `likeness` is the lowest accepted
+    similarity; 1 means equal.
 
     Words with different sequences of hexadecimal digits are never similar, because devices whose ids differ in a
     digit are unrelated.
@@ -108,7 +110,7 @@ def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | Non
 
 
 def _greatest_likeness(letters: Iterable[tuple[str, int]], length: int, other: str) -> float:
-    """Return an upper limit of the similarity of two words. The first word is given by its letters and length."""
+    """Return an upper limit of the similarity of two words, given the letters and length of the first word."""
     both = length + len(other)
     return 2 * sum(min(count, other.count(letter)) for letter, count in letters) / (both or 1)
 
@@ -197,8 +199,8 @@ def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], str]:
-    """Return a check for one of these strings. For other strings, the error suggests the entry in `meant`, or the
-    most similar string."""
+    """Return a check for one of these strings. For any other string, the error suggests its entry in `meant`, or
+    the most similar string."""
 
     def check(value: Any) -> str:
         if isinstance(value, str) and value in words:

@@ -17,8 +17,8 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Callable[[Any], Any])
 
 MAX_UNKNOWN = 20
-"""Maximum number of unknown names per table that are reported individually. One more fault reports how many
-remain."""
+"""Maximum number of unknown names per table that are reported individually. One more fault reports the number of
+remaining names."""
 
 Path = tuple[str | int, ...]
 """The path of a value: field names, and positions in lists, which start at 1."""
@@ -152,7 +152,6 @@ class Table:
         return None
 
     def need(self, name: str, check: Callable[[Any], T]) -> T | None:
-        """Return the checked value of a required field; see `take`."""
         if name not in self._raw:
             self._asked[name] = None
             self.findings.faults.append(Problem((*self.path, name), "is missing", is_missing=True))
@@ -186,14 +185,14 @@ class Table:
         return None
 
     def table(self, name: str, expected: str = "a table") -> Table | None:
-        """Return the field's table, or an empty table if the field is missing. For another value, record a fault and
-        return None."""
+        """Return the field's table, or an empty table if the field is missing. If the value is not a table, record
+        a fault and return None."""
         raw = self.raw(name)
         return self._inner((name,), {} if raw is None else raw, expected)
 
     def tables(self, name: str, example: str) -> list[Table]:
-        """Return the field's list of tables, or an empty list if the field is missing. For another value, record a
-        fault and return an empty list."""
+        """Return the field's list of tables, or an empty list if the field is missing. If the value is not such a
+        list, record a fault and return an empty list."""
         raw = self.raw(name)
         if raw is None or raw in ({}, []):
             return []
@@ -231,7 +230,7 @@ class Table:
     ) -> None:
         """Record a fault for each field that was not read and is not in `more`: `{name} is not {what}`.
 
-        `hint` gets the unknown name and the known names, and returns a suggestion.
+        `hint` is called with the unknown name and the known names, and returns a suggestion.
         """
         known = list(dict.fromkeys([*self._asked, *more]))
         unknown = [str(name) for name in self._raw if name not in known]
@@ -246,7 +245,7 @@ def located(problems: Iterable[Problem], file: str, line_of: Callable[[Path], in
     """Return the problems of a file as faults. A fault's line is the line of its path, or of the nearest enclosing
     table.
 
-    `line_of` returns 0 if a path has no line. A fault whose enclosing tables have no line gets the line 0.
+    `line_of` returns 0 if a path has no line. If no enclosing table has a line, the fault gets the line 0.
     """
     return [Fault(file, line_at(each.path, line_of), str(each)) for each in problems]
 
@@ -275,7 +274,8 @@ def _hint(name: str, known: list[str]) -> str:
 def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[str]], str]:
     """Return a function that suggests one of the section's keys for an unknown key.
 
-    `elsewhere` contains the dotted names of all keys of the file, to suggest the section to which a key belongs.
+    `elsewhere` contains the dotted names of all keys of the file. If a key belongs to another section, the hint names
+    that section.
     """
     prefix = f"{section}." if section else ""
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from appliance.clock import timestamp
 
 Schema = Mapping[str, Any]
-"""A JSON Schema (2020-12). A schema with a `title` appears only once in the API description, under that name."""
+"""A JSON Schema (2020-12). The API description contains a schema with a `title` only once, under that title."""
 
 Encode = Callable[[Any], Any]
 

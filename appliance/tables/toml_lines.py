@@ -46,8 +46,8 @@ def split_key(dotted: str) -> tuple[str, ...]:
 
 
 def scan_lines(text: str) -> Iterator[TomlLine]:
-    """Yield the headers and assignments. Lines inside multi-line strings and arrays can be mistaken for
-    assignments."""
+    """Yield the headers and assignments. A line inside a multi-line string or array can be mistaken for an
+    assignment."""
     section: Path = ()
     counts: dict[Path, int] = {}
     number, start = 1, 0
@@ -63,8 +63,8 @@ def scan_lines(text: str) -> Iterator[TomlLine]:
 
 
 def line_finder(text: str) -> Callable[[Path], int]:
-    """Return a function that finds the line of a section or key, counted from 1. It returns 0 if only a full parser
-    could find the line."""
+    """Return a function that finds the line of a section or key, counted from 1. The function returns 0 if only a
+    full parser could find the line."""
     lines: dict[Path, int] = {}
     for line in scan_lines(text):
         for length in range(1, len(line.path) + 1):

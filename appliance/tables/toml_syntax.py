@@ -17,7 +17,7 @@ _NOTHING = frozenset({"", "null", "none", "nil", "~"})
 
 
 def explain(text: str, message: str, number: int) -> str:
-    """Describe the fault in line `number`, with a remedy. `message` is the parser's message."""
+    """Describe the error in line `number`, and how to correct it. `message` is the parser's message."""
     lines = text.split("\n")
     line = lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
     if (quote := next((each for each in line.partition("#")[0] if each in _CURLY_QUOTES), None)) is not None:
@@ -118,4 +118,4 @@ _HINTS: dict[str, _Hint] = {
     "Unclosed inline table": lambda *_: "the table is not closed; write it on one line, with } at its end",
     "Unescaped '": lambda *_: "write a backslash twice, or the text in single quotes",
 }
-"""Remedies by the beginning of the parser's message."""
+"""Hints on how to correct an error, by the beginning of the parser's message."""

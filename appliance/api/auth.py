@@ -45,7 +45,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The sender of an authorized request.
 
     - `key`: the stored key; None for a configured master key.
-    - `is_on_box`: whether the request came over the control socket from root or the hub's user. It then needs no key.
+    - `is_on_box`: whether the request came over the control socket from root or the hub's user. Such a request needs
+      no key.
     """
 
     key_id: str
@@ -54,7 +55,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     is_on_box: bool = False
 
     def require(self, role: Role, hook: str | None = None) -> None:
-        """Raise `Forbidden` if this principal must not use a route with this role, or must not call this hook."""
+        """Raise `Forbidden` if a route with this role is not permitted to this principal, or if the principal may
+        not call this hook."""
         is_other_hook = self.role is Role.HOOK and (self.key is None or self.key.hook != hook)
         if role not in REACH[self.role] or is_other_hook:
             raise Forbidden("insufficient permissions")
@@ -65,10 +67,11 @@ ON_BOX = Principal(key_id="control socket", role=Role.ADMIN, is_on_box=True)
 
 
 MAX_WAITING_CHECKS = 8
-"""Maximum number of different tokens per key that wait for a check. A further token raises `TooManyChecks`."""
+"""Maximum number of different tokens that wait for a check of the same key. A further token raises
+`TooManyChecks`."""
 
 Find = Callable[[str], Key | None]
-"""Returns the key with this name. Returns the same object until the key is revoked, and None afterwards."""
+"""Returns the key with this name, or None. Returns the same object until the key is revoked."""
 
 
 class Authenticator:
@@ -110,8 +113,8 @@ class Authenticator:
         return await self._verify(token, digest)
 
     def recheck(self, principal: Principal | None) -> None:
-        """Raise `Unauthenticated` if the principal's key has been revoked. On public routes, the principal is None,
-        which is always valid."""
+        """Raise `Unauthenticated` if the principal's key has been revoked. The principal of a public route is
+        None, which is always valid."""
         if principal is not None and not self.is_valid(principal):
             raise Unauthenticated("authentication required")
 

@@ -23,7 +23,7 @@ class Bodies:
     async def read_json(self, request: Request, max_bytes: int, instead: bytes) -> Any:
         """Parse the body as JSON, regardless of the Content-Type.
 
-        If there is no body, parse `instead`. Raise the errors of `read`, or `MalformedRequest`.
+        If there is no body, use `instead` in its place. Raise the errors of `read`, or `MalformedRequest`.
         """
         body = await self.read(request, max_bytes) or instead
         if not body and "content-length" not in request.headers:
@@ -33,8 +33,8 @@ class Bodies:
     async def read(self, request: Request, max_bytes: int) -> bytes:
         """Return the body, or empty bytes if there is none.
 
-        Raise `TooLarge` for more than `max_bytes` or `limits.body_bytes`, `UnknownContentCoding`, `Overloaded`, or
-        `TooSlow` after `limits.body_secs`.
+        Raise `TooLarge` if the body is larger than `max_bytes` or `limits.body_bytes`. Also raise
+        `UnknownContentCoding`, `Overloaded`, or `TooSlow` after `limits.body_secs`.
         """
         exchange, limits = exchange_of(request), self._limits
         if not exchange.request_body:

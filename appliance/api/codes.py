@@ -86,7 +86,7 @@ SANIC_CODES: Mapping[int, str] = {
     429: "rate_limited",
     501: "unknown_transfer_coding",
 }
-"""The code for each HTTP status of requests that Sanic itself rejects."""
+"""For each HTTP status with which Sanic itself rejects requests, the error code."""
 
 
 def status_of(error: errors.LaresError) -> int:

@@ -28,8 +28,8 @@ class Closable(Protocol):
 
 
 class Connections:
-    """Counts the open connections of each peer, an IP address. `refused` and `evicted` are counts since the hub's
-    start.
+    """Counts the open connections of each peer. A peer is an IP address. `refused` and `evicted` are counts since the
+    hub's start.
 
     - `capacity`: the maximum number of connections of all peers.
     - `per_peer`: the maximum number of connections of one peer.
@@ -37,8 +37,8 @@ class Connections:
     - `is_proxy`: returns whether a peer is a proxy. A proxy has no connection limit. Instead, each connection of a
       proxy counts for the client whose request it carried last.
 
-    At full capacity, the peer with the most connections loses its longest idle connection. If a peer with more than
-    half of the capacity opens a connection, that connection is refused instead. A peer that repeatedly opens and
+    At full capacity, the longest idle connection of the peer with the most connections is closed. If a peer with more
+    than half of the capacity opens a connection, that connection is refused instead. A peer that repeatedly opens and
     closes connections without a request is also refused, because refusing a connection costs a tenth of serving it.
     """
 
@@ -62,8 +62,8 @@ class Connections:
         self.count = 0
 
     def find_refusal(self, peer: str) -> str | None:
-        """Return the reason why this peer must not open a connection, or None. Count the refusal. This call may close
-        an idle connection to make room."""
+        """Return the reason why this peer must not open a connection, or None. Count each refusal. To make room,
+        this method may close an idle connection."""
         refusal = self._find_refusal(peer, len(self._open.get(peer, ())))
         self.refused += refusal is not None
         return refusal
@@ -84,15 +84,16 @@ class Connections:
         self.count += 1
 
     def refresh(self, peer: str, connection: Closable) -> None:
-        """Mark the connection as the peer's most recently used connection, which is closed last."""
+        """Mark the connection as the peer's most recently used connection. The most recently used connection is
+        closed last."""
         self._without_request.discard(connection)
         held = self._open.get(peer)
         if held is not None and connection in held:
             held.move_to_end(connection)
 
     def hand_over(self, peer: str, client: str, connection: Closable) -> bool:
-        """Count the proxy's connection as the client's from now on. Return False if the client already has too many
-        connections."""
+        """From now on, count the proxy's connection as a connection of the client. Return False if the client
+        already has too many connections."""
         if peer == client or connection not in self._open.get(peer, ()):
             return True
         if len(self._open.get(client, ())) >= self._per_peer:

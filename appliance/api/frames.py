@@ -51,7 +51,7 @@ RELOAD_PREFIXES: Mapping[str, str] = {
     "scripts": "scripts.reload",
     "adapters": "adapters.reload",
 }
-"""The first part of the frame type, by reload target."""
+"""Maps a reload target to the first part of its frame types."""
 
 
 def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, EventFrame]:

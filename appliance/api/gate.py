@@ -30,7 +30,7 @@ from appliance.errors import LaresError, MalformedRequest, Unauthenticated
 from appliance.event_loop import wait_for_short_turn
 
 _SUBPROTOCOL_PREFIX = "bearer."
-"""The beginning of the sub-protocol that contains a browser's token."""
+"""The prefix of the sub-protocol that contains a browser's token."""
 
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -40,7 +40,8 @@ WRONG_KEY_LOG_SECS = 3600.0
 """Wrong keys of one client are logged at most once in this time."""
 
 MAX_KEPT_WRONG_PEERS = 256
-"""Maximum number of clients whose wrong keys are remembered. At this number, all these clients are forgotten."""
+"""Maximum number of clients whose wrong keys are remembered. When this number is reached, all of them are
+forgotten."""
 
 log = logging.getLogger("api")
 
@@ -70,8 +71,8 @@ class Gate:
         self._router.add(route.path, route.methods, (route, answer))
 
     async def respond(self, request: Request) -> HTTPResponse | None:
-        """Return the response of the request's route, or None for a WebSocket. Errors are raised; `handle_error`
-        responds to them.
+        """Return the response of the request's route, or None for a WebSocket. If the method raises an error,
+        `handle_error` creates the response.
 
         The request is counted and timed. A request whose client disconnects before the response is counted as 499.
         """
@@ -103,8 +104,8 @@ class Gate:
             self._counts.add(request.method, route.path, status, took)
 
     async def _authorize(self, request: Request, route: Route, hook: str | None) -> Principal | None:
-        """Return the principal of the request's token, or None for a public route. A write counts against the rate
-        limit of its key.
+        """Return the principal of the request's token, or None for a public route. Writes count towards the rate
+        limit of the key.
 
         `hook` is the id of the hook in the path. Raise `Unauthenticated`, `TooManyChecks`,
         `AuthenticationUnavailable`, `Forbidden`, or `RateLimited`.

@@ -45,14 +45,15 @@ class Hooks:
             raise NotFound("hook", hook)
 
     async def call(self, request: HookRequest) -> None:
-        """Pass the request to the adapter that listens, then fire triggers. Do not wait for their Lua.
+        """Pass the request to the adapter that listens to the hook, then fire triggers. Return without waiting for
+        automations to run.
 
         Raise `NotFound` if the hook has no listener. If the adapter rejects the request, fire no trigger, and raise
         the adapter's error.
         """
         is_unread = request.data is None and request.body.strip() not in (b"", b"null")
         if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._has_automation(request.hook)):
-            parse_json(request.body)  # always raises, because the body is neither a form nor JSON
+            parse_json(request.body)  # always raises: the body is neither a form nor JSON
         is_taken = await self._dispatcher.hook(replace(request, hook=self._with_id(request.hook)))
         if not is_taken and not self._has_automation(request.hook):
             raise NotFound("hook", request.hook)
@@ -88,7 +89,7 @@ def read_data(body: bytes, content_type: str) -> Value:
 def _read_form(body: bytes, content_type: str) -> dict[str, str] | None:
     kind = content_type.partition(";")[0].strip().lower()
     if body.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
-        return None  # broken JSON, not a form: curl labels every body as a form by default
+        return None  # this is broken JSON, not a form; by default, curl labels every body as a form
     if kind == "application/x-www-form-urlencoded":
         return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True))
     boundary = _BOUNDARY.search(content_type)

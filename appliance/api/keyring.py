@@ -45,7 +45,8 @@ KEY_BODY = Check(schema=_FIELDS.schema, run=_check_key)
 
 
 class Keyring:
-    """Creates and revokes the keys of one store. When a method returns, its change is stored and effective.
+    """Creates and revokes the keys of one store. When a method returns, its change has been stored and has taken
+    effect.
 
     - `authenticator`: accepts these keys.
     - `master_key`: a configured master key, which replaces the hub's own master key.
@@ -53,8 +54,8 @@ class Keyring:
     - `first_used`: called with a key's id when the key is first used.
     - `on_master_reset`: called after the master key was replaced.
 
-    Only the returned token contains the secret, which is neither stored nor logged. Hashes are computed on one
-    thread, one after another, so that they need the memory of only one hash.
+    Only the returned token contains the secret. The hub neither stores nor logs the secret. Hashes are computed on
+    one thread, one after another, so that they need the memory of only one hash.
     """
 
     def __init__(

@@ -18,8 +18,8 @@ from appliance.api.sanic_http.connection import StrictConnection
 from appliance.tasks import Tasks
 
 BACKLOG = 4096
-"""Maximum number of connections that wait to be accepted. The system may allow fewer. Further clients retry after a
-second."""
+"""Maximum number of connections that wait to be accepted. The operating system may have a lower limit. Any further
+clients retry after a second."""
 
 
 MAX_ACCEPTS_AT_ONCE = 16
@@ -27,7 +27,7 @@ MAX_ACCEPTS_AT_ONCE = 16
 
 
 EXHAUSTED_PAUSE_SECS = 0.25
-"""Seconds without accepting after the system has run out of memory or file descriptors."""
+"""Seconds in which no connection is accepted after the system has run out of memory or file descriptors."""
 
 
 LOG_INTERVAL_SECS = 60.0
@@ -49,11 +49,10 @@ def address_of(peername: Any) -> str:
 
 
 class Listener:
-    """Accepts connections while the context is open. `connections` decides which connections are kept; all others are
-    closed at once.
+    """Accepts connections while the context is open. `connections` decides which connections are kept.
 
-    A connection for which `peer_of` returns None is closed at once. One file descriptor is reserved. If no other
-    descriptor is free, the listener uses the reserved one to accept and close a connection.
+    A connection is closed at once if it is not kept, or if `peer_of` returns None. One file descriptor is reserved.
+    If no other descriptor is free, the listener uses the reserved one to accept and close a connection.
     """
 
     def __init__(

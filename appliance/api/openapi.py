@@ -1,5 +1,5 @@
-"""The OpenAPI document (3.1) of the routes, and the AsyncAPI document (3.0) of the event stream. Both are generated
-from the tables that dispatch requests and encode frames."""
+"""The OpenAPI document (3.1) of the routes, and the AsyncAPI document (3.0) of the event stream. Both documents
+are generated from the tables that dispatch requests and encode frames."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _query_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:
-    """Return the ways to send a key, each with the required role."""
+    """Return the possible ways to send a key, each with the required role."""
     if route.role is None:
         return []
     ways = ["bearer", "token"] if route.is_websocket or route.role is Role.HOOK else ["bearer"]
@@ -199,7 +199,7 @@ def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
 
 
 def _hoist_schemas(node: Any, named: dict[str, Any]) -> Any:
-    """Replace each titled schema in the node with a reference, and add the schema to `named`."""
+    """In the node, replace each schema that has a title with a reference, and add the schema to `named`."""
     if isinstance(node, list | tuple):
         return [_hoist_schemas(each, named) for each in node]
     if not isinstance(node, Mapping):

@@ -55,7 +55,7 @@ class TrustedProxies:
 
 
 def _parse(hop: str) -> IpAddress | None:
-    """Return the address of a hop without its port. Convert an IPv4 address in IPv6 form to IPv4."""
+    """Return the address of a hop without its port. If an IPv4 address has IPv6 form, convert it to IPv4."""
     match = re.fullmatch(_HOST_AND_PORT, hop.strip())
     if match is None:
         return None

@@ -11,7 +11,8 @@ MAX_KEPT_BUCKETS = 256
 
 
 class Buckets:
-    """Allows each key a burst of `burst_size` writes, and `requests_per_second` on average. None means no limit.
+    """Allows each key a burst of `burst_size` writes, and `requests_per_second` on average. If `rate` is None, there
+    is no limit.
 
     A bucket is stored as the time when it will be full again. Full buckets are not stored.
     """
@@ -24,7 +25,7 @@ class Buckets:
         self._full_at: dict[str, float] = {}
 
     def take(self, key_id: str) -> None:
-        """Take one write out of the key's bucket. Raise `RateLimited` if the bucket is empty."""
+        """Count one write of the key. Raise `RateLimited` if the key's bucket is empty."""
         if not self._is_limited:
             return
         now = self._clock.monotonic()

@@ -50,7 +50,7 @@ HOW_TO_LOAD = "correct the errors that `lares check` lists, then run `lares relo
 """The advice for an automation, a scene, or a kind whose file is not loaded."""
 
 ReportedDecision = tuple[str, str]
-"""The time of a decision (RFC 3339), and the sentence that describes it."""
+"""A decision's time (RFC 3339), and a sentence that describes the decision."""
 
 Explained = tuple[str, list[str], list[ReportedDecision], dict[str, Any] | None]
 """The parts of an explanation: the kind of object, sentences about its current state, the latest decisions, and an
@@ -115,8 +115,8 @@ class Reasons:
         raise missing
 
     async def _explain_missing(self, word: str) -> dict[str, Any] | None:
-        """Return the state of the adapter with this name, or why the automation, scene, or device with this id is
-        missing. Return None if the reason is unknown."""
+        """Return the state of the adapter with this name, or the reason why the automation, scene, or device with
+        this id is missing. Return None if the reason is unknown."""
         catalogs = (("automation", self._hub.automations.catalog), ("scene", self._hub.scenes.catalog))
         for kind, catalog in catalogs:
             if faults := await catalog.find_unloaded(word):
@@ -162,7 +162,7 @@ class Reasons:
                     yield f"automation '{definition.id}' {verb} {thing}"
 
     def state_since(self, device: Device) -> datetime:
-        """Return the time at which the device went online or offline, as far as known.
+        """Return the time at which the device went online or offline, if it is known.
 
         If a device was online when the hub stopped and has been offline since then, return the start of the hub.
         """
@@ -249,7 +249,7 @@ class Reasons:
         return "device", summary, [*commands, *await self._states(id_)], None
 
     def _describe_last_seen(self, device: Device) -> str:
-        """Return a sentence with the time of the device's last message, as far as known."""
+        """Return a sentence with the time of the device's last message since the hub's start, if any."""
         if device.last_seen < started_at(self._hub):
             return "no message has arrived since the hub started"
         return f"its last message arrived at {timestamp(device.last_seen)}"

@@ -42,8 +42,8 @@ def no_content() -> HTTPResponse:
 
 
 def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
-    """Return the response for the result of a handler. None becomes 204, bytes are sent unchanged, and `shape`
-    encodes any other result."""
+    """Return the response for the result of a handler. For None, the status is 204. Bytes are sent unchanged.
+    `shape` encodes any other result."""
     if isinstance(answer, HTTPResponse):
         return answer
     if answer is None:
@@ -52,7 +52,7 @@ def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
 
 
 async def encode_list(clock: Clock, shape: Shape, things: Iterable[Any]) -> bytes:
-    """Return the things as a JSON array, encoded in steps."""
+    """Return the objects as a JSON array, encoded in steps."""
     found: list[bytes] = []
     await in_steps(clock, map(found.append, map(orjson.dumps, map(shape, things))))
     return b"[%b]" % b",".join(found)

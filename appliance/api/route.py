@@ -51,7 +51,8 @@ class Call(Struct, kw_only=True):  # not frozen, because that would double the c
     def query(self) -> dict[str, Any]:
         """Return the checked query parameters, including empty values. Missing parameters are None.
 
-        An array parameter has all given values. Any other parameter has the last given value.
+        If an array parameter is repeated, it contains all given values. For a repeated parameter of another type, the
+        last value wins.
         """
         if not self.request.query_string and self.route.unstated_query is not None:
             return {**self.route.unstated_query}
@@ -103,7 +104,6 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def unstated_query(self) -> Mapping[str, Any] | None:
-        """Return the result of `Call.query` for an empty query, or None if a parameter is required."""
         return None if any(each.is_needed for each in self.query.values()) else dict.fromkeys(self.query)
 
     @property
@@ -136,9 +136,9 @@ def route(
 ) -> Callable[[Handler], Handler]:
     """Return a decorator for a resource's method that handles this route. `more` contains further fields of `Route`.
 
-    `statuses` may omit the implied statuses: 400, 413, 415, and 503 for a body; 400 for a query; and 404 for a path
-    with an id, except for PUT, which creates the resource. By default, `is_rate_limited` is true for writes and for
-    hook calls.
+    `statuses` may omit the statuses that the other arguments imply: 400, 413, 415, and 503 for a body; 400 for a
+    query; and 404 for a path with an id, except for PUT, which creates the resource. By default, `is_rate_limited` is
+    true for writes and for hook calls.
     """
     if is_rate_limited is None:
         is_rate_limited = method in ("POST", "PUT", "DELETE") or role is Role.HOOK

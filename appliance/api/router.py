@@ -15,7 +15,7 @@ RouteHandler = tuple[Route, Handler]
 
 
 MAX_KEPT_PATHS = 1024
-"""The number of recently requested paths whose routes are cached."""
+"""Maximum number of recently requested paths whose routes are cached."""
 
 
 class _RestPattern(Struct, frozen=True):

@@ -1,4 +1,5 @@
-"""Schemas of responses, which also encode them. Schemas for a single file of routes are in that file."""
+"""Schemas of responses. A schema also encodes responses. If only one file of routes uses a schema, the schema is
+in that file."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def error_of(status: int) -> Schema:
 
 
 DONE = record("Done", status=only("ok"))
-"""The body is always the same: `{"status": "ok"}`."""
+"""The body of a response that contains no other data: `{"status": "ok"}`."""
 
 OUTCOME_STATUS = one_of(*Status)
 OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe(TEXT))
@@ -60,7 +61,7 @@ OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe
 ADAPTER = record("Adapter", name=TEXT, status=one_of(*AdapterStatus))
 
 _JUDGED = {None: "unknown", True: "ok", False: "error"}
-"""The word for an adapter's health by `is_well`, which is None until the first poll ends."""
+"""The word for each value of an adapter's `is_well`. This value is None until the first poll ends."""
 
 ADAPTER_HEALTH = record(
     "AdapterHealth",

@@ -1,4 +1,4 @@
-"""The API server. It binds the sockets, accepts connections, and stops within a time limit."""
+"""The API server. The server binds the sockets, accepts connections, and stops within a time limit."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ log = logging.getLogger("api")
 
 
 class Work(Protocol):
-    """Work in progress, except requests."""
+    """The work in progress that the server waits for when it stops, in addition to requests."""
 
     def is_working(self, until: float) -> bool:
-        """Return whether any running work could still end by `until`, in seconds of the monotonic clock."""
+        """Return whether any running work could still end by `until`, a time in seconds of the monotonic clock."""
 
     def abort_all(self) -> None:
-        """Cancel all running work, including work that requests wait for."""
+        """Cancel all running work. Requests that are waiting for this work get an error."""
 
 
 class Server:
@@ -54,9 +54,9 @@ class Server:
 
     The constructor binds the socket, and raises `StartFailed` on failure. On exit, the server accepts no new
     connections, closes event streams with 1001, and waits up to `limits.stop_secs` for requests and running
-    executions. Then it aborts the `work`, waits up to `limits.abort_secs` for responses, and aborts the remaining
-    connections. `control` is a bound Unix socket that serves the same API, without a key, to root and to this
-    process's user.
+    executions. After this time, the server aborts the `work`, waits up to `limits.abort_secs` for responses, and
+    aborts the remaining connections. `control` is a bound Unix socket that serves the same API, without a key, to
+    root and to this process's user.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ SIMULATED_PREFIXES = (
 class SimulationRequest(Struct, frozen=True, kw_only=True):
     """A request for a simulation.
 
-    - `path`, `text`: the text replaces the text of the file at the path.
+    - `path`, `text`: the path of a file, and the text that replaces the text of the file.
     - `start`: the beginning of the simulation; by default now.
     - `hours`: its duration.
     - `events`: the lines of a file for `lares simulate --events`.

@@ -1,5 +1,5 @@
-"""The dashboard's files. They are public, because a browser must load the page before it can send a key. Each file is
-read once, and compressed if the client accepts that."""
+"""The dashboard's files. These files are public, because a browser must load the page before it can send a key.
+Each file is read once, and compressed if the client accepts that."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class StaticFile:
 
     @cached_property
     def compressed(self) -> bytes | None:
-        """Return the body compressed by gzip, or None if that is not smaller."""
+        """Return the body compressed with gzip, or None if the compressed body is not smaller."""
         packed = gzip.compress(self.body, mtime=0)
         return packed if len(packed) < len(self.body) else None
 
@@ -90,8 +90,8 @@ def load_files() -> Mapping[str, StaticFile]:
 
 
 def security_headers(host: str) -> dict[str, str]:
-    """Return headers that allow the page to load from and connect to this hub only. They contain the WebSocket URL
-    with the request's host name, because some browsers do not treat this URL as same-origin."""
+    """Return headers that allow the page to load files from, and connect to, this hub only. The headers contain
+    the WebSocket URL with the request's host name, because some browsers do not treat this URL as same-origin."""
     sockets = f" ws://{host} wss://{host}" if _PLAIN_HOST.fullmatch(host) else ""
     policy = {
         "default-src": "'none'",

@@ -15,8 +15,8 @@ from appliance.home.bus import Bus, Rank
 from appliance.home.events import Event, KeyRevoked
 
 MAX_PROMPT_READERS = 8
-"""Up to this number of readers, a frame is sent before other listeners get its event. Each reader takes about 30
-µs."""
+"""Maximum number of readers to which a frame is sent before other listeners get its event. Each reader takes about
+30 µs."""
 
 MAX_FRAMES_PER_WRITE = 64
 """Maximum number of frames per write, so that frames for a slow reader wait in the bounded queue."""
@@ -48,7 +48,7 @@ class Subscriber:
 
     @property
     def waiting(self) -> int:
-        """Return the number of frames that wait for the socket."""
+        """Return the number of frames that are waiting for the socket."""
         return len(self._frames)
 
     def beat(self) -> None:
@@ -75,7 +75,8 @@ class EventStream:
     to the bus.
 
     `frames` is the number of frames since the hub's start; `dropped` is the number of frames that slow subscribers
-    lost. The first subscriber also receives `start_errors`, because it could not connect earlier.
+    lost. The first subscriber also receives `start_errors`, because no client could connect before these errors
+    happened.
     """
 
     def __init__(self, bus: Bus, capacity: int, start_errors: Iterable[Event] = ()) -> None:
@@ -156,7 +157,7 @@ class EventStream:
             asyncio.get_running_loop().call_soon(self._flush_rest)
 
     def _flush_rest(self) -> None:
-        """Send all further frames of the same loop iteration in one write."""
+        """Send all further frames of this loop iteration in one write."""
         self._is_flush_due = False
         self._flush()
 
@@ -166,7 +167,7 @@ class EventStream:
 
 
 def encode_text_frame(payload: bytes) -> bytes:
-    """Return a WebSocket text message as one unmasked frame (RFC 6455). It is the same for every reader."""
+    """Return a WebSocket text message as one unmasked frame (RFC 6455). The frame is the same for every reader."""
     if len(payload) < 126:
         return b"\x81%c%b" % (len(payload), payload)
     if len(payload) < 1 << 16:

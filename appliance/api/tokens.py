@@ -44,7 +44,7 @@ class KeyToken(Redacted, frozen=True, kw_only=True):
 class Hasher:
     """Hashes and checks tokens on a separate thread, one token at a time, to limit the memory to 12 MiB.
 
-    Both methods raise `AuthenticationUnavailable` if the system lacks memory or threads.
+    `hash` and `check` raise `AuthenticationUnavailable` if the system lacks memory or threads.
     """
 
     def __init__(self) -> None:
@@ -69,8 +69,8 @@ class Hasher:
 
 @cache
 def _argon2id() -> Any:
-    """Return a hasher that needs 12 MiB and, on a PC, about 30 ms per check. OWASP recommends these values, and a
-    machine with 512 MB of RAM can afford them."""
+    """Return a hasher that needs 12 MiB and, on a PC, about 30 ms per check. OWASP recommends these values, and
+    they are suitable for a machine with 512 MB of RAM."""
     from argon2 import PasswordHasher, Type
 
     return PasswordHasher(time_cost=3, memory_cost=12 * 1024, parallelism=1, type=Type.ID)
@@ -90,8 +90,8 @@ def hash_token(text: str) -> str:
 
 
 def hint_of(text: str) -> str:
-    """Return 32 bits of a digest of the token. This hint is stored with the hash; with it, the hub rejects most wrong
-    tokens without computing a hash."""
+    """Return 32 bits of a digest of the token. The hub stores this hint with the hash. With the hint, it rejects
+    most wrong tokens without computing a hash."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4, person=b"lares-key-hint").hexdigest()
 
 

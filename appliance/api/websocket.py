@@ -1,5 +1,5 @@
-"""The server side of the event WebSocket. It processes only the client's control frames. The client's messages are
-checked for size and UTF-8, and discarded."""
+"""The server side of the event WebSocket. From the client, only control frames are processed. The client's
+messages are checked for size and UTF-8, and discarded."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class MessageCheck:
         self._decoder: codecs.IncrementalDecoder | None = None
 
     def fault_of(self, frame: Frame) -> tuple[CloseCode, str] | None:
-        """Return why this frame must end the connection, or None. The message of the frame may be incomplete."""
+        """Return the reason why this frame must end the connection, or None. The frame's message may be
+        incomplete."""
         if frame.opcode not in _DATA:
             return None
         if frame.opcode is not Opcode.CONT:
@@ -62,7 +63,8 @@ class MessageCheck:
 class StrictProtocol(ServerProtocol):
     """The protocol of the `websockets` package, with further checks that RFC 6455 requires.
 
-    The package checks UTF-8 only when a message is read, and its own limit also counts a ping between two fragments.
+    The package checks UTF-8 only when a message is read. Its size limit for a message also counts a ping between two
+    fragments.
     """
 
     def __init__(self, max_bytes: int, **more: Any) -> None:
@@ -96,9 +98,9 @@ log = logging.getLogger("api")
 class WebSocket:
     """One open WebSocket. `answer` is the response that ends the handshake; `peer` is the client's address.
 
-    The WebSocket sends a ping every `ping_secs`, and closes with 1011 if the client does not answer it before the
-    next one. It aborts the connection if the client reads nothing for `stall_secs`. `on_writable` is called when the
-    send buffer has room again. `closed` completes when the connection is lost.
+    The WebSocket sends a ping every `ping_secs`, and closes with 1011 if the client does not answer before the next
+    ping. If the client reads nothing for `stall_secs`, the WebSocket aborts the connection. `on_writable` is called
+    when the send buffer has room again. `closed` completes when the connection is lost.
     """
 
     def __init__(
@@ -234,8 +236,8 @@ class WebSocket:
             self._ping(is_idle=waiting == 0)
 
     def _ping(self, *, is_idle: bool) -> None:
-        """Send a ping if the client has read everything. Otherwise, the client's progress in reading shows that it is
-        alive."""
+        """Send a ping if the client has read everything. If unread data remains, no ping is necessary, because the
+        client's progress in reading shows that it is alive."""
         if not is_idle or self._protocol.state is not State.OPEN:
             self._is_pong_due = False
         elif self._is_pong_due:
@@ -250,8 +252,8 @@ class WebSocket:
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """Return the number of bytes that the client has not acknowledged. They are in the write buffer and, on Linux, in
-    the socket."""
+    """Return the number of bytes that the client has not acknowledged: the bytes in the write buffer and, on
+    Linux, those in the socket."""
     ours = transport.get_write_buffer_size()
     try:
         systems = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))

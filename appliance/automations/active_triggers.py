@@ -17,7 +17,7 @@ from appliance.lua.catalog import Asset
 
 
 def key_of(trigger: Trigger) -> str:
-    """Return an identifier that is equal for triggers with the same meaning, even after reloads and restarts."""
+    """Return a key that is equal for triggers with the same meaning, even after a reload or restart."""
     stated = state_fields(trigger)
     if isinstance(trigger, DeviceTrigger) and trigger.devices.ids:
         stated["device_id"] = sorted(trigger.devices.ids)
@@ -37,8 +37,8 @@ class Wait(Struct, kw_only=True):
 
 
 class ActiveTrigger(Struct, eq=False, kw_only=True):
-    """A trigger of a loaded automation. `key` identifies the trigger within the automation, also in storage. `due` is
-    the timer of its schedule or interval. `waits` contains its running waits by device id."""
+    """A trigger of a loaded automation. `key` identifies the trigger within the automation, also in storage. `due`
+    is the timer for the trigger's schedule or interval. `waits` maps device ids to the trigger's running waits."""
 
     asset: Asset[AutomationDefinition]
     trigger: Trigger

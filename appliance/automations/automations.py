@@ -36,12 +36,13 @@ log = logging.getLogger("automations")
 
 
 NOT_YET_ON = "its file has enabled = false: change the file, then switch the automation on"
-"""The explanation for an automation that is off because its file contains `enabled = false`."""
+"""The explanation for an automation that is off because its file contains `enabled = false`, and nobody has
+switched it on."""
 
 
 class View(Struct, frozen=True, kw_only=True):
     """An automation with its state, for the API. `last_run`, `last_status`, and `last_error` survive restarts.
-    `running` is the number of current executions. `last` is the newest execution since the hub's start. Only
+    `running` is the number of current executions. `last` is the latest execution since the hub's start. Only
     `list_timed_views` sets `next_run` and `last`."""
 
     definition: AutomationDefinition
@@ -55,9 +56,9 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Automations(ExecutableFiles[AutomationDefinition]):
-    """The automations of a catalog. Triggers are active while the context is open.
+    """The automations of a catalog. Their triggers are active while the context is open.
 
-    If `is_armed` is false, triggers become active only after a reload. Methods raise `NotFound` for unknown ids.
+    If `is_armed` is false, the triggers become active only after a reload. Methods raise `NotFound` for unknown ids.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         await self._stack.aclose()
 
     def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
-        """Delay all timers and schedules until every adapter has started, because devices are offline until then."""
+        """Delay all timers and schedules until every adapter has started, because devices are offline before that."""
         if have_started():
             return
         release = self.engine.hold_schedules()
@@ -173,8 +174,8 @@ def build_automation_catalog(
     known: Callable[[], HomeNames] | None = None,
     surroundings: Surroundings | None = None,
 ) -> Catalog[AutomationDefinition]:
-    """Return a catalog of the automations in the section's folder. It is empty until it is loaded. Names that are not
-    in `known` cause warnings."""
+    """Return a catalog of the automations in the section's folder. The catalog is empty until it is loaded. Names
+    that are not in `known` cause warnings."""
     default_max = settings.runner.default_max_concurrent
     find_warnings = None if known is None else lambda definition: known().warnings_of(definition)
     inspect = None if known is None else lambda source: known().inspect(source)

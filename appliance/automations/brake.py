@@ -2,8 +2,8 @@
 
 When an execution changes a subject, such as an attribute or a variable, the brake stores the automations that caused
 the change. If the subject then triggers an automation, the stored automations are the cause of the new execution. An
-automation is the cause of an attribute's change only if the attribute's next value is the commanded value, and no
-other command was sent in between. Actions by people are never paused.
+automation is the cause of an attribute's change only if it has commanded the attribute's next value, and no other
+command was sent in between. The brake never pauses actions by people.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _NO_CAUSES: frozenset[str] = frozenset()
 
 
 class _BrakeRecord(Struct):
-    """The brake's data about an automation: the times of runs that it caused itself, the causes of its latest
-    execution, and the end of the pause."""
+    """The brake's data about an automation: the times of the runs that the automation itself caused, the causes of
+    its latest execution, and the end of its pause."""
 
     runs: deque[float] = field(default_factory=deque)
     causes: frozenset[str] = _NO_CAUSES
@@ -65,8 +65,8 @@ class Brake:
         self._note(kind, name, causes)
 
     def note_invoke(self, source: str, payload: Mapping[str, Value]) -> None:
-        """Record the execution as the cause of the values and events in the operation's payload, as after a
-        command."""
+        """Record the execution as the cause of later values and events of the devices in the operation's payload,
+        as after a command."""
         device_id, attributes = str(payload.get("device_id")), payload.get("attributes")
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
             self._expect(source, f"{device_id} {name}", Matcher(equals=value))
@@ -81,7 +81,7 @@ class Brake:
             self._on_change(event)
 
     def _expect(self, source: str, name: str, matcher: Matcher) -> None:
-        """Store an attribute's commanded value. It replaces any earlier commanded value."""
+        """Store an attribute's commanded value. The new value replaces any earlier commanded value."""
         if not self._causes_behind(source):
             self._causes.pop(("command", name), None)
         else:
@@ -105,7 +105,7 @@ class Brake:
         self._note("device", f"{device.id} ", everything)
 
     def _note(self, kind: str, name: str, causes: frozenset[str]) -> None:
-        """Store the causes of the subject's latest change, and remove expired causes."""
+        """Store the causes of the subject's latest change, and remove expired records."""
         now = self._clock.monotonic()
         self._causes.pop((kind, name), None)
         if causes:
@@ -155,7 +155,8 @@ class Brake:
         return left if left > 0 else None
 
     def _limit_reached(self, record: _BrakeRecord, now: float) -> tuple[int, float] | None:
-        """Return the exceeded limit as runs and seconds. Remove runs that are too old for both limits."""
+        """If a limit is exceeded, return it as a number of runs and seconds. Remove runs that are too old for both
+        limits."""
         limits = ((self._max_runs, self._secs), (MAX_SLOW_RUNS, SLOW_SECS))
         while record.runs and now - record.runs[0] > max(self._secs, SLOW_SECS):
             record.runs.popleft()
@@ -178,7 +179,7 @@ class Brake:
 
 
 def _expected_of(command: Command) -> Matcher:
-    """Return a matcher for the device's value after the command. If the command has no value, any value matches."""
+    """Return a matcher for the device's value after the command. If the command has no value, every value matches."""
     if command.action in ("on", "off"):
         return Matcher(equals=command.action)
     is_exact = command.action == "set" and not command.capability.startswith("color")  # devices round colours

@@ -43,8 +43,8 @@ class Comparison(NamedTuple):
 class ChangeTimes:
     """Stores the time at which each comparison passed to `watch` began to hold. The times survive restarts.
 
-    If a comparison has neither `above` nor `below`, the time is the attribute's last change. When the clock is set,
-    times from this run of the hub are corrected.
+    If a comparison has neither `above` nor `below`, the stored time is that of the attribute's last change. When the
+    clock is set, times from this run of the hub are corrected.
     """
 
     def __init__(self, storage: Storage, registry: Registry, bus: Bus, clock: Clock, steps: ClockSteps) -> None:
@@ -59,7 +59,7 @@ class ChangeTimes:
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
     def watch(self, comparisons: Mapping[str, Collection[Comparison]]) -> None:
-        """Store the times of these comparisons only. The keys are device ids or aliases."""
+        """Store the times of these comparisons, and no others. The keys are device ids or aliases."""
         self._watched = comparisons
         watched = {self._registry.id_of(each) for each in comparisons}
         for device_id in [each for each in self._times if each not in watched]:

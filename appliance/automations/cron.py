@@ -69,7 +69,7 @@ class Cron(Struct, frozen=True, kw_only=True):
     """A parsed cron expression. Every field must match, including both day and weekday.
 
     - `expression`: the user's text.
-    - `plain`: the same expression in croniter's numbering, in which Sunday is 0.
+    - `plain`: the same expression in croniter's notation, in which Sunday is 0.
     - `warning`: a warning about numbers in the weekday field.
     - `uneven_steps`: warnings about steps that do not divide their field evenly.
     - `repeats_hourly`: whether the hour field is `*` or contains a step.
@@ -95,8 +95,8 @@ class Cron(Struct, frozen=True, kw_only=True):
         )
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first matching second after the instant, in UTC, or None if none matches up to the last
-        supported year."""
+        """Return the first matching second after the instant, in UTC. Return None if no second matches up to the
+        last supported year."""
         found = self.next_shown(instant.astimezone(UTC).replace(tzinfo=None))
         return None if found is None else found.replace(tzinfo=UTC)
 
@@ -115,7 +115,7 @@ class Cron(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _read(plain: str) -> Any:
-    """Return a cached croniter. Callers can share it, because each call passes a start time."""
+    """Return a croniter from a cache. Callers can share the object, because each call passes a start time."""
     from croniter import croniter
 
     years = LAST_YEAR - FIRST_YEAR + 1
@@ -145,7 +145,6 @@ def _six(words: list[str]) -> str:
 
 
 def _plain(word: str, field: _CronField) -> str:
-    """Translate one field to croniter's numbering."""
     numbers = sorted({number for part in word.split(",") for number in _part(part, field)})
     if len(numbers) == field.high - field.low + 1:
         return "*"
@@ -239,8 +238,7 @@ def _uneven_steps(words: list[str]) -> Iterator[str]:
 
 
 def _warning(weekday: str) -> str | None:
-    """Return a warning for a weekday field with numbers. Unix cron counts weekdays from 0; this dialect counts from
-    1."""
+    """Return a warning for a weekday field with numbers. Unix cron counts weekdays from 0; Lares counts from 1."""
     meant = _as_in_unix(weekday)
     if meant is None:
         return None

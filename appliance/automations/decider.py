@@ -43,8 +43,8 @@ class Decider:
         self.executor = executor
 
     def fire(self, active: ActiveTrigger, match: Match) -> None:
-        """Run the trigger's automation if its switch, brake, conditions, and policy allow it. Otherwise, record the
-        reason."""
+        """Run the trigger's automation if its switch, brake, conditions, and policy allow it. If one of these
+        prevents the run, record the reason."""
         asset, definition = active.asset, active.asset.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
         outcome = self._admit(definition, self._states.of(definition.id), event)
@@ -67,7 +67,7 @@ class Decider:
         return check_all(definition.conditions, self._environment, instant)
 
     def _admit(self, definition: AutomationDefinition, state: State, event: TriggerEvent) -> ConditionResult:
-        """Check the switch, the brake, the conditions, and the policy, and store the policy's new memory."""
+        """Check the switch, the brake, the conditions, and the policy, and store the policy's new state."""
         if not state.is_enabled:
             return DISABLED
         if (reason := self._brake.refusal(definition.id, event)) is not None:
@@ -82,7 +82,8 @@ class Decider:
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
     def _correct_times(self, step: timedelta) -> None:
-        """Correct the times of decisions and ends in this run of the hub."""
+        """After the clock was set, correct the times of decisions and execution ends that this run of the hub
+        recorded."""
         for id_ in self._decided:
             memory = self._states.of(id_).memory
             ended = None if memory.ended_at is None else self._steps.redate(memory.ended_at, step)
@@ -102,7 +103,7 @@ class Decider:
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:
-    """Return a trace step for each condition, up to the first failed condition."""
+    """Return a trace step for each condition, up to and including the first condition that does not hold."""
     if not outcome.holds and not outcome.branch:
         return ()
     failed = None if outcome.holds else int(outcome.branch.partition(".")[0])

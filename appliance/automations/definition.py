@@ -58,14 +58,15 @@ RESERVED_IDS = ("reload",)
 """Ids that would conflict with a path of the API: `/automations/reload`."""
 
 MAX_PARTS = 200
-"""Maximum number of triggers, and of conditions including nested conditions, because they are checked in one step."""
+"""Maximum number of triggers, and of conditions including nested conditions. The hub checks all of them without a
+pause."""
 
 EXAMPLE = "{ { type = … }, … }"
 
 
 class AutomationDefinition(Struct, frozen=True, kw_only=True):
-    """An automation, which any of its triggers starts. Automations with equal definitions behave equally, except for
-    their Lua code. If `enabled` is false, the automation is off until a person switches it on."""
+    """An automation. Any of its triggers can start it. Automations with equal definitions behave equally, except
+    for their Lua code. If `enabled` is false, the automation is off until a person switches it on."""
 
     id: str
     name: str
@@ -88,7 +89,8 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
 def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
     """Return the fields of a trigger or condition that are set in its file, as plain data without nested conditions.
 
-    The names are those in the file, except for a date's `month`, `day`, and `year`. `timezone` is the zone in use.
+    The fields have the same names as in the file, but a date has the fields `month`, `day`, and `year`. `timezone` is
+    the zone in use.
     """
     stated: dict[str, Value] = {}
     for name in thing.__struct_fields__:
@@ -141,8 +143,8 @@ def automation_parser(
 
 
 def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> AutomationDefinition | None:
-    """Parse a definition. A schedule without a time after `now` is a fault. The table's findings contain all faults.
-    Return None if an essential field is wrong."""
+    """Parse a definition. A schedule without a time after `now` is a fault. Record all faults in the table's
+    findings. Return None if an essential field is wrong."""
     id_ = table.need("id", text(MAX_ID_CHARS))
     if id_ in RESERVED_IDS:
         table.fault("id", f"must not be '{id_}', which is a path of the API; choose another id")

@@ -33,7 +33,7 @@ from appliance.lua.catalog import Asset, Catalog
 from appliance.tasks import Tasks
 
 MAX_DISPATCHED_AT_ONCE = 32
-"""Maximum number of triggers that one event starts in one step. If an event may match more triggers, they run one
+"""Maximum number of triggers that one event starts at once. If an event may match more triggers, they run one
 after another, and other tasks run in between."""
 
 log = logging.getLogger("automations")
@@ -127,7 +127,7 @@ class Engine:
 
     def list_constant(self) -> list[ActiveTrigger]:
         """Return the interval triggers of automations without conditions and policy. A simulation without Lua need
-        not repeat their runs, because all of them have the same result."""
+        not repeat runs of these automations, because every run has the same result."""
         definitions = ((active, active.asset.definition) for active in self._list_active())
         plain = (active for active, each in definitions if not each.conditions and each.policy == Policy())
         return [active for active in plain if isinstance(active.trigger, Interval)]
@@ -213,7 +213,7 @@ class Engine:
         await in_steps(self._environment.clock, self._dispatch_waiting())
 
     def _dispatch_waiting(self) -> Iterator[None]:
-        """Dispatch the waiting events in their order, one trigger per step."""
+        """Dispatch the waiting events in order, one trigger per step."""
         while self._undispatched:
             active, event = self._undispatched[0]
             if not active.is_stopped:

@@ -24,13 +24,13 @@ UNTRUSTED = "the clock is not trusted yet"
 
 
 class Environment:
-    """The parts of the hub on which automations depend. Creates the brake, the change times, the
-    variables, the scheduler, and the timers.
+    """The parts of the hub on which automations depend. Creates the brake, the change times, the variables, the
+    scheduler, and the timers.
 
     - `limits`: the brake's limits.
     - `began`: the start of the hub in monotonic seconds; None means now.
     - `stopped_at`: the time of the last clean stop, or None if it is unknown.
-    - `left_at`: the newest known time of the previous run.
+    - `left_at`: the latest known time in the previous run.
     - `steps`: reports changes of the clock.
     """
 
@@ -55,7 +55,9 @@ class Environment:
         self.storage = storage
         self.began = began
         self.stopped_at = stopped_at
-        newest = trust.newest if trust.newest > MADE_AT else None  # MADE_AT means that no later time is stored
+        newest = (
+            trust.newest if trust.newest > MADE_AT else None
+        )  # if the time equals MADE_AT, no later time is stored
         self.left_at = stopped_at or newest
         self.brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
         self.change_times = ChangeTimes(storage, registry, bus, clock, self.steps)

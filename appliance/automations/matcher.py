@@ -41,9 +41,9 @@ def describe(value: Value) -> str:
 
 
 def check_equal(attribute: str, value: Value) -> Value:
-    """Return the value in canonical form. Raise `Invalid` if the attribute's schema does not accept the value. A
-    number without a unit is accepted for an attribute with a unit. An attribute without a schema accepts any
-    value."""
+    """Return the value in canonical form. Raise `Invalid` if the attribute's schema does not accept the value. If
+    the attribute has a unit, a number without a unit is also accepted. If the attribute has no schema, any value
+    is accepted."""
     entry = CAPABILITIES.get(attribute)
     if entry is None:
         return value
@@ -66,8 +66,8 @@ def _color_temperature(value: Value) -> int:
 
 
 class Matcher(Struct, frozen=True, kw_only=True, eq=False):
-    """The requirement for a value: equal to `equals`, or a number between the exclusive bounds. If none of these is
-    set, every value matches. A number without a unit equals the same number with any unit."""
+    """The requirement for a value: equal to `equals`, or a number between the exclusive bounds. If none of these
+    is set, every value matches. A number without a unit is treated as equal to the same number with any unit."""
 
     equals: Value | UnsetType = UNSET
     above: float | None = None
@@ -107,7 +107,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return value is not None and (not self.is_range or number_in(value) is not None)
 
     def last_usable(self, known: Iterable[Value]) -> Value:
-        """Return the newest value that can be compared, or None. `known` is sorted from newest to oldest."""
+        """Return the newest value that can be compared, or None. `known` is sorted, newest first."""
         return next(filter(self.is_usable, known), None)
 
     def is_entered(self, value: Value, previous: Value) -> bool:
@@ -115,7 +115,8 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return self.holds(value) and not same(value, previous) and (self.is_any or not self.holds(previous))
 
     def must_change(self, value: Value) -> bool:
-        """Return whether the current value already matches, so that it must change before the trigger can fire."""
+        """Return whether the current value already matches. If so, the value must change before the trigger can
+        fire."""
         return not self.is_any and self.holds(value)
 
     def fields(self) -> dict[str, Value]:
@@ -133,7 +134,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def describe_demand(name: str, matcher: Matcher) -> str:
-    """Describe the requirement as text: `power = on`, `brightness above 50`, or `any change of power`."""
+    """Describe the requirement in words: `power = on`, `brightness above 50`, or `any change of power`."""
     if matcher.is_any:
         return f"any change of {name}"
     return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
@@ -160,8 +161,8 @@ def take_matcher(table: Table, attribute: str | None) -> Matcher:
 
 
 def _is_empty(within: Matcher, entry: Capability | None) -> bool:
-    """Return whether the attribute has no possible value in the range. For example, no integer is between 1 and 2
-    (exclusive)."""
+    """Return whether the attribute has no possible value in the range. For example, there is no integer between 1
+    and 2."""
     if entry is None or entry.type not in ("percentage", "integer"):
         return False
     low = -math.inf if within.above is None else math.floor(within.above) + 1

@@ -32,7 +32,7 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 SETTLING_SECS = 60.0
-"""Seconds after the hub's start before names are checked, because some devices are not known yet."""
+"""Seconds after the hub's start before names are checked, because some devices are not known earlier."""
 
 TOLERANCE_SECS = 0.5
 """Additional delay of the event loop's timer, because the loop's clock can run ahead of the hub's clock."""
@@ -102,14 +102,14 @@ class NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS
         kinds = (AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceRemoved, DeviceStateChanged)
         self._forget = self._bus.listen(self._on_event, *kinds)
-        # the hub's clock cannot be used, because simulated time would wait for this call
+        # do not use the hub's clock, because simulated time would wait for this call
         self._settling = asyncio.get_running_loop().call_later(SETTLING_SECS + TOLERANCE_SECS, self.recheck)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._settling.cancel()
         self._forget()
-        self.list_removed()  # stores the removed devices
+        self.list_removed()  # this call stores the removed devices
         await self._tasks.__aexit__()
 
     def _on_event(self, event: Event) -> None:

@@ -75,7 +75,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     - `commands`: the commands of each device by id and alias.
     - `aliases`, `named`: device ids by alias, and by lower-case name.
     - `removed`: the removed devices.
-    - `sources`: all files. Variables and timers with a literal name in these files are known.
+    - `sources`: all files. If one of these files contains the literal name of a variable or timer, that name is
+      known.
     - `called`: the files that can run.
     - `modules`: the scripts by module name.
     """
@@ -134,7 +135,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         """Return a copy with these devices, rooms, groups, and past events and attributes.
 
         A device's attributes include the capabilities that it accepts and the attributes that it announces, because a
-        lamp that is off reports few attributes. Its events include those that it announces.
+        lamp that is off reports few attributes. A device's events include the events that it announces.
         """
         rooms = {("room", id_): layout.devices_in(id_) for id_ in layout.rooms}
         groups = {("group", id_): group.members for id_, group in layout.groups.items()}
@@ -170,8 +171,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return replace(self, sources=sources, called=called)
 
     def list_faults(self, automations: Iterable[Asset[AutomationDefinition]]) -> list[Fault]:
-        """Return a fault for every unknown name in these automations, in the calls of files that can run, and in
-        `[notify] targets`."""
+        """Return a fault for every unknown name in three places: these automations, the calls of files that can
+        run, and `[notify] targets`."""
         found = [fault for asset in automations for fault in self.faults_of(asset)]
         found += [fault for source in self.called for fault in self.inspect(source)]
         for target in self.notify_targets:
@@ -275,8 +276,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, but there is no section [adapters.{section}]{hint}"
 
     def _missing_device(self, name: str) -> str | None:
-        """Return a sentence if no device has this id or alias. Return None if a device has it, or if devices are not
-        checked."""
+        """Return a sentence if no device has this id or alias. Return None if such a device exists, or if devices
+        are not checked."""
         id_ = (self.aliases or {}).get(name, name)
         if id_ in (self.devices or {}):
             return None
@@ -304,8 +305,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _given(self) -> Mapping[str, _GivenNames]:
-        """Return the names in calls that set variables or start timers, by method. Only files that can run contribute
-        prefixes of computed names. `set` includes declared variables."""
+        """Return the names in calls that set variables or start timers, by method. The prefixes of computed names
+        come only from files that can run. The names for `set` include declared variables."""
         reachable = self._list_reachable()
         names: dict[str, set[str]] = {"set": set(), "start_timer": set()}
         prefixes: dict[str, set[str]] = {"set": set(), "start_timer": set()}
@@ -320,7 +321,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return {call: _GivenNames(frozenset(names[call]), tuple(sorted(prefixes[call]))) for call in names}
 
     def _list_reachable(self) -> set[str]:
-        """Return the files that can run: the called files, and all modules that they require directly or
+        """Return the files that can run: the called files, and all modules that these files require directly or
         indirectly."""
         modules = self.modules or {}
         files = {each.name for each in modules.values()}
@@ -347,7 +348,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return {**known, "adapter": self.adapters}[kind]
 
     def _never_reported(self, kind: str, name: str, owner: Subject) -> str | None:
-        """Return a warning if the owner has never reported this attribute or event. A room or group owns the
+        """Return a warning if the owner has never reported this attribute or event. A room or group has the
         attributes and events of all its devices."""
         of, id_ = owner
         devices = self.devices or {}
@@ -373,8 +374,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
-    """Return a hint with the nearest known name. If no name is near, list all names of the kind, or of the other kind
-    if this kind has no names."""
+    """Return a hint with the nearest known name. If no name is near, list all names of this kind. If there are
+    none, list the names of the other kind."""
     has, sends = ("it has", "it sends") if is_one else ("they have", "they send")
     reports, sends = f"{has} reported {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events

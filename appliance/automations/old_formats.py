@@ -11,7 +11,7 @@ from appliance.automations.triggers.device import DeviceTrigger
 
 
 def convert_waits(states: States, definitions: Iterable[AutomationDefinition]) -> None:
-    """Store each wait under its new key. In version 0.1, the key was the hash of the trigger's `repr`."""
+    """Store each wait under its new key. In version 0.1, the hash of the trigger's `repr` was the key."""
     for definition in definitions:
         triggers = [each for each in definition.triggers if isinstance(each, DeviceTrigger)]
         keys = {hash_text(_repr_of(each)): key_of(each) for each in triggers}
@@ -23,7 +23,7 @@ def convert_waits(states: States, definitions: Iterable[AutomationDefinition]) -
 
 
 def _repr_of(trigger: DeviceTrigger) -> str:
-    """Return the trigger's `repr` as in version 0.1."""
+    """Return the `repr` that the trigger had in version 0.1."""
     fields = trigger.matcher.fields()
     compared = ", ".join(f"{name}={value!r}" for name, value in fields.items()).replace("equals=", "value=", 1)
     matcher = f"{('Anything', 'Equal', 'Within')[len(fields)]}({compared})"

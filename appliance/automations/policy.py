@@ -1,7 +1,7 @@
 """An automation's policy prevents a run too soon after the previous run, and a second run for the same event.
 
-All functions are pure, and return the memory to store. Instants are wall-clock times. Stored instants in the future
-are treated as now, so that a clock that was set back never extends a cooldown.
+All functions are pure, and return the policy state to store. Instants are wall-clock times. Stored instants in the
+future are treated as now, so that a clock that was set back never extends a cooldown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NEVER_BEGAN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """A definition's `state` table. A value of 0 disables the limit."""
+    """The `state` table of a definition. If a limit is 0, it is disabled."""
 
     cooldown_secs: float = 0
     dedupe_window_secs: float = 0
@@ -36,7 +36,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 class Memory(Struct, frozen=True, kw_only=True):
     """The stored state of a policy.
 
-    - `is_running`: whether an execution is running. It prevents further runs, like a cooldown.
+    - `is_running`: whether an execution is running. A running execution prevents further runs, like a cooldown.
     - `ended_at`: the end of the last successful run, or None if there is no cooldown.
     - `decided`: the decision time of each event by fingerprint, oldest first.
     """
@@ -72,7 +72,7 @@ def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now
 
 
 def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> Memory:
-    """Return the memory after the execution for the event has ended with this status.
+    """Return the policy's state after the execution for the event has ended with this status.
 
     If it succeeded, the cooldown begins now. If it failed, was cancelled, or timed out, no cooldown applies. A
     dropped execution also removes the event, so that the same event may run the automation again.

@@ -24,7 +24,7 @@ LATE_SECS = 1.0
 """Seconds of delay after which an occurrence is marked as late."""
 
 MAX_ADJUSTMENT = timedelta(minutes=1)
-"""If the clock is set back by less than this, for example by NTP, no occurrence is repeated."""
+"""If the clock is set back by less than this time, for example by NTP, no occurrence is repeated."""
 
 MAX_STALE = 64
 """Maximum number of cancelled timers in the queue."""
@@ -33,10 +33,11 @@ MAX_COUNTED = 1000
 """Maximum number of missed occurrences that are counted."""
 
 MAX_LATE = timedelta(minutes=5)
-"""A missed occurrence up to this age fires at once. Older occurrences are only counted."""
+"""A missed occurrence fires at once if it is at most this old. Older occurrences are only counted."""
 
 MAX_AHEAD = timedelta(days=1)
-"""Stored occurrences further ahead than this are ignored, because the clock was wrong when they fired."""
+"""A stored occurrence is ignored if it is further in the future than this, because the clock was wrong when it
+fired."""
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -58,8 +59,8 @@ class TimerHandle(Struct, eq=False):
     is_cancelled: bool = False
 
     def advance(self, now: float) -> tuple[float | None, int]:
-        """Return the delay in seconds, or None if the timer does not fire now. Also return the number of missed
-        times."""
+        """Return the delay in seconds and the number of missed times. The delay is None if the timer does not fire
+        now."""
         if self.every is None:
             return now - self.due, 0
         passed, late = divmod(now - self.due, self.every)
@@ -73,7 +74,7 @@ class Alarm(Struct, eq=False, kw_only=True):
     - `name`: the name in the log.
     - `due`: the next occurrence; None while the clock is not trusted, and after the last occurrence.
     - `never_repeats`: whether an occurrence fires only once, even if the clock is set back.
-    - `last`: the occurrence that fired last.
+    - `last`: the occurrence that fired most recently.
     - `gap`: the period after `last` in which occurrences were skipped.
     """
 
@@ -86,8 +87,8 @@ class Alarm(Struct, eq=False, kw_only=True):
     gap: tuple[datetime, datetime] | None = None
 
     def arm(self, now: datetime, *, settles: bool = False) -> None:
-        """Set `due` to the next occurrence after this instant. If `settles` is true, the clock was only corrected
-        slightly: skip occurrences that have already fired."""
+        """Set `due` to the next occurrence after this instant. `settles` means that the clock was corrected only
+        slightly; occurrences that have already fired are then skipped."""
         since = now
         if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
             since = max(now, self.last)
@@ -170,14 +171,14 @@ class Scheduler:
         await self._tasks.__aexit__()
 
     def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> TimerHandle:
-        """Call `on_due` once after this number of real seconds. Its argument is the delay in seconds."""
+        """Call `on_due` once after this number of real seconds. The argument of `on_due` is the delay in seconds."""
         return self._start(TimerHandle(name, self._clock.monotonic() + seconds, on_due))
 
     def every(
         self, name: str, seconds: float, on_due: Callable[[float], None], *, first: float | None = None
     ) -> TimerHandle:
-        """Call `on_due` at this interval of real seconds. The first call is after `first` seconds, by default after
-        one interval."""
+        """Call `on_due` at this interval of real seconds. Make the first call after `first` seconds, or after one
+        interval if `first` is missing."""
         due = self._clock.monotonic() + (seconds if first is None else first)
         return self._start(TimerHandle(name, due, on_due, seconds))
 
@@ -200,7 +201,7 @@ class Scheduler:
         return alarm
 
     def cancel(self, what: TimerHandle | Alarm) -> None:
-        """Cancel a timer or an alarm. Do nothing if it is already cancelled."""
+        """Cancel a timer or an alarm. If it is already cancelled, do nothing."""
         if isinstance(what, Alarm):
             self._alarms.pop(what, None)
         elif not what.is_cancelled:
@@ -210,7 +211,7 @@ class Scheduler:
                 self._remove_cancelled()
 
     def when_trusted(self, do: Callable[[], None]) -> None:
-        """Call `do` when the clock becomes trusted. If the clock is already trusted, never call it."""
+        """Call `do` when the clock becomes trusted. Never call `do` if the clock is already trusted."""
         if not self._is_trusted:
             self._on_trust.append(do)
 
@@ -280,9 +281,9 @@ class Scheduler:
         self._stepped = [*self._stepped[-9:], changed]
 
     def _check_clock(self) -> None:
-        """Recompute every occurrence if the clock was set back, or becomes trusted for the first time.
+        """Recompute every occurrence if the clock was set back, or has become trusted for the first time.
 
-        Search from the earliest time that the clock can have shown since the last check.
+        Search from the earliest time that the clock may have had since the last check.
         """
         self._steps.poll()
         step, self._step = self._step, timedelta()

@@ -1,4 +1,4 @@
-"""The states of automations: switch, policy, schedules, waits, and last run. They survive reloads and restarts."""
+"""The states of automations: switch, policy, schedules, waits, and last run. States survive reloads and restarts."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class State(Struct, kw_only=True):
     last_error: str | None = None
 
     def encode(self) -> dict[str, Any]:
-        """Return the stored form, without the switch. `waits` is the dictionary itself, because a copy after each
-        change would take long with thousands of waits."""
+        """Return the stored form, without the switch. `waits` is the dictionary itself. With thousands of waits, a
+        copy after each change would be slow."""
         ended = self.memory.ended_at
         memory = StoredMemory(
             ended_at=None if ended is None else to_millis(ended),
@@ -92,7 +92,7 @@ class State(Struct, kw_only=True):
 
     @staticmethod
     def decode(raw: Any) -> State:
-        """Decode the result of `encode`. Raise `ValueError` or `ArithmeticError` for any other form."""
+        """Decode the result of `encode`. If the data has another form, raise `ValueError` or `ArithmeticError`."""
         stored = convert(raw, StoredState)
         memory, run = stored.policy or StoredMemory(), stored.run
         return State(
@@ -110,8 +110,8 @@ class State(Struct, kw_only=True):
 
 
 class States:
-    """The states by automation id. The next flush stores them, but a switch is stored before it takes effect, and a
-    last run is a minor value."""
+    """The states by automation id. The next flush stores changes, but a switch is stored before it takes effect. A
+    last run is stored as a minor value."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -164,7 +164,7 @@ class States:
             self._store(id_, state, is_minor=True)
 
     def note_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:
-        """Store a running wait. None removes the wait."""
+        """Store a running wait. If `wait` is None, remove the stored wait."""
         state = self.of(id_)
         if wait is not None:
             state.waits[key] = wait
@@ -182,8 +182,8 @@ class States:
             self._store(id_, state)
 
     def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
-        """Remove an ended wait from memory. If the wait is in storage or is being written, return the work that
-        removes it there. Waits that end together share this work."""
+        """Remove an ended wait from memory. If the wait is stored or is being written, return a coroutine that
+        removes it from storage. Waits that end together share this coroutine."""
         is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or self._removing[id_] > 0
         is_stored = key in self._list_stored_waits(id_)
         self.note_wait(id_, key, None)

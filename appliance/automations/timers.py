@@ -48,7 +48,7 @@ NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not sta
 
 
 class Timer(Struct, frozen=True, kw_only=True):
-    """A timer as other parts of the hub see it. `due_at` is its end by the current clock. `payload` is part of the
+    """A timer, as the API and Lua show it. `due_at` is its end by the current clock. `payload` is part of the
     timer's event."""
 
     name: str
@@ -57,7 +57,7 @@ class Timer(Struct, frozen=True, kw_only=True):
 
 
 class TimerState(Enum):
-    """A timer's state. The value names the event that the timer waits for."""
+    """A timer's state. The value is the name of the event that the timer waits for."""
 
     STORED = "a trusted clock"
     RUNNING = "its end"
@@ -82,7 +82,7 @@ class StoredTimer(Struct, frozen=True, kw_only=True):
 class RunningTimer(Struct, eq=False, kw_only=True):
     """A timer in progress. `due` and `unclaimed_since` are in seconds of the monotonic clock.
 
-    For a `STORED` timer, only the stored times `due_at` and `unclaimed_at` are known, in milliseconds since 1970.
+    If the state is `STORED`, only the stored times `due_at` and `unclaimed_at` are known, in milliseconds since 1970.
     `is_late` is true if the timer could not fire on time. `handle` ends the timer, or its wait for a listener.
     """
 
@@ -99,7 +99,7 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 
     @staticmethod
     def load(name: str, raw: Any) -> RunningTimer:
-        """Decode a stored timer. Raise `ValueError` for any other form."""
+        """Decode a stored timer. If the data has another form, raise `ValueError`."""
         stored = convert(raw, StoredTimer)
         return RunningTimer(
             name=name,
@@ -118,8 +118,8 @@ class Timers:
     Timers that start, change, or end at the same moment are stored in a single write.
 
     When a timer ends, it is removed from storage and then fires. If the power fails before the removal, the timer
-    fires again after the restart. If the removal fails, the timer fires nevertheless; it fires again only if the hub
-    ends before the next flush. A timer without a listener waits for up to a day.
+    fires again after the restart. If the removal fails, the timer fires nevertheless. It fires again only if the hub
+    stops before the next flush. A timer without a listener waits for up to a day.
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class Timers:
 
     @asynccontextmanager
     async def _changing(self, name: str) -> AsyncIterator[None]:
-        """Hold the timer's lock. If the clock was set in the meantime, write the timer again."""
+        """Hold the timer's lock. If the clock was set while the lock was held, write the timer again."""
         async with self._lock(name):
             steps = self._clock_steps
             try:
@@ -300,13 +300,12 @@ class Timers:
             self._run(timer, monotonic + min(left, timer.secs))
 
     def _run(self, timer: RunningTimer, due: float) -> None:
-        """Start the timer. `due` is the timer's end in seconds of the monotonic clock."""
         timer.state, timer.due = TimerState.RUNNING, due
         left = max(0.0, due - self._clock.monotonic())
         timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
 
     def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
-        """End the timer, together with other timers that end at the same moment."""
+        """End the timer. Timers that end at the same moment are ended together."""
         self._over.append(timer)
         if len(self._over) == 1:
             self._tasks.start(self._end_all(), "end of timers")
@@ -350,7 +349,7 @@ class Timers:
         return True
 
     async def _end_later(self, timer: RunningTimer) -> None:
-        """End the timer after the current change has finished, unless the change replaces the timer."""
+        """End the timer after the current change has finished. If the change replaces the timer, do nothing."""
         async with self._lock(timer.name):
             pass
         self._end(timer)

@@ -21,18 +21,19 @@ _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])\Z")
 _SECOND = timedelta(seconds=1)
 
 MAX_DAYS_AHEAD = 21
-"""Maximum number of days until the next accepted weekday. It is larger than seven, because a time zone may skip a
-day."""
+"""Maximum number of days until the next accepted weekday. The limit is larger than seven, because a time zone may
+skip a day."""
 
 HORIZON = -0.8333
-"""Elevation of the sun's centre in degrees when its upper rim touches the horizon, with refraction."""
+"""Elevation of the sun's centre, in degrees, at sunrise and sunset. The upper rim of the sun then touches the
+horizon, including refraction."""
 
 MAX_SEARCH_DAYS = 400
 """Maximum number of days until the next sunrise or sunset: just over a year."""
 
 
 class SunEvent(StrEnum):
-    """Polar days and polar nights have neither event."""
+    """Sunrise or sunset. Polar days and polar nights have neither."""
 
     SUNRISE = "sunrise"
     SUNSET = "sunset"
@@ -77,7 +78,7 @@ class SunDay(Struct, frozen=True, kw_only=True):
 def sun_day(locale: Locale, day: date) -> SunDay:
     """Return the solar day that contains noon of this local date. The home must have coordinates.
 
-    In the far north, the sun may set after midnight by the clock. Such a sunset still belongs to this date.
+    In the far north, the sun may set after midnight by the clock. A sunset after midnight still belongs to this date.
     """
     coordinates = _coordinates(locale)
     return _day(*coordinates, _solar_date(locale.noon(day), coordinates[1]))
@@ -138,7 +139,8 @@ def _is_up(observer: tuple[float, float], instant: datetime) -> bool:
 
 
 def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> datetime:
-    """Return the second at which the sun crosses the horizon. It must cross exactly once between the two instants."""
+    """Return the second at which the sun crosses the horizon. Between the two instants, the sun must cross the
+    horizon exactly once."""
     rises = _is_up(observer, end)
     low, high = 0, round((end - start).total_seconds())
     base = start.replace(microsecond=0)

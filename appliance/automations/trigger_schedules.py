@@ -43,7 +43,7 @@ class TriggerSchedules:
         )
 
     def hold(self) -> None:
-        """Delay triggers until `release`. Keep only the latest due time of each trigger."""
+        """Delay due triggers until `release` is called. For each trigger, keep only the latest due time."""
         self._deferred = {}
 
     def release(self) -> None:
@@ -73,8 +73,8 @@ class TriggerSchedules:
         active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
 
     def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
-        """Return the seconds until the interval's next time. If the hub was off at the latest due time, fire once at
-        once."""
+        """Return the seconds until the interval's next time. If the hub was off at the previous due time, fire
+        immediately once."""
         now, since = self._clock.now(), self._last(active, trigger)
         if since is None or since > now:
             self._store_fired(active, trigger, now)
@@ -86,7 +86,7 @@ class TriggerSchedules:
         return (following - now).total_seconds()
 
     def _resume(self) -> None:
-        """Apply the stored phase, if any, to resumable intervals that have not fired since the hub's start."""
+        """Apply the stored phase, if any, to resumable intervals that have not yet fired since the hub's start."""
         unresumed, self._unresumed = self._unresumed, set()
         for active in unresumed:
             trigger = active.trigger

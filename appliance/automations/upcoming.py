@@ -36,8 +36,8 @@ class Upcoming:
         return [time for time, _ in islice(groupby(times), MAX_NEXT)]
 
     def find_missed(self, id_: str) -> datetime | None:
-        """Return the first occurrence that the automation's schedules missed after the last one that fired, or
-        None."""
+        """Return the first occurrence that the automation's schedules have missed since the last occurrence that
+        fired, or None."""
         alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
         return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
 
@@ -62,7 +62,7 @@ class Upcoming:
         }
 
     def find_next(self, id_: str) -> datetime | None:
-        """Return the automation's next time, or None if it has no time or is off."""
+        """Return the automation's next time. Return None if the automation is off or has no next time."""
         return self._next_fire(self._active.get(id_, ())) if self._states.of(id_).is_enabled else None
 
     def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:

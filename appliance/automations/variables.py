@@ -1,4 +1,4 @@
-"""Variables: values that scenes and automations share. They survive restarts."""
+"""Variables: values that scenes and automations share. The values survive restarts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Pending(Struct, kw_only=True, eq=False):
 
 
 class Variables:
-    """The variables by name. The last change wins, in memory and in storage."""
+    """The variables by name. If a variable is set twice, the last change wins, both in memory and in storage."""
 
     def __init__(self, storage: Storage, bus: Bus, brake: Brake) -> None:
         self._storage = storage
@@ -85,8 +85,8 @@ class Variables:
         await self._tasks.__aexit__()
 
     def watch(self, names: frozenset[str]) -> None:
-        """From now on, keep the last values of these variables after a removal, because triggers compare new values
-        with them."""
+        """From now on, keep the last values of these variables after a removal. Triggers compare new values with
+        the last values."""
         self._watched = names
         for name in [each for each in self._last if each not in names]:
             del self._last[name]
@@ -106,8 +106,8 @@ class Variables:
         return Variable(name=name, value=self._values[name])
 
     def set(self, name: str, value: Value, source: str) -> None:
-        """Set the variable; None removes it. The next flush writes the change to storage. `source` is the caller's
-        name in the audit log.
+        """Set the variable, or remove it if `value` is None. The next flush writes the change to storage. `source` is
+        the caller's name in the audit log.
 
         Raise `Invalid` for a wrong name or value, or if there are too many variables.
         """
@@ -135,7 +135,7 @@ class Variables:
             self._apply(name, value, pending.size, source)
 
     def _check(self, name: str, value: Value) -> int:
-        """Return the size of the value as JSON. Raise `Invalid` for a wrong name or value, or if the existing
+        """Return the size of the value as JSON. Raise `Invalid` if the name or value is wrong, or if the existing
         variables leave no room."""
         size = check_variable(name, value)
         if value is None:

@@ -1,4 +1,4 @@
-"""Waits of device triggers: before the trigger fires, a value must match or remain unchanged for some time."""
+"""Waits of device triggers. During a wait, a value must match or remain unchanged before the trigger fires."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Waits:
                 del self._by_device[device_id]
 
     def disarm(self) -> None:
-        """Stop firing waits. A wait that ends after this call fires after the next start."""
+        """Stop firing waits. If a wait ends after this call, it fires after the next start."""
         self._is_disarmed = True
 
     async def aclose(self) -> None:

@@ -50,7 +50,7 @@ class Bus:
                 self._report(listener, event, error)
 
     def listen(self, listener: EventListener, *kinds: type[Event], rank: Rank = Rank.USUAL) -> Callable[[], None]:
-        """Register a listener. It is called with every event until the returned function is called.
+        """Register a listener. The bus calls the listener with every event until the returned function is called.
 
         If `kinds` are given, the listener gets only events of these classes. Listeners of the same rank are called in
         the order of their registration.

@@ -16,7 +16,7 @@ class Capability(Struct, frozen=True, kw_only=True):
     """A property or function of devices, with the type of its value and the actions that change it.
 
     `type` is a key of `values.CHECKS`, or `enum` with a list of `values`. `unit` is the usual unit of a number;
-    `period` is the usual period of an accumulation. A value can have another unit or period.
+    `period` is the usual period of an accumulation. A device may report a different unit or period.
     """
 
     domain: str
@@ -170,7 +170,7 @@ OWNERSHIP: Mapping[str, Value] = {
         "A command consists of a capability of this catalog and one of its actions.",
     ],
 }
-"""The locations of canonical, custom, and vendor data in a device."""
+"""Describes which fields of a device contain canonical data, custom data, and vendor data."""
 
 STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
     ("power", "on"): "on",
@@ -188,4 +188,4 @@ STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
     **{(cover, "open"): 100 for cover in ("cover_position", "cover_tilt")},
     **{(cover, "close"): 0 for cover in ("cover_position", "cover_tilt")},
 }
-"""The value that a capability of a virtual device gets by an action without a value."""
+"""Maps a capability and an action without a value to the value that the action sets on a virtual device."""

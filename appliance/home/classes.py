@@ -9,7 +9,7 @@ from appliance.home.values import Value
 
 
 class SensorClass(Struct, frozen=True):
-    """The capability of a measurement, and its allowed units. None allows any unit."""
+    """The capability of a measurement, and its allowed units. If `units` is None, any unit is allowed."""
 
     capability: str
     units: tuple[str, ...] | None = None
@@ -54,4 +54,4 @@ BINARY_SENSORS: dict[str, BinaryClass] = {
 }
 
 COVERS: dict[str, str] = {"garage": "garage_door", "gate": "door", "door": "door"}
-"""The capabilities of covers that are doors, by class. Other covers have a position."""
+"""The capabilities of covers that are doors, by class. Covers of other classes have a position."""

@@ -17,11 +17,11 @@ from appliance.tables.checks import format_value, is_number
 from appliance.tables.json_schema import NUMBER, TEXT, Part, Record, array_of
 
 VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
-"""Actions that need a value. All other actions have no value."""
+"""The actions that need a value. All actions except these take no value."""
 
 
 RELATIVE_ACTIONS = frozenset({"toggle", "press", "next", "previous", "increase", "decrease"})
-"""Actions that have a further effect each time they are repeated."""
+"""Actions whose effect accumulates when they are repeated."""
 
 _OPPOSITES = {"on": "off", "off": "on"}
 
@@ -120,7 +120,8 @@ def _word(raw: dict[str, Any], field: str) -> str:
 
 
 def _needed(value: Value, key: str, action: str) -> Value:
-    """Return the value. Raise `Invalid` if the action needs a value but has none, or takes no value but has one."""
+    """Return the value. Raise `Invalid` if the action needs a value and none is given, or if it takes no value and
+    one is given."""
     if action in VALUED_ACTIONS and value is None:
         raise Invalid(f"{key} {action} needs a value")
     if action not in VALUED_ACTIONS and value is not None:
@@ -164,7 +165,7 @@ def _transition(seconds: Value) -> float | None:
 
 
 class CommandSpec(Struct, frozen=True, kw_only=True):
-    """A capability that a device accepts commands for, with the device's actions and restrictions.
+    """A capability for which a device accepts commands, with the device's actions and restrictions.
 
     - `min`, `max`, `step`: restrict the number of a `set`, in `unit` if the value has a unit.
     - `values`: the allowed words.
@@ -314,7 +315,7 @@ def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
 
 
 def _in_unit(value: Value, unit: str | None) -> tuple[Value, str | None]:
-    """Return the number and the unit of a value. If `unit` is kelvin, convert mireds to kelvin."""
+    """Return a value's number and unit. If `unit` is kelvin, convert mireds to kelvin."""
     if not isinstance(value, dict):
         return value, None
     number, own = value.get("value"), value.get("unit")

@@ -16,7 +16,7 @@ _COLOR_MODES = {
     "color_hs": "hs",
     "color_temperature": "color_temp",
 }
-"""The `color_mode` after a command for each colour capability."""
+"""Maps each colour capability to the `color_mode` after a command for it."""
 
 
 def changes_of(command: Command, attributes: Mapping[str, Value]) -> dict[str, Value]:
@@ -47,8 +47,8 @@ def _value_after(command: Command, now: Value) -> Value:
 
 
 def _step(command: Command, now: Value) -> Value:
-    """Return the value after `increase` or `decrease`, limited to the range. A colour temperature gets the command's
-    unit."""
+    """Return the value after `increase` or `decrease`, limited to the range. The result for a colour temperature
+    has the command's unit."""
     sign = 1 if command.action == "increase" else -1
     if not isinstance(command.value, Mapping):
         return _clamp(now + sign * command.value, 0, 100) if is_number(now) else None

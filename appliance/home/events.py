@@ -42,8 +42,8 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
 
 
 class AttributesShown(Event, frozen=True, kw_only=True):
-    """A restored device reports these attributes for the first time since the hub's start. Internal. This event
-    precedes the change that the same observation causes."""
+    """A restored device reports these attributes for the first time since the hub's start. Internal. The bus
+    publishes this event before the change that the same observation causes."""
 
     device: Device
     attributes: frozenset[str]
@@ -203,8 +203,8 @@ class CommandEnded(Event, frozen=True, kw_only=True):
 
 
 class ObservationDropped(Event, frozen=True, kw_only=True):
-    """The hub dropped an adapter's value because the catalog does not allow it. Internal. Published once per device
-    and attribute."""
+    """The hub dropped an adapter's value because the catalog does not allow it. Internal. The event is published
+    once per device and attribute."""
 
     adapter: str
     device_id: str
@@ -227,7 +227,8 @@ class VariableChanged(Event, frozen=True, kw_only=True):
     value: Value
     previous: Value
     known: tuple[Value, ...] = ()
-    """The last known values, newest first: the previous value and, if it is not a number, the last number."""
+    """The last known values, newest first. They are the previous value and, if that value is not a number, the
+    last number."""
 
 
 class TimerFired(Event, frozen=True, kw_only=True):

@@ -51,7 +51,6 @@ def lua_value(value: Any) -> str:
 
 
 def example_of(spec: CommandSpec) -> Any:
-    """Return a value that the device accepts for `set`."""
     kind, options = type_of(spec), options_of(spec)
     if options:
         return options[0]
@@ -78,7 +77,7 @@ def lua_commands(device: str, spec: CommandSpec) -> Iterator[tuple[str, str]]:
 
 
 def range_of(spec: CommandSpec) -> str:
-    """Return the allowed words of a `set`, or its range with the unit."""
+    """Return the allowed words of a `set` command, or the range of its number with the unit."""
     if options := options_of(spec):
         return ", ".join(options)
     kind = type_of(spec)
@@ -97,8 +96,8 @@ def _is_bounded(spec: CommandSpec) -> bool:
 
 
 def _number_in(spec: CommandSpec, typical: float) -> float:
-    """Return the typical number if it is in the range. Otherwise, return the middle of the range, rounded to a
-    step."""
+    """Return the typical number if it is in the range. If it is outside, return the middle of the range, rounded
+    to a step."""
     low = 0.0 if spec.min is None else spec.min
     high = max(low, typical) if spec.max is None else spec.max
     number = typical if low <= typical <= high else (low + high) / 2

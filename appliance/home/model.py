@@ -24,7 +24,7 @@ ALARM_CLASSES = frozenset({"gas", "carbon_monoxide", "safety"})
 """Device classes whose boolean attributes are alarms."""
 
 MAX_LAST_VALUES = 100
-"""Maximum number of stored last values per device, of attributes that currently have no value."""
+"""Maximum number of last values that are stored per device, for attributes that currently have no value."""
 
 LastValues = Mapping[str, tuple[Value, ...]]
 
@@ -71,8 +71,8 @@ class Device(Struct, frozen=True, kw_only=True):
     - `person_name`, `alias`: chosen by people.
     - `vendor_name`: chosen by the vendor.
     - `commands`: sorted by capability; None until the first observation if an older version stored the device.
-    - `last`: earlier values, newest first: the last value of an attribute without a value, and the last number of an
-      attribute whose value is not a number.
+    - `last`: earlier values, newest first. If an attribute has no value, `last` contains its last value. If its value
+      is not a number, `last` contains its last number.
     """
 
     id: str
@@ -111,7 +111,7 @@ class Device(Struct, frozen=True, kw_only=True):
 
     @property
     def labels(self) -> Mapping[str, Value] | None:
-        """Return the vendor's labels by attribute, or None if it has none."""
+        """Return the labels of attributes that the vendor gives, or None if there are none."""
         found = self.metadata.vendor_specific.get("labels")
         return found if isinstance(found, dict) and found else None
 
@@ -156,7 +156,7 @@ def last_values(before: Device, attributes: Mapping[str, Value], changed: frozen
 
 
 class Room(Struct, frozen=True, kw_only=True):
-    """A room. Its `id` never changes; its `name` is for people. `Layout` contains its devices."""
+    """A room. The `id` of a room never changes; the `name` is for people. `Layout` contains the room's devices."""
 
     id: str
     name: str
@@ -175,7 +175,8 @@ class Observation(Struct, frozen=True, kw_only=True):
 
     - `attributes`: the canonical attributes without `state`.
     - `is_available`: false if the device exists, but its bridge or broker cannot reach it.
-    - `wrong`: a sentence for each attribute with an unreadable value. These attributes do not change.
+    - `wrong`: a sentence for each attribute with an unreadable value. The device keeps its earlier values of these
+      attributes.
     - `kept`: attributes with stored values that the device has not reported since the hub's start.
     - `pushed`: attributes that the device has just sent by itself; their values are neither polled nor retained.
     """
@@ -196,8 +197,8 @@ class Observation(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """An adapter's report: observations of some devices, and the ids of all existing devices.
 
-    A device in `present` without an observation exists, but was unreadable. It keeps its last state. If `present` is
-    None, the report is incomplete, and all other devices remain unchanged.
+    A device in `present` without an observation exists, but was unreadable. Such a device keeps its last state. If
+    `present` is None, the report is incomplete, and all other devices remain unchanged.
     """
 
     adapter: str

@@ -50,7 +50,8 @@ def device_after(before: Device, seen: Observation, state: str, now: datetime, d
     """Return the device after the observation, with this `state`. Raise `Invalid` for an unknown kind.
 
     For each other invalid part, add the reason to `dropped`. A dropped attribute keeps its value. If the observation
-    lacks a name or info, the device keeps it. Equal parts remain the same objects.
+    has no name or no info, the device keeps its earlier name or info. Parts that have not changed remain the same
+    objects.
     """
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {format_value(seen.kind)}")

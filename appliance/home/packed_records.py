@@ -12,8 +12,8 @@ from typing import Any
 class PackedRecords:
     """Records of removed devices in one block of memory, oldest first. A record begins with the device's id.
 
-    Small separate objects would keep much memory occupied after a burst of removals, because Python returns only
-    whole mebibytes.
+    After a burst of removals, many small objects would occupy much memory, because Python returns only whole
+    mebibytes to the system.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class PackedRecords:
     def add(self, record: tuple[Any, ...]) -> None:
         self._block += marshal.dumps(
             record, 2
-        )  # `take` searches for ids, which later formats can replace with references
+        )  # `take` searches for the id, so later formats must not replace it with a reference
         self._ends.append(len(self._block))
 
     def take(self, device_id: str) -> tuple[Any, ...] | None:

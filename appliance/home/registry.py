@@ -109,7 +109,8 @@ class Registry:
         return missing_device(word, self._devices)
 
     def get_kept(self, device_id: str) -> Device:
-        """Return the device. For an absent device in the layout, return a device without attributes."""
+        """Return the device with this id. If the device is absent but part of the layout, return a device without
+        attributes."""
         if (device := self._devices.get(device_id)) is not None:
             return device
         if not self.layout.keeps(device_id):
@@ -135,8 +136,8 @@ class Registry:
         """Apply an adapter's report. If the report is complete, remove the adapter's devices that it does not
         contain.
 
-        Values that the catalog does not allow are dropped and published as `ObservationDropped`; their attributes do
-        not change.
+        If the catalog does not allow a value, drop it and publish `ObservationDropped`. The attribute then keeps its
+        earlier value.
         """
         now = self._clock.now()
         for observation in report.observations:
@@ -146,10 +147,10 @@ class Registry:
                 self.remove(report.adapter, device_id)
 
     def update_attributes(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Apply some attributes that a device sent by itself. Other attributes do not change.
+        """Apply attributes that a device sent by itself, and leave its other attributes unchanged.
 
-        None removes an attribute. The device becomes online. Unknown devices are ignored, because they need a
-        complete observation first.
+        The value None removes an attribute. The device becomes online. Unknown devices are ignored, because they need
+        a complete observation first.
         """
         if device_id not in self.ids_of(adapter):
             return
@@ -182,7 +183,8 @@ class Registry:
             self._bus.publish(events.DeviceRemoved(device_id=device_id, name=device.name, is_kept=is_kept))
 
     def set_state(self, adapter: str, state: str, ids: Iterable[str] | None = None) -> None:
-        """Set the `state` of these devices of the adapter to `online` or `offline`, by default of all devices.
+        """Set the `state` of the adapter's devices with these ids to `online` or `offline`. If `ids` is None, set the
+        state of all the adapter's devices.
 
         If the bridge has reported a device as unavailable, the device becomes `unavailable` instead of `online`.
         """
@@ -231,7 +233,8 @@ class Registry:
         self._by_adapter[device.metadata.source][device.id] = None
 
     def preview(self, change: Change, layout: Layout) -> LayoutChange:
-        """Return the result of a layout change without applying it. Raise `NotFound`, `AliasTaken`, or `Invalid`."""
+        """Return the result of a layout change without applying the change. Raise `NotFound`, `AliasTaken`, or
+        `Invalid`."""
         return compare_layouts(layout, change(layout, self._devices))
 
     def commit(self, made: LayoutChange) -> None:
@@ -277,8 +280,8 @@ class Registry:
         self._publish_change(None if is_new else before, after, changed, observed, seen.pushed, seen.kept)
 
     def _known(self, device_id: str, adapter: str, now: datetime) -> Device:
-        """Return the device, or a new device without attributes. Raise `Invalid` if the id is invalid, or the device
-        belongs to another adapter."""
+        """Return the device, or a new device without attributes. Raise `Invalid` if the id is invalid, or if the
+        device belongs to another adapter."""
         device = self._devices.get(device_id) if isinstance(device_id, str) else None
         if device is None:
             check_device_id(device_id)
@@ -331,8 +334,8 @@ class Registry:
         pushed: frozenset[str],
         kept: frozenset[str] = _NO_ATTRIBUTES,
     ) -> None:
-        """Publish the attributes that are observed for the first time since the hub's start, then all changed
-        attributes."""
+        """Publish the attributes that the device reports for the first time since the hub's start, then all
+        changed attributes."""
         baseline = _NO_ATTRIBUTES
         unobserved = self._unobserved.get(after.id)
         if unobserved is not None and before is not None:

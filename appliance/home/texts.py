@@ -28,7 +28,7 @@ _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 _SPACES = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 
 _PATHS = frozenset({".", ".."})
-"""Ids that cannot be used in URLs, because clients resolve them as relative paths."""
+"""Ids that cannot be used in URLs, because HTTP clients resolve them as relative paths."""
 
 
 def refuse_control(text: str) -> str:

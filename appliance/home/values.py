@@ -30,7 +30,7 @@ MAX_JSON_DEPTH = 32
 
 
 def to_bytes(value: Value) -> bytes:
-    """Return the value as JSON. The result is a copy, because bytes from orjson occupy at least 4 KiB.
+    """Return the value as JSON. Return a copy of orjson's result, which occupies at least 4 KiB.
 
     Raise `TypeError` if JSON cannot represent the value.
     """
@@ -46,8 +46,8 @@ def number_in(value: Value) -> int | float | None:
 
 
 def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Return the earlier values to keep, newest first. If the newest value is None (a gap), keep all earlier values.
-    If it is not a number, keep the last number."""
+    """Return the earlier values to keep, newest first. If the newest value is None (a gap), keep all earlier
+    values. If the newest value is not a number, keep the last number."""
     if value is None:
         return known
     if number_in(value) is not None:

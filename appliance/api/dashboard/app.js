@@ -135,7 +135,7 @@ function keyRequest(reason) {
 	return use(Dialog, { key: reason, label: t("key.ask"), content: [h2(t("key.ask")), p(t(`key.${reason}`)), use(Field, field)] });
 }
 
-// Placeholders until the first answer arrives. They are the same as in `index.html`.
+// Placeholders until the first answer arrives. `index.html` contains the same placeholders.
 const skeleton = () => div({ class: "skeleton", "aria-hidden": "true" }, p("Lares"), [0, 1, 2, 3, 4, 5].map((key) => i({ key })));
 
 function App() {

@@ -40,7 +40,7 @@ const LOOKS = {
 	media_player: (shown) => ({ tone: (isOn(shown) || shown.media_playback === "playing") && "play" }),
 };
 
-// Symbols of sensors. The first attribute in this list that the sensor has determines the symbol.
+// Symbols of sensors. A sensor gets the symbol of the first attribute in this list that it has.
 const SENSED = {
 	smoke: "siren", water_leak: "leak", contact: "door", motion: "person", occupancy: "person", presence: "person",
 	temperature: "sensor", humidity: "humidifier", co2: "fan", power_consumption: "plug", battery: "battery",
@@ -149,7 +149,8 @@ export function readingOf(device) {
 
 const LOUD = ["siren", "lawn_mower", "alarm_control_panel"]; // not by chance
 
-// The command that a tap on a tile sends, or null. With `isOn` if the command is a switch.
+// The command that a tap on a tile sends, or null. If the command is a switch, the result contains
+// `isOn`.
 export function obviousOf(device) {
 	const { attributes } = device;
 	const commands = commandsOf(device);

@@ -125,7 +125,8 @@ function useChanges({ updated_at: at }) {
 const MAX_HAPPENED = 12;
 const MAX_STATES = 200; // that are searched for changes
 
-// The last changes without measurements, and the events since the page was opened, because events are not stored.
+// The device's last changes, without measurements, and its events since the page was opened. The hub does not
+// store events.
 function Happened({ device }) {
 	const { id } = device;
 	const { data } = useLoaded(() => get(`devices/${segment(id)}/history?limit=${MAX_STATES}`), useChanges(device));

@@ -43,8 +43,8 @@ async function loadPast(device, attribute, from, resolution) {
 	return { ...found, entries: [...entries.slice(0, -1), ...older.entries] };
 }
 
-// Return a function that adds values since the first drawing to the loaded values, and drops values before `from`
-// except the last of these.
+// Return a function that adds values since the first drawing to the loaded values, and drops all values before
+// `from` except the last one.
 function useLive() {
 	const live = useRef(new Map()).current;
 	return (device, attribute, entries, from) => {

@@ -1,5 +1,5 @@
-// Favourites, order, and hidden devices. They are stored on the hub for this page's key, or in the browser if the key
-// is read-only.
+// Favourites, order, and hidden devices. The hub stores these preferences for this page's key. If the key is
+// read-only, the browser stores them.
 
 import { get, put as replace } from "./api.js";
 import { stored } from "./storage.js";
@@ -84,5 +84,6 @@ export function inOrder(things, list = "order") {
 
 export const orderedRooms = () => inOrder([...state.rooms.values()], "rooms");
 
-// Save this order of one section's ids. `list` is "favourites", "order", or "rooms". Other sections do not change.
+// Save this order of one section's ids. `list` is "favourites", "order", or "rooms". The order of other sections
+// does not change.
 export const reorder = (list, ids) => change(list, (old) => [...old.filter((id) => !ids.includes(id)), ...ids]);

@@ -26,7 +26,8 @@ const LEVELS = ["error", "warning", "info", "debug"];
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 const ROLES = ["read", "write", "admin", "automation"];
 
-// The pages of the settings, in the order of the list. Other keys do not see pages for admins.
+// The pages of the settings, in the order of the list. Only keys with the role admin see the pages
+// for admins.
 const PAGES = {
 	devices: { symbol: "adapters", draw: () => [use(Adapters), mayAdmin() && [use(Discovery), use(AddPage)]] },
 	add: { symbol: "add", isForAdmin: true, isHidden: true, draw: () => [use(Discovery), use(AddPage)] },
@@ -51,7 +52,7 @@ export function Settings({ id }) {
 				span({ class: "title" }, strong(t(`settings.${name}`)), small(t(`settings.${name}.what`))), icon("forth"))))];
 }
 
-// Inactive changes of the configuration, and the next step to activate them.
+// Changes of the configuration that are not active yet, and how to activate them.
 function Changes() {
 	const { data } = useLoaded(() => get(mayAdmin() ? "diagnostics/status" : "overview"), [state.faults]);
 	return data?.config.map((sentence) => p({ key: sentence, class: "error", lang: HUB_LANGUAGE }, sentence)) ?? null;

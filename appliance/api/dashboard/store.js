@@ -77,7 +77,8 @@ function edit(name, thing) {
 
 const RELOAD = () => false;
 
-// Functions that apply each type of frame. They return false if a new overview is necessary.
+// Functions that apply each type of frame. Each function returns false if a new overview is
+// necessary.
 const FRAMES = {
 	"device.state_changed": ({ id, state: attributes }) => edit("devices", { id, attributes, updated_at: new Date() }),
 	"device.updated": ({ type, ...device }) => edit("devices", { alias: undefined, ...device }),

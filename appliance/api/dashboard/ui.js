@@ -63,7 +63,8 @@ export const errorLine = (target, sentence = state.errors.get(target)) =>
 export const toCopy = (label, text) => textarea({ readonly: true, "aria-label": label, rows: text.trim().split("\n").length,
 	value: text, onfocus: ({ target }) => target.select() });
 
-// A button that copies text to the clipboard. It also works over plain HTTP, where browsers offer no clipboard.
+// A button that copies text to the clipboard. The button also works over plain HTTP, where browsers offer no
+// clipboard.
 export function Copy({ text, name }) {
 	const [isDone, setDone] = useState(false);
 	const copy = async () => {

@@ -1,5 +1,5 @@
-// The service worker: caches the page's files, so that the page opens without the hub. It never caches data. Browsers
-// run it over HTTPS or on localhost.
+// The service worker: caches the page's files, so that the page opens without the hub. The worker never caches data
+// of the home. Browsers run a service worker only over HTTPS or on localhost.
 
 const CACHE = "lares-{{version}}";
 const FILES = ["./", "manifest.webmanifest", "{{files}}"].filter((name) => !name.endsWith("/codemirror.js")); // fetched once an editor opens

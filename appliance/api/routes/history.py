@@ -41,7 +41,7 @@ MAX_LIMIT = 1000
 """Maximum number of entries in one response."""
 
 MAX_STATES_BYTES = 4 << 20
-"""The size of a response with states of a device, beyond which older states are omitted."""
+"""Maximum size of a response with states of a device. Older states beyond this size are omitted."""
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
 

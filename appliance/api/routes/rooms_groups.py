@@ -47,7 +47,7 @@ class RoomsApi(ApiResource):
 
     @route("DELETE", "/rooms/<room_id>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, room_id: str) -> None:
-        """Remove the room. Its devices are then in no room."""
+        """Remove the room. The devices in the room remain, without a room."""
         await self.hub.changes.make(lambda layout, _: layout.remove_room(room_id))
 
     @route("GET", "/rooms/<room_id>/devices", Role.READ, _DEVICES)

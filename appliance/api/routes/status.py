@@ -147,8 +147,8 @@ class StatusApi(ApiResource):
         ]
 
     def _last_of(self, view: View) -> object:
-        """Return the newest decision not to run the automation, if no run followed it. Otherwise, return the last
-        run, possibly from before the hub's last start."""
+        """If the automation's newest decision was not to run, return it. Otherwise, return the last run, which may
+        have been before the hub's last start."""
         entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
         if entry is not None and entry.status in NEVER_BEGAN:
             return entry

@@ -113,7 +113,7 @@ def build_application(gate: Gate, limits: ApiLimits) -> Application:
 
 
 class TooManyRequests(SanicException):
-    """The error for a client with too many connections through a trusted proxy. It ends the connection."""
+    """The error for a client with too many connections through a trusted proxy. This error ends the connection."""
 
     status_code = 429
     headers = {"Retry-After": "1"}  # noqa: RUF012 - Sanic's own, read only
@@ -133,7 +133,7 @@ class StrictConnection(HttpProtocol):
 
     - `counted`: the connection limits, in which this connection is counted for `peer`.
     - `peer`: the client's address.
-    - `websocket`: None until `upgrade` is called.
+    - `websocket`: the WebSocket; None until `upgrade` is called.
     - `is_on_box`: whether the connection came over the control socket.
     """
 
@@ -214,7 +214,7 @@ class StrictConnection(HttpProtocol):
         return 0 if self.transport is None else unsent_bytes(self.transport)
 
     def close(self, timeout: float | None = None) -> None:
-        """Close the connection. After the last response, wait for the client to close it, for at most
+        """Close the connection. After the last response, give the client time to close it first, at most
         `LINGER_SECS`."""
         has_ended = self._task is None and self.websocket is None and self._linger_timer is None
         if has_ended and self.transport is not None and not self.transport.is_closing():

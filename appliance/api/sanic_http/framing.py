@@ -32,7 +32,7 @@ BLANKS = " \t"
 
 
 class UnknownCoding(SanicException):
-    """The error for an unsupported transfer coding of a body. It ends the connection."""
+    """The error for an unsupported transfer coding of a body. This error ends the connection."""
 
     status_code = 501
 
@@ -64,8 +64,8 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 def check_beginning(head: bytes | bytearray, checked: int) -> None:
-    """Raise `BadRequest` if no valid head begins with these bytes, so that the client gets an error before the
-    timeout. The first `checked` bytes have already been checked."""
+    """Raise `BadRequest` if no valid head begins with these bytes. The client then gets an error before the
+    timeout. An earlier call has already checked the first `checked` bytes."""
     if head.startswith(_TLS_RECORD):
         raise BadRequest("the hub supports only plain HTTP, but this is TLS: begin the address with http://")
     if _NEVER.search(head, checked) is not None:
@@ -146,7 +146,7 @@ def _check_host(headers: Header, version: str) -> None:
 
 
 def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
-    """Return whether there is a body, and its length, which is None for a chunked body.
+    """Return whether there is a body, and the body's length. The length of a chunked body is None.
 
     Raise `BadRequest` for a length together with chunks, for two lengths or codings (request smuggling), and for
     chunks in HTTP/1.0.

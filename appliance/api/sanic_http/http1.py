@@ -91,7 +91,8 @@ class StrictHttp1(Http):
         self._discard_until: float | None = None
 
     async def http1(self) -> None:
-        """Serve requests until the connection ends. Then break the reference cycles of the last request."""
+        """Serve requests until the connection ends. When the connection has ended, break the reference cycles of
+        the last request."""
         try:
             await super().http1()  # type: ignore[no-untyped-call]
         finally:
@@ -102,7 +103,7 @@ class StrictHttp1(Http):
                 setattr(self, name, None)
 
     async def error_response(self, exception: Exception) -> None:
-        """Send the error. Then drop the error's traceback, which would keep a reference cycle.
+        """Send the error. Afterwards, drop the error's traceback, because it would keep a reference cycle.
 
         If the client is gone, end the connection, because an unread response would cost more than its request.
         """
@@ -128,7 +129,7 @@ class StrictHttp1(Http):
         self.head_only = head.method == "HEAD"
         request = self._make_request(head)
         self._expect_body(head.fields, request)
-        # If the body is chunked, keep one CRLF of the head, because each chunk begins with the previous part's CRLF.
+        # If the body is chunked, keep one CRLF of the head, because the parser expects a CRLF before each chunk.
         del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
         self.request, request.stream = request, self
         self.connection.note_request(head.fields.headers)
@@ -221,7 +222,7 @@ class StrictHttp1(Http):
                     await self._receive_more()
         except asyncio.CancelledError:
             self.create_empty_request()  # Sanic logs the request
-            if isinstance(self.exception, RequestTimeout):  # under load, Sanic's own timer may end first
+            if isinstance(self.exception, RequestTimeout):  # under load, the timer of Sanic itself may end first
                 self.exception = self._head_timeout()
             raise
         except TimeoutError:
@@ -298,7 +299,6 @@ def exchange_of(request: Request) -> StrictHttp1:
 
 
 def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
-    """Return the status line, the headers, and the empty line."""
     begin = _encode_headers(response.status, tuple(response.headers.items()), is_persistent)
     if not has_message_body(response.status):
         return begin + b"\r\n"

@@ -53,7 +53,8 @@ _OTHER_NAMES = {"time": "time_window", "state": "device_state", "sun": "sun_posi
 
 
 def parse_conditions(table: Table, locale: Locale, depth: int = 1) -> tuple[Condition, ...]:
-    """Read the field `conditions`, a list of tables. Record the faults of a condition and omit it."""
+    """Read the field `conditions`, a list of tables. If a condition has faults, record them and omit the
+    condition."""
     tables = table.tables("conditions", "{ { type = … }, … }")
     found = [_parse(each, locale, depth) for each in tables]
     return tuple(condition for condition in found if condition is not None)
@@ -69,7 +70,6 @@ def _parse(table: Table, locale: Locale, depth: int) -> Condition | None:
 
 
 def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    """Yield the conditions, including nested conditions."""
     for condition in conditions:
         yield condition
         if isinstance(condition, Combination):
@@ -161,7 +161,8 @@ def _any(conditions: Sequence[Condition], home: Environment, instant: datetime |
 
 
 def _none(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
-    """Return the first condition that holds. Otherwise, return the first unknown condition, because it may hold."""
+    """Return the first condition that holds. If no condition holds, return the first unknown condition, because it
+    may hold."""
     unknown: ConditionResult | None = None
     for number, condition in enumerate(conditions, 1):
         if isinstance(condition, Combination):

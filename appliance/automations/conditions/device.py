@@ -26,8 +26,8 @@ MAX_DEVICE_COUNT = 1_000_000
 class DeviceState(Condition, frozen=True, kw_only=True):
     """A device's attribute matches, and has matched for at least `for_secs` seconds.
 
-    If neither `above` nor `below` is set, the time begins at the attribute's last change. The type `presence` uses
-    the same class.
+    If neither `above` nor `below` is set, the duration begins at the attribute's last change. The type `presence`
+    uses the same class.
     """
 
     type: str = "device_state"
@@ -71,8 +71,8 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
     def _look_at_time(self, home: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
-        """Check whether the attribute has matched for long enough. This duration is unknown while the clock is not
-        trusted."""
+        """Check whether the attribute has matched for long enough. While the clock is not trusted, the result is
+        unknown."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return Fact(holds=None, sentence=UNTRUSTED, needs=needs)
@@ -90,8 +90,8 @@ class DeviceState(Condition, frozen=True, kw_only=True):
 
 
 class PlaceState(Condition, frozen=True, kw_only=True):
-    """The number of matching devices in a room or group is from `min_devices` to `max_devices`. None means no
-    limit."""
+    """The number of matching devices in a room or group is from `min_devices` to `max_devices`. If a bound is
+    None, there is no limit."""
 
     type: str = "room_state"
     place_id: str
@@ -159,7 +159,6 @@ class VariableState(Condition, frozen=True, kw_only=True):
 
 
 def _demand_comparison(table: Table) -> None:
-    """Record a fault if the condition has no comparison."""
     if not any(map(table.has, ("equals", "above", "below"))):
         table.fault("equals", "is missing; set equals, above, or below")
 

@@ -123,8 +123,8 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
 
 
 class DateRange(TimeCondition, frozen=True, kw_only=True):
-    """The local date is from `first` to `last`, both inclusive, as `(month, day)`. The range may contain the turn of
-    the year."""
+    """The local date is from `first` to `last`, both inclusive, as `(month, day)`. The range may extend over the
+    end of the year."""
 
     type: str = "date_range"
     name: ClassVar[str] = "date"
@@ -153,8 +153,8 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
 class SunCondition(TimeCondition, frozen=True, kw_only=True):
     """The time is between `after` and `before`, each a sunrise or sunset. The home must have coordinates.
 
-    A missing edge is the opposite event of the given edge. A polar night is treated as after sunset and before
-    sunrise, and a polar day as after sunrise and before sunset.
+    If one edge is missing, it is the opposite event of the other edge. A polar night is treated as after sunset and
+    before sunrise, and a polar day as after sunrise and before sunset.
     """
 
     type: str = "sun_position"
@@ -183,8 +183,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return any((start or instant) <= instant and (end is None or instant < end) for start, end in starts_and_ends)
 
     def find_empty(self) -> str | None:
-        """Return a warning if the offset of the only edge prevents the condition during a whole day of the year. The
-        checked days include the longest and the shortest day."""
+        """If the condition has one edge, return a warning if its offset prevents the condition on some day of the
+        year. The check includes the longest and the shortest day."""
         edge = self.before or self.after
         if edge is None or not edge.offset_mins or (self.after is not None and self.before is not None):
             return None
@@ -211,8 +211,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return " and ".join(f"{word} {edge}" for word, edge in ends if edge is not None)
 
     def _windows(self, days: Iterable[date]) -> Iterator[tuple[datetime | None, datetime | None]]:
-        """Yield the periods near these days in which a condition with one edge holds. None means that the start or
-        end is unlimited."""
+        """Yield the periods near these days in which a condition with one edge holds. If a start or end is None,
+        the period is unlimited on that side."""
         first = self.after.event if self.after is not None else (self.before or _SUNSET).event.opposite
         sun_days = [sun_day(self.locale, day) for day in days]
         found = [(due, event) for day in sun_days for event in SunEvent if (due := day.instant_of(event)) is not None]
@@ -242,8 +242,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return sun_day(self.locale, self.locale.local(instant).date())
 
     def _clock(self, edge: Edge, instant: datetime) -> str:
-        """Return the edge's time for a sentence: today's time if the condition has two edges; otherwise, the next
-        start or the last end."""
+        """Return the edge's time as text. If the condition has two edges, this is today's time. Otherwise, it is
+        the next start or the last end."""
         due = edge.instant_on(self._today(instant))
         if self.after is None or self.before is None:
             windows = list(self._windows(self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)))

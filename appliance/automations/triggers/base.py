@@ -18,14 +18,14 @@ from appliance.tables.fields import Table
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """The event table for Lua of a trigger that matched. If `began_in_stop` is true, the hub found the change when it
-    started; the change happened at an unknown time before this start."""
+    """The event table that a matching trigger passes to Lua. If `began_in_stop` is true, the change happened at an
+    unknown time before the hub's start, and the hub found it at the start."""
 
     event: Mapping[str, Value]
     began_in_stop: bool = False
 
     def dated(self, home: Environment) -> Match:
-        """If the change happened before this start, return the match with its maximum delay in seconds."""
+        """Return the match. If the change happened before this start, add its maximum delay in seconds."""
         if not self.began_in_stop:
             return self
         return Match(event={**self.event, "late_secs": home.secs_since_stop()})

@@ -32,8 +32,8 @@ _DEVICE_FIELDS = ("device_id", "room_id", "group_id")
 
 
 class Devices(Struct, frozen=True, kw_only=True):
-    """A trigger's devices: given by id, or all present devices of a room or group. If nothing is set, the trigger is
-    for all devices."""
+    """A trigger's devices: devices with given ids, or all present devices of a room or group. If nothing is set,
+    the trigger is for all devices."""
 
     ids: tuple[str, ...] = ()
     room_id: str | None = None
@@ -195,8 +195,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return self.duration_secs if self.debounce_secs is None else self.debounce_secs
 
     def match(self, event: Event) -> Match | None:
-        """Return the match if the event is a change to a matching value. A first value or a baseline matches only for
-        alarms or with `at_start`."""
+        """Return the match if the event is a change to a matching value. An attribute's first value, or its first
+        value after a start, matches only for alarms or with `at_start`."""
         if not isinstance(event, DeviceStateChanged):
             return None
         device, before, name = event.device, event.previous, self.attribute
@@ -219,8 +219,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return Match(event=table if previous is not None else {**table, "late_secs": 0}, began_in_stop=is_baseline)
 
     def follow(self, event: DeviceStateChanged, pending: Match | None) -> Match | None:
-        """Return the pending match after this event of a device. The same object continues the wait, even over a gap.
-        A different object restarts the wait. None ends the wait."""
+        """Return the pending match after this event of a device. If the result is the same object, the wait
+        continues, even over a gap. A different object restarts the wait, and None ends it."""
         if pending is None:
             return self.match(event)
         if self.attribute is None or self.attribute not in event.changed:
@@ -235,7 +235,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return Match(event=self._table(event.device, previous)) if is_new else pending
 
     def resume(self, pending: Match, device: Device) -> Match | None:
-        """Return the pending match of a wait from before a stop, given the first observation after it.
+        """Continue a wait from before a stop: return the pending match after the first observation.
 
         As in `follow`, the same object continues the wait, a different object restarts the wait, and None ends the
         wait.

@@ -182,4 +182,4 @@ SUBJECTS: Mapping[type[Event], Callable[[Any], Subject]] = {
     events.AdapterStarted: lambda event: ("adapter", ""),
     events.SystemErrorReported: lambda event: ("error", ""),
 }
-"""The subject of each event without a device."""
+"""Maps each type of event without a device to a function that returns the event's subject."""

@@ -30,8 +30,8 @@ _SECOND, _HALF_YEAR = timedelta(seconds=1), timedelta(days=183)
 
 
 class WallClock(TimedTrigger, frozen=True, kw_only=True):
-    """Due once per local day at this time. `weekdays` limits the days: 0 is Monday, and an empty set means every
-    day."""
+    """A trigger that is due once per local day, at this time. `weekdays` limits the days: 0 is Monday, and an
+    empty set means every day."""
 
     type: str = "wall_clock"
     is_daily: ClassVar[bool] = True
@@ -70,7 +70,8 @@ class WallClock(TimedTrigger, frozen=True, kw_only=True):
 
 
 class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """Due whenever the expression matches: in the home's local time with a `locale`, otherwise in UTC.
+    """A trigger that is due whenever the cron expression matches the local time. If `locale` is None, the expression
+    is in UTC.
 
     If the local time skips the matching time, the trigger is due at the first instant after the gap. A repeated time
     fires once, or twice if the hour field contains `*` or a step.
@@ -134,9 +135,9 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """Due at sunrise or sunset (`type`), moved by `offset_mins`. A negative offset is earlier. A day without the
-    event is skipped. `weekdays` applies to the local date of the sunrise or sunset without the offset; an empty set
-    means every day."""
+    """A trigger that is due at sunrise or sunset (`type`), moved by `offset_mins`. A negative offset is earlier. A
+    day without the event is skipped. `weekdays` applies to the local date of the sunrise or sunset without the
+    offset; an empty set means every day."""
 
     is_daily: ClassVar[bool] = True
     offset_mins: int = 0
@@ -171,7 +172,7 @@ class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """Due on a date at this local time: every year, or once if `year` is given."""
+    """A trigger that is due on a date at this local time: every year, or once if `year` is given."""
 
     type: str = "date"
     is_daily: ClassVar[bool] = True
@@ -219,7 +220,7 @@ class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class Interval(TimedTrigger, frozen=True, kw_only=True):
-    """Due every `every_secs` seconds of real time."""
+    """A trigger that is due every `every_secs` seconds of real time."""
 
     type: str = "interval"
     every_secs: float
@@ -233,8 +234,8 @@ class Interval(TimedTrigger, frozen=True, kw_only=True):
         return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:
-        """Return the first due time after the instant, counted in intervals from `since`. By default, `since` is the
-        instant."""
+        """Return the first due time after the instant. The intervals are counted from `since`, by default from the
+        instant itself."""
         every = timedelta(seconds=self.every_secs)
         if since is None or since > instant:
             return (since or instant) + every

@@ -1,5 +1,5 @@
-"""The command line. Each command has a module with its name.
+"""The command line. The module of each command has the command's name.
 
 `main` parses the arguments. `process` contains the hub process, `simulation` the simulated home, and `homeassistant`
-the import. Commands share the other modules.
+the import. All other modules are shared by several commands.
 """

@@ -59,7 +59,7 @@ from appliance.tables.toml_lines import line_finder
 from appliance.version import VERSION
 
 ARCHIVE_FORMAT = 3
-"""Format 2 added the history. Format 3 added previous texts of files."""
+"""The version of the archive's format. Format 2 added the history. Format 3 added previous texts of files."""
 
 COMPRESSION = 6
 """The gzip compression level. At a higher level, a small machine needs minutes to compress a month of history."""
@@ -79,13 +79,13 @@ MAX_FILES = 10_000
 MAX_HEADER_BYTES = 64 << 10
 
 MAX_MEMBER_DEPTH, MAX_MEMBER_NAME_BYTES, MAX_MEMBER_PATH_BYTES = 20, 255, 1000
-"""Limits for a path in an archive: the number of parts, the length of each part, and the total length."""
+"""Limits for a path in an archive: the number of its parts, the length of each part, and the total length."""
 
 MAX_SHOWN_CHARS = 60
 
 _GZIP = b"\x1f\x8b"
 _OF_MACOS = ("._", ".DS_Store")
-"""The beginnings of names of files that macOS adds to archives."""
+"""Prefixes of the names of files that macOS adds to archives."""
 
 _MONTH = re.compile(re.escape(HISTORY_FOLDER) + r"/\d{4,}-\d\d\.jsonl")
 
@@ -93,7 +93,7 @@ UNREADABLE = (
     *(tarfile.TarError, zlib.error, OSError, EOFError),
     *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError),
 )
-"""Exceptions that a damaged or foreign file can raise."""
+"""The exceptions that can be raised while a damaged or foreign file is read."""
 
 
 class Archive(Struct, frozen=True, kw_only=True):
@@ -163,8 +163,8 @@ def _read(packed: IO[bytes], file: Path) -> Archive:
 
 
 def history_of(archive: Archive) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield the file name and stream of each month in the archive. Read each stream before requesting the next
-    one."""
+    """Yield the file name and stream of each month in the archive. The caller must read each stream before it
+    requests the next one."""
     if archive.packed is None:
         return
     with _open_plain(archive.packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
@@ -201,11 +201,12 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 class _Refused(Exception):
-    """An archive is damaged. The message is a sentence without its subject, the archive's name."""
+    """Raised for a damaged archive. The message is a sentence without its subject, the archive's name."""
 
 
 class _Entry(tarfile.TarInfo):
-    """A member whose extended headers are limited, because `tarfile` reads each header whole."""
+    """A member of the archive. The size of its extended headers is limited, because `tarfile` reads each header as
+    a whole."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -219,8 +220,8 @@ _TOO_LARGE = f"unpacks to more than {(MAX_ARCHIVE_BYTES + MAX_HISTORY_BYTES) >> 
 
 
 def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
-    """Return the content of each member except the history, by path. Raise `_Refused` if they exceed the size
-    limit."""
+    """Return the content of each member except the history, by path. Raise `_Refused` if the members exceed the
+    size limit."""
     members: dict[str, bytes] = {}
     room, room_of_history, count = MAX_ARCHIVE_BYTES, MAX_HISTORY_BYTES, 0
     with _open_plain(packed) as plain, tarfile.open(fileobj=plain, mode="r|", tarinfo=_Entry) as tar:
@@ -238,7 +239,9 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
             data = _read_member(tar, entry, path, is_month=is_month)
             if not is_month:
                 members[str(path)] = data
-        while room > 0 and (rest := plain.read(PART_BYTES)):  # reading to the end verifies the checksum
+        while room > 0 and (
+            rest := plain.read(PART_BYTES)
+        ):  # verify the checksum, which `tarfile` compares at the end
             room -= len(rest)
     if room <= 0 and members:
         raise _Refused(_TOO_LARGE)
@@ -246,8 +249,8 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
 
 
 def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPath, *, is_month: bool) -> bytes:
-    """Return a member's content, or empty bytes for a month. Raise `_Refused` unless the member is a plain file of a
-    backup."""
+    """Return a member's content. For a month of history, return empty bytes. Raise `_Refused` if the member is not
+    a plain file of a backup."""
     is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
     sizes = [len(os.fsencode(part)) for part in path.parts]
     is_long = max(sizes, default=0) > MAX_MEMBER_NAME_BYTES or sum(sizes) > MAX_MEMBER_PATH_BYTES
@@ -314,7 +317,7 @@ CHECKS: Mapping[str, Callable[[str, Any], object]] = {
     PREFERENCES_PREFIX: lambda _, value: check_preferences(value),
     DEVICE_PREFIX: lambda _, value: value.get("name") is None or check_name(value["name"]),
 }
-"""The checks of records, by key prefix. The API makes the same checks when it creates such records."""
+"""The checks of stored records, by key prefix. The API checks new records in the same way."""
 
 _WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
 
@@ -385,7 +388,8 @@ def with_key(text: str, key: str, name: str) -> str:
 
 
 def _with_line(lines: list[str], value: str) -> list[str]:
-    """Yield the text with the key inserted at each possible position. Some of these texts may be invalid TOML."""
+    """Yield the text once for each possible position of the line with the key. Some of these texts may be invalid
+    TOML."""
     texts: list[list[str]] = []
     for number, line in enumerate(lines):
         if line.strip() == KEY_OMITTED:
@@ -398,7 +402,7 @@ def _with_line(lines: list[str], value: str) -> list[str]:
 
 
 def _differ_only_in_key(one: str, other: str) -> bool:
-    """Return whether both texts are valid and differ at most in the master key."""
+    """Return whether both texts are valid, and differ in nothing but the master key."""
     try:
         return _bare(one) == _bare(other)
     except ConfigFailed:

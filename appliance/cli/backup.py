@@ -75,7 +75,7 @@ def _pack(made: Archive) -> bytes:
 
 
 def pack_backup(config: Path, data_dir: Path) -> bytes:
-    """Create an archive in the running hub. Raise `Invalid` if the data cannot be packed."""
+    """Create a backup in the running hub, and return the archive. Raise `Invalid` if the data cannot be packed."""
     try:
         made, warnings = collect(config, data_dir)
         packed = _pack(made)
@@ -111,7 +111,7 @@ def collect(
 
 
 def _read_versions(data_dir: Path) -> dict[str, bytes]:
-    """Return the previous texts of files by name. Skip files that the hub removes meanwhile."""
+    """Return the previous texts of files by file name. Skip any files that the hub removes in the meantime."""
     found = {}
     for path in sorted((data_dir / VERSIONS_FOLDER).glob("*")):
         if is_version(path.name):
@@ -151,7 +151,8 @@ def _check_target(file: Path, config: Path) -> None:
 
 
 def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
-    """Return the configuration files without the master key, and the paths of other files that contain the key."""
+    """Return the configuration files without the master key, and the paths of other files that contain the master
+    key."""
     folder = config.parent
     try:
         paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MARKER)

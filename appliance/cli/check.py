@@ -48,7 +48,8 @@ from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
-"""Replaces an invalid location. It has coordinates, so that the check does not report missing coordinates."""
+"""A location that replaces an invalid one. Because it has coordinates, the check does not report missing
+coordinates."""
 
 
 FILE_KEYS = frozenset({"password_file", "token_file", "ca_file", "cert_file", "key_file"})
@@ -90,7 +91,7 @@ def examine(file: Path, data_dir: Path) -> Examined:
     with as_owner(data_dir, file):
         settings, faults = _load(file)
     in_lua, warnings, off = asyncio.run(_check_lua(settings, data_dir, file))
-    if faults:  # skip the check of names, because names in Lua may refer to the unreadable part of the configuration
+    if faults:  # skip the names, because Lua files may use names from the unreadable part of the configuration
         warnings = []
     return Examined(
         settings=settings,
@@ -188,7 +189,8 @@ def find_wrong_names(
     scripts: Contents,
     operations: Mapping[str, Collection[str] | None],
 ) -> list[Fault]:
-    """Return unknown names in Lua files. If there are no stored values, check only the names of sections.
+    """Return a fault for each unknown name in Lua files. If there are no stored values, check only the names of
+    sections.
 
     Skip disabled automations.
     """
@@ -209,24 +211,26 @@ def find_wrong_names(
 
 
 def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:
-    """Return the stored switches of automations by id."""
+    """For each automation that a person has switched on or off, return its state by id."""
     return {} if stored is None else dict(stored.items(TOGGLE_PREFIX))
 
 
 def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
-    """Return the state from the running hub, otherwise from the store. Return None if there is no store."""
+    """Return the state of the running hub. If no hub runs, return the state in the store, or None if there is no
+    store."""
     try:
         state = read_state(data_dir)
         return DocumentSnapshot(state) if state or is_running(data_dir) else None
-    except (OSError, LaresError):  # `lares doctor` reports faults of the store
+    except (OSError, LaresError):  # `lares doctor` reports problems of the store
         return None
 
 
 @asynccontextmanager
 async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
-    """Start the Lua workers. If root started this process, it and the workers switch to the user that owns the home.
+    """Start the Lua workers. If root started this process, this process and the workers switch to the user that owns
+    the home.
 
-    The first worker starts as root, because the owner may be unable to read root's Python.
+    The first worker starts as root, because the home's owner may be unable to read root's Python.
     """
     ids, limits = worker_ids(*home), settings.automations.runner
     zone = settings.locale.timezone

@@ -13,8 +13,8 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class PathText(str):
-    """The argument type of paths. A path can contain any bytes. Shells complete these arguments to paths, and to
-    folders for `DIR`."""
+    """The argument type of paths. A path can contain any bytes. For these arguments, shells complete paths, or
+    only folders for `DIR`."""
 
     __slots__ = ()
 

@@ -65,7 +65,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def _run_kept(arguments: argparse.Namespace) -> int:
-    """Run the home in the folder like `lares run`. Write a configuration first if it is missing."""
+    """Run the home in the folder, like `lares run`. If the configuration is missing, first create it."""
     folder = Path(arguments.keep).absolute()
     file = folder / CONFIG_FILE
     refuse_other_home(folder)
@@ -80,8 +80,8 @@ def _run_kept(arguments: argparse.Namespace) -> int:
 
 
 def _kept_greeting(address: str, folder: Path, data_dir: Path) -> str:
-    """Return the page's address and the command that creates a key. The existing key is unknown, because storage
-    contains only its hash."""
+    """Return the page's address, and the command that creates a key. The existing key cannot be shown, because
+    only its hash is stored."""
     program = shlex.join(program_words(is_elsewhere=True))
     elsewhere = "" if data_dir == folder / "data" else f" --data-dir {shlex.quote(str(data_dir))}"
     return f"""
@@ -98,8 +98,8 @@ Ctrl-C stops the demo; the home is kept. To start it again: {program} demo --kee
 
 
 def _kept_home(template: str) -> str:
-    """Add the simulated devices to the configuration, and set a loopback address. Existing virtual devices remain
-    unchanged."""
+    """Add the simulated devices to the configuration, and set a loopback address. Do not change existing virtual
+    devices."""
     if "[[adapters.virtual.devices]]" not in re.sub("(?m)^#.*", "", template):
         before, _, after = template.partition("[adapters.virtual]\n")
         home = KEPT_HOME.read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
 
 
 async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, str]]:
-    """Start the simulated devices. Return their sections by name, and their URLs by demo name."""
+    """Start the simulated devices. Return the devices' sections by section name, and their URLs by device name."""
     adapters, urls = dict[str, Any](), dict[str, str]()
     for kind in KINDS.values():
         if kind.simulated is not None and kind.in_demo is not None:
@@ -186,7 +186,7 @@ def _end() -> None:
 
 
 def _choose_port() -> int:
-    """Return the default port, or a free port if another program uses it."""
+    """Return the default port. If another program uses it, return a free port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

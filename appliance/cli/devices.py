@@ -83,8 +83,8 @@ def _read_sources(file: Path) -> Sequence[Source]:
 
 
 def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, Any]]:
-    """Return the devices that match the text. If the text is exactly the id, alias, or name of a device, return only
-    this device."""
+    """Return the devices that match the text. If the text is exactly the id, alias, or name of one device, return
+    only this device."""
     if text is None:
         return known
     word = text.casefold()

@@ -23,7 +23,7 @@ from appliance.errors import ConfigFailed, StartFailed
 
 
 def discover(arguments: argparse.Namespace) -> int:
-    """Search the network from this machine, with or without a running hub, and print the found devices."""
+    """Search the network from this machine, and print the found devices. A running hub is not necessary."""
     try:
         seconds = float(arguments.seconds)
     except ValueError:
@@ -48,7 +48,7 @@ def discover(arguments: argparse.Namespace) -> int:
 
 
 def _sections(file: Path) -> Collection[str]:
-    """Return the names of all adapter sections. If the configuration is missing or invalid, return none."""
+    """Return the names of all adapter sections. If the configuration is missing or invalid, return an empty list."""
     try:
         with as_owner(file):
             return config.load(file, os.environ).adapter_names if file.exists() else ()

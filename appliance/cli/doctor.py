@@ -34,14 +34,16 @@ NOTHING = DocumentSnapshot({})
 NEEDED_BYTES = 4 << 20
 
 Finding = tuple[str, str, str]
-"""The result (`ok` or `care`), the subject, and a sentence."""
+"""A result (`ok` or `care`), the subject of the check, and a sentence about the result."""
 
 
 def doctor(arguments: argparse.Namespace) -> int:
     """Print one line per check. Return 1 if a check finds a problem, otherwise 0."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     platform_findings = [*_check_platform()]
-    config_findings = [*_check_config(paths)]  # run as root, because the owner may be unable to read Python
+    config_findings = [
+        *_check_config(paths)
+    ]  # the check must run as root, because the owner may be unable to read Python
     become_owner(paths.find_data_dir())
     findings = [*config_findings, *_check_data(paths), *platform_findings]
     for how, what, sentence in findings:
@@ -85,7 +87,7 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
         yield _check_clock(NOTHING)
         return
     yield _check_folder(folder)
-    if not os.access(folder, os.R_OK | os.X_OK):  # without access, even the state of the hub is unknown
+    if not os.access(folder, os.R_OK | os.X_OK):  # without permission, even the state of the hub is unknown
         yield _check_clock(NOTHING)
         return
     yield _check_space(folder)
@@ -188,7 +190,7 @@ def _describe_wear(found: Recovered) -> str:
 
 
 def _check_clock(stored: DocumentReader) -> Finding:
-    """Check whether the hub can trust the clock, and name the remedy."""
+    """Check whether the hub can trust the clock. If not, explain what to do."""
     clock = Clock()
     trust = ClockTrust(clock, newest_time(stored))
     if (distrust_reason := trust.distrust_reason()) is not None:

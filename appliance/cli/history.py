@@ -32,8 +32,8 @@ from appliance.store.lock import holder_of
 from appliance.store.month_files import MonthFiles
 
 COLUMNS = ("at", "kind", "device_id", "attribute", "value", "unit", "min", "max", "increase", "secs")
-"""The columns of the table. A row of type `hour` has `min`, `max`, and `secs`, the seconds with known values. For a
-meter, it also has `increase`."""
+"""The columns of the table. A row of type `hour` has `min`, `max`, and `secs`, the seconds with known values. The
+row of a meter also has `increase`."""
 
 LINES_AT_ONCE = 500
 
@@ -81,7 +81,7 @@ class _Export:
         self._start = start
         self._end = end
         self._open: dict[tuple[str, str], tuple[ValueParts, Hour]] = {}
-        """The last hour of each attribute. A later line may add a part to this hour."""
+        """The latest hour of each attribute. It is kept because a later line may add a part to it."""
         self.bad = 0
 
     def rows(self) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Sends requests to the running hub over its control socket, or does the same work directly if no hub runs."""
+"""Sends requests to the running hub over its control socket. If no hub runs, does the same work directly."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ T = TypeVar("T")
 HUB_TIMEOUT_SECS = 60.0
 
 HUB_PATIENCE_SECS = 3.0
-"""Seconds without an answer after which a second request tests the hub, and the time limit of that request."""
+"""If an answer takes longer than this, a second request tests whether the hub responds. The second request has the
+same time limit."""
 
 HUB_START_SECS = 10.0
 """Time limit for waiting until a hub starts or stops, or another command ends."""
@@ -88,7 +89,8 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.settimeout(self.timeout)
 
     def wait(self) -> None:
-        """Wait until the answer begins, the hub ends, or the hub responds to a second request."""
+        """Wait until the answer begins, or until the hub has ended. If the wait is long, test the hub with a
+        second request."""
         if select.select([self.sock], [], [], HUB_PATIENCE_SECS)[0]:
             return
         probe = _UnixConnection(self._folder, HUB_PATIENCE_SECS)
@@ -114,8 +116,8 @@ def _hangs(folder: Path) -> StartFailed:
 def ask(data_dir: Path, request: HubRequest) -> Any:
     """Send the request to the hub that uses this data directory. Return the JSON answer, or None for an empty answer.
 
-    Raise `OSError` if no hub listens; nothing was sent then. Raise `StartFailed` if the hub rejects the request,
-    ends, or does not respond.
+    Raise `OSError` if no hub listens and nothing was sent. Raise `StartFailed` if the hub rejects the request, ends,
+    or does not respond.
     """
     connection = _UnixConnection(data_dir, HUB_TIMEOUT_SECS)
     try:
@@ -168,8 +170,8 @@ async def ask_or_act(data_dir: Path, request: Callable[[], T], act: Callable[[],
     """Return the result of `request` if a hub uses the data directory, otherwise the result of `act`. `act` has
     exclusive access.
 
-    Finish any interrupted restore before calling `act`, because the restore would otherwise undo its changes later.
-    Raise `StartFailed` if the hub rejects the request, or does not answer within `HUB_START_SECS`.
+    Finish any interrupted restore before the call of `act`. Otherwise, the restore would later undo the changes by
+    `act`. Raise `StartFailed` if the hub rejects the request, or does not answer within `HUB_START_SECS`.
     """
     clock = Clock()
     deadline = clock.monotonic() + HUB_START_SECS

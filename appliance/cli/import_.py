@@ -1,4 +1,5 @@
-"""`lares import homeassistant`: imports rooms, names, variables, and Lua files. It overwrites nothing."""
+"""`lares import homeassistant`: imports rooms, names, variables, and Lua files. The import never overwrites
+anything."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from appliance.store.storage import DocumentSnapshot
 from appliance.tables.plain_files import read_plain
 
 MODULE = Path("scripts") / "homeassistant.lua"
-"""The script for `require` in translated automations."""
+"""The name of the script that translated automations require."""
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -107,7 +108,7 @@ def _known_devices(data_dir: Path) -> dict[str, KnownDevice]:
 
 
 def _mqtt_section(file: Path) -> str:
-    """Return the name of the first enabled MQTT section, by default `mqtt`."""
+    """Return the name of the first enabled MQTT section, or `mqtt` if there is none."""
     sections = config.parse_toml(read_plain(file).decode(errors="replace"), str(file)).get("adapters", {})
     for name, section in sections.items() if isinstance(sections, Mapping) else ():
         if isinstance(section, Mapping) and section.get("type", name) == "mqtt" and section.get("enabled", True):
@@ -203,7 +204,7 @@ def _post_item(item: Item, state: Collection[str], data_dir: Path) -> tuple[bool
 
 
 def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, str]]:
-    """Set the time zone and coordinates, unless a person has changed their initial values."""
+    """Set the time zone and coordinates if they still have their initial values."""
     text = read_plain(file).decode()
     stated = config.parse_toml(text, str(file)).get("locale", {})
     missing = {key: each for key, each in locale.items() if stated.get(key, "UTC") == "UTC" and each != "UTC"}
@@ -220,7 +221,7 @@ def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, st
 
 
 def _with_locale(text: str, line: str) -> str:
-    """Set a line in `[locale]`. Replace an existing line or comment with the same key."""
+    """Set a line in `[locale]`. If the section has a line or a comment with the same key, replace it."""
     key = line.split(" ", maxsplit=1)[0]
     head, header, rest = text.partition("[locale]\n")
     if not header:
@@ -263,8 +264,8 @@ def _import_files(installation: Installation, entities: Entities, folder: Path) 
 def _makers(
     installation: Installation, entities: Entities, taken: Mapping[str, set[str]]
 ) -> Iterator[tuple[str, Callable[[], LuaFile]]]:
-    """Yield the description and translation function of each file. The caller must call each function before
-    requesting the next pair."""
+    """Yield the description and the translation function of each file. The caller must call each function before
+    it requests the next pair."""
     scene_ids = iter(scripts.prepare(entities, taken))
     for origin, each in installation.scenes:
         yield f"scene ({origin})", partial(scripts.translate_scene, origin, each, entities, scene_ids)
@@ -277,7 +278,7 @@ def _makers(
 
 
 def _taken(folder: Path) -> set[str]:
-    """Return the ids of files that an import did not write."""
+    """Return the ids of existing files that no import has written."""
     files = folder.glob("*.lua")
     return {each.stem for each in files if MARK not in read_plain(each).decode(errors="replace")}
 

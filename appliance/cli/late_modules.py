@@ -1,7 +1,7 @@
 """Delays the import of modules that the hub rarely uses, although libraries import them.
 
-Once this module is imported, such modules are imported only at their first use. Until then, the hub needs 4 MB less
-memory.
+Once this module is imported, such modules are imported only at their first use. Before their first use, the hub needs
+4 MB less memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class LateModule(ModuleType):
         vars(self).update(given)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # Python asks every module for such names
+        if name.startswith("__"):  # Python looks up such names in every module
             raise AttributeError(name)
         return getattr(_load(self.__name__), name)
 
@@ -56,7 +56,7 @@ def _late(module: str, name: str) -> Callable[..., Any]:
 
 
 class _NodeVisitor:
-    """Replaces `ast.NodeVisitor`, from which `inspect` derives a class."""
+    """Replaces `ast.NodeVisitor`, because `inspect` derives a class from it."""
 
     def visit(self, node: Any) -> Any:
         return _load("ast").NodeVisitor.visit(self, node)
@@ -82,7 +82,7 @@ class _HeaderRegistry:
 
 
 TIME_ZONE_PATHS = "/usr/share/zoneinfo:/usr/lib/zoneinfo:/usr/share/lib/zoneinfo:/etc/zoneinfo"
-"""Python's usual value of `TZPATH`. Importing `sysconfig`, which contains the value, takes 0.4 MB."""
+"""Python's usual value of `TZPATH`. The value is copied, because importing `sysconfig` takes 0.4 MB."""
 
 
 def _config_var(name: str) -> Any:
@@ -90,7 +90,7 @@ def _config_var(name: str) -> Any:
 
 
 def _type_var(*arguments: Any, default: Any = None, infer_variance: bool = False, **named: Any) -> Any:
-    """Return a type variable without the parts for type checkers that Python 3.11 lacks."""
+    """Return a type variable. In Python 3.11, leave out the arguments that are only for type checkers."""
     return typing.TypeVar(*arguments, **named)
 
 
@@ -107,18 +107,19 @@ LATE: dict[str, dict[str, Any]] = {
     "multiprocessing": {
         **{name: _late("multiprocessing", name) for name in _MULTIPROCESSING},
         "__path__": getattr(PathFinder.find_spec("multiprocessing"), "submodule_search_locations", None),
-        "current_process": lambda: SimpleNamespace(name="MainProcess"),  # each log record contains this name
+        "current_process": lambda: SimpleNamespace(name="MainProcess"),  # every log record contains this name
     },
     "multiprocessing.context": {"BaseContext": None},
     "sysconfig": {"get_config_var": _config_var},
     "typing_extensions": {"TypeVar": _type_var, **{name: getattr(typing, name) for name in _TYPING}},
     "urllib.request": {name: _late("urllib.request", name) for name in ("getproxies", "proxy_bypass")},
 }
-"""The modules to delay. Each module is mapped to the names that other modules import at once, with replacements."""
+"""The modules to delay. Each module is mapped to the names that other modules import immediately, and to a
+replacement for each name."""
 
 
 EMPTY = ("aiohttp.tracing",)
-"""Modules that the hub never uses. Empty modules replace them."""
+"""Modules that the hub never uses. They are replaced with empty modules."""
 
 
 def delay_imports() -> None:

@@ -28,8 +28,8 @@ from appliance.simulated_clock import MAX_SIMULATED_HOURS
 from appliance.version import VERSION
 
 SWITCH_SECS = 0.0005
-"""Python's switch interval: the seconds after which a thread yields to a waiting thread. A low value keeps the hub
-responsive during late imports."""
+"""Python's switch interval in seconds. After this time, a thread lets a waiting thread run. A low value keeps the
+hub responsive during late imports."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +67,7 @@ def _command(parsed: argparse.Namespace) -> int:
     """Import only the module of the command, and run the command. The default command is `run`."""
     _check_texts(parsed)
     name = {"import": "import_"}.get(parsed.command, parsed.command or "run").replace("-", "_")
-    if name == "run":  # before the hub starts, a signal can end the process at once
+    if name == "run":  # until the hub starts, a signal ends the process at once
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     with frozen_imports():
         module = importlib.import_module(f"appliance.cli.{name}")
@@ -77,7 +77,7 @@ def _command(parsed: argparse.Namespace) -> int:
 
 
 def _check_texts(parsed: argparse.Namespace) -> None:
-    """Raise `StartFailed` for an empty path, as from an unset shell variable, and for invalid UTF-8."""
+    """Raise `StartFailed` for an empty path, such as from an unset shell variable, and for invalid UTF-8."""
     for name, value in vars(parsed).items():
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, PathText) and not each:
@@ -102,7 +102,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _RunRefused(Exception):
-    """The arguments are for a command other than `run`."""
+    """Raised if the arguments are for a command other than `run`."""
 
 
 class _RunParser(_Parser):
@@ -299,7 +299,7 @@ def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
 
 
 def _common(default: str | None) -> _Parser:
-    """Return the parser of the common arguments, which can be before or after the command."""
+    """Return the parser of the common arguments, which can be given before or after the command."""
     common = _Parser(add_help=False, argument_default=default)
     common.add_argument("--config", type=PathText, metavar="FILE", help="the configuration file")
     common.add_argument("--data-dir", type=PathText, metavar="DIR", help="the data directory")

@@ -55,15 +55,15 @@ def need_access(*paths: Path) -> None:
 
 def become_owner_of_both(config: Path, data_dir: Path) -> None:
     """Switch to the owner of configuration and data, for work that changes both. If root owns the configuration,
-    remain root; the caller then changes the data within `as_owner`."""
+    remain root. In this case, the caller must change the data within `as_owner`."""
     if find_owner(config) is not None or find_owner(data_dir) is None:
         become_owner(data_dir, config)
 
 
 @contextmanager
 def as_owner(*paths: Path) -> Iterator[None]:
-    """Switch to the owner of the paths within the context. Do not run the home's Lua code there, because the process
-    can become root again."""
+    """Switch to the owner of the paths within the context. Do not run the home's Lua code in this context, because
+    the process can become root again."""
     with _as_user(find_owner(*paths)):
         yield
 
@@ -72,8 +72,8 @@ def as_owner(*paths: Path) -> Iterator[None]:
 def as_owner_of_all(source: Path) -> Iterator[None]:
     """Switch to the owner of a source folder within the context.
 
-    If root owns the folder, switch to the first other owner inside the folder, because this user can replace a file
-    during the read. Raise `StartFailed` if a group or all users can write there.
+    If root owns the folder, switch to the first other owner of a file inside the folder, because that user can
+    replace a file while it is read. Raise `StartFailed` if a group or all users can write there.
     """
     owner = find_owner(source)
     if owner is None and os.geteuid() == ROOT:
@@ -83,7 +83,7 @@ def as_owner_of_all(source: Path) -> Iterator[None]:
 
 
 def _other_owner_in(folder: Path, *, deep: bool) -> os.stat_result | None:
-    """Return the first owner in the folder other than root."""
+    """Return the first owner in the folder who is not root."""
     for place, folders, files in os.walk(folder):
         found = os.lstat(place)
         if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != ROOT):
@@ -149,7 +149,7 @@ def _open_named(path: Path) -> int:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     if os.geteuid() != ROOT:
         return os.open(path, flags)
-    os.close(_walk(path))  # raises the error for a link; the checks below detect a later replacement
+    os.close(_walk(path))  # raises the error for a link; the checks below detect a later replacement of the file
     folder = _walk(path.absolute().parent)
     try:
         opened = os.open(path.name, flags | os.O_NOFOLLOW, dir_fd=folder)
@@ -166,7 +166,7 @@ def _open_named(path: Path) -> int:
 def write_named(path: Path, data: bytes) -> None:
     """Write a file that the command line names, with mode 0600. As root, do not follow links.
 
-    Raise `StartFailed` if the file cannot be written, or if the path is not a regular file.
+    Raise `StartFailed` if the file cannot be written, or if the path exists but is not a regular file.
     """
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(mode := path.lstat().st_mode) and not stat.S_ISDIR(mode):
@@ -220,8 +220,8 @@ def _walk(path: Path) -> int:
 def find_owner(*paths: Path) -> os.stat_result | None:
     """If this process is root, return the owner of the first path that root does not own; otherwise, return None.
 
-    If root owns all paths, return the owner of the topmost parent folder of another user, because this user can
-    replace everything below. Raise `StartFailed` if a path is a link.
+    If root owns all paths, return the owner of the topmost parent folder that belongs to another user, because that
+    user can replace everything in it. Raise `StartFailed` if a path is a link.
     """
     if os.geteuid() != ROOT:
         return None
@@ -234,7 +234,7 @@ def find_owner(*paths: Path) -> os.stat_result | None:
 
 
 def _read_ahead() -> None:
-    """Import modules and read files of the program before the user changes."""
+    """Import modules, and read files of the program, before the process switches to another user."""
     for name in _IMPORTED_LATE:
         with suppress(ImportError):
             importlib.import_module(name)
@@ -266,8 +266,8 @@ def _name_of(uid: int) -> str:
 
 
 def _groups_of(owner: os.stat_result) -> list[int]:
-    """Return the user's groups as after a login, the main group first. For a user without a name, return the folder's
-    group, unless it is root's group."""
+    """Return the user's groups as after a login, with the main group first. If the user has no name, return the
+    folder's group, unless it is root's group."""
     try:
         user = pwd.getpwuid(owner.st_uid)
     except KeyError:
@@ -277,7 +277,7 @@ def _groups_of(owner: os.stat_result) -> list[int]:
 
 @contextmanager
 def give_new_files(folder: Path) -> Iterator[None]:
-    """Give new files of root in the context the folder's group, so that the hub can read them."""
+    """Within the context, give new files of root the folder's group, so that the hub can read them."""
     before = {folder, *folder.rglob("*")} if folder.exists() else set()
     try:
         yield

@@ -58,7 +58,8 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return file
 
     def need_data_dir(self) -> Path:
-        """Return the data directory. Raise `StartFailed` if it or a named configuration file is missing."""
+        """Return the data directory. Raise `StartFailed` if the data directory is missing, or if a named
+        configuration file is missing."""
         self.find_config()
         folder = self.find_data_dir()
         if not folder.is_dir():
@@ -74,7 +75,8 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return Path(by_systemd.split(":")[0]) if by_systemd else self._first(Path("data"))
 
     def _first(self, path: Path) -> Path:
-        """Return the path in the working directory, or next to the executable if it exists only there."""
+        """Return the path in the working directory. If the path exists only next to the executable, return that
+        path."""
         next_to_program = self.executable_dir / path
         here = self._from_here(path)
         return next_to_program if os.access(next_to_program, os.F_OK) and not os.access(here, os.F_OK) else here
@@ -105,7 +107,7 @@ def config_folder(file: Path) -> Path:
 
 def make_data_dir(folder: Path) -> None:
     """Create the data directory if it is missing. Raise `StartFailed` if that fails, or if this user cannot write
-    there. Accept a directory on a read-only card, because the store can read from it."""
+    there. A directory on a read-only card is accepted, because the store can read from it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -44,7 +44,7 @@ STAGE = ".restore-part"
 """The suffix of a folder that a restore has prepared or replaced."""
 
 MARKER = ".restored"
-"""A file in the restored configuration folder. It exists until the document is also restored."""
+"""A file in the restored configuration folder. The file exists until the document has been restored too."""
 
 OWN = (CARD, MASTER_KEY)
 """Keys of this machine that a restore preserves."""
@@ -103,8 +103,8 @@ def _restore_all(
 
 
 def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
-    """Return the new configuration files. The main file keeps its name on this machine. If the archive has no main
-    file, keep this machine's main file."""
+    """Return the new configuration files. The main file gets the name that it has on this machine. If the archive
+    has no main file, keep this machine's main file."""
     config_folder(file)
     files, main = dict(found.files), PurePosixPath(file.name)
     restored = files.pop(PurePosixPath(found.main), None)
@@ -149,7 +149,8 @@ def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, foun
 
 
 def _free_stamp(*folders: Path) -> str:
-    """Return the current time for file names. If an earlier restore used that time, append a number."""
+    """Return the current time in the form for file names. If an earlier restore used the same time, append a
+    number."""
     now = Clock().now().strftime("%Y%m%dT%H%M%SZ")
     stamps = itertools.chain([now], (f"{now}-{number}" for number in itertools.count(2)))
     return next(
@@ -171,7 +172,8 @@ def _replace_both(
         _swap(folder.with_name(folder.name + STAGE), folder, old)
         with as_owner(data_dir):
             kept += replace_by_pending(data_dir, stamp) or []
-    # Ctrl-C acts like a kill: the next start finishes the restore if the folder was replaced, otherwise discards it
+    # Ctrl-C has the same effect as a kill. The next start finishes the restore if the folder was replaced, and
+    # otherwise discards it.
     except Exception:
         _swap_back(folder, old)
         with as_owner(data_dir):
@@ -215,9 +217,8 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hu
 def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
     """Give the new files the owner and mode of the replaced files, so that the hub's user can read them.
 
-    Files and folders without a counterpart get the owner and mode of the configuration folder. Other users cannot
-    read such files, because they may contain secrets. If other users can read the folder, the hub's group gets
-    access.
+    If a file or folder replaces nothing, it gets the owner and mode of the configuration folder. Other users cannot
+    read new files, because they may contain secrets. If other users can read the folder, the hub's group gets access.
     """
     for path in [stage, *stage.rglob("*")]:
         there = folder / path.relative_to(stage)
@@ -225,7 +226,7 @@ def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
         is_new_file = not there.exists() and not path.is_dir()
         mode = like.st_mode & (0o640 if is_new_file else 0o777)
         group = hub_group if is_new_file and like.st_mode & stat.S_IROTH else like.st_gid
-        with contextlib.suppress(PermissionError):  # only root can change the owner, and only root needs to
+        with contextlib.suppress(PermissionError):  # only root can change the owner, and only root has a reason to
             os.chown(path, like.st_uid, group)
         path.chmod(mode)
 
@@ -233,7 +234,7 @@ def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
 def _swap(new: Path, folder: Path, old: Path) -> None:
     """Rename `folder` to `old` and `new` to `folder`, and sync both names to storage. Raise `OSError` on failure.
 
-    `folder` always exists, unless the file system cannot exchange names: a power cut can then leave only `old`.
+    `folder` exists at any time. However, if the file system cannot exchange names, a power cut may leave only `old`.
     """
     if folder.exists():
         if _exchange(new, folder):
@@ -252,7 +253,8 @@ def _swap(new: Path, folder: Path, old: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchange the names of two folders, and return whether that worked. Most file systems of Linux support it."""
+    """Exchange the names of two folders, and return whether that worked. Most Linux file systems support this
+    exchange."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes  # Python builds for routers may lack ctypes
 

@@ -85,7 +85,8 @@ async def _serve(
     *,
     is_safe: bool,
 ) -> None:
-    """Serve until a stop. Then end the process without waiting for threads, because all data is already stored."""
+    """Serve requests until the hub stops, then end the process. Do not wait for threads, because all data is
+    already stored."""
 
     def on_listening(hub: Hub, port: int) -> None:
         _announce_listening(settings, hub, port)

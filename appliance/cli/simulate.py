@@ -1,4 +1,4 @@
-"""`lares simulate`: lists the automations that will run in the next hours, and the reasons why others will not
+"""`lares simulate`: lists the automations that will run in the next hours, and explains why the others will not
 run."""
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def simulate(arguments: argparse.Namespace) -> int:
     clock = SimulatedClock(prepared.start)
     zone = None if arguments.json else settings.locale.timezone
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
-    with _errors_only("automations", "scenes", "scripts", "lua"):  # the command prints these warnings itself
+    with _errors_only("automations", "scenes", "scripts", "lua"):  # the command itself prints these warnings
         asyncio.run(_simulate(settings, prepared, printer, clock, arguments, (file, data_dir), whole))
     return os.EX_OK
 
 
 @contextmanager
 def _errors_only(*names: str) -> Iterator[None]:
-    """Log only errors of these loggers within the context."""
+    """Within the context, log only errors of these loggers."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [each.level for each in loggers]
     for each in loggers:

@@ -23,7 +23,7 @@ def running_file() -> Path | None:
 
 
 NOTICE = "NOTICE"
-"""The file inside the single file that lists all licences with their texts."""
+"""The path inside the single file of the list of all licences with their texts."""
 
 
 def print_licences() -> int:

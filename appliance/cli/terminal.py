@@ -22,7 +22,7 @@ PROGRESS_EVERY_SECS = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "grey": 90}
 _FRAMES = "|/-\\"
 _COLOUR_MARK = f"<{os.urandom(8).hex()}>"
-"""A placeholder for the beginning of a colour code. `say` escapes all control characters, then replaces the
+"""A placeholder for the start of a colour code. `say` escapes all control characters, then replaces the
 placeholder."""
 
 
@@ -68,8 +68,8 @@ def visible(line: str) -> str:
 
 
 def is_colourful(stream: TextIO) -> bool:
-    """Return whether to use colours: only on a terminal that supports them, unless NO_COLOR is set
-    (https://no-color.org)."""
+    """Return whether to use colours. The stream must be a terminal that supports colours, and NO_COLOR must not be
+    set (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -126,7 +126,7 @@ def size(count: float) -> str:
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """If the work takes more than a second, show the progress on standard error, provided that it is a terminal."""
+    """If the work takes more than a second, and standard error is a terminal, show the progress there."""
     if not sys.stderr.isatty():
         yield
         return

@@ -38,7 +38,7 @@ from appliance.tasks import Tasks
 
 MAX_RECORDING_BYTES = 32 << 20
 MAX_SHOWN_LINE_CHARS = 1000
-"""Maximum number of printed characters of a request or answer. A recording contains all characters."""
+"""Maximum number of printed characters of a request or answer. A recording always contains all characters."""
 
 LISTEN_SECS = 3.0
 """Time limit for connecting a listening kind, and for its first message."""
@@ -48,7 +48,7 @@ def try_adapter(arguments: argparse.Namespace) -> int:
     """Poll once, and print requests, answers, and devices."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     if arguments.name is None and arguments.set and "=" not in arguments.set[-1]:
-        arguments.name = arguments.set.pop()  # the last word after --set is the name
+        arguments.name = arguments.set.pop()  # without "=", the word after --set is the adapter's name
     if arguments.name is None:
         raise StartFailed("specify a Lua kind, or a section with a Lua kind", os.EX_USAGE)
     logging.basicConfig(level=logging.INFO, format="log: %(message)s")
@@ -57,7 +57,7 @@ def try_adapter(arguments: argparse.Namespace) -> int:
     replay = None if arguments.replay is None else _read_recording(Path(arguments.replay))
     command = None if arguments.command_ is None else _read_command(*arguments.command_)
     if arguments.record is not None:
-        find_owner(Path(arguments.record))  # reject a link before the first request to a device
+        find_owner(Path(arguments.record))  # if the path is a link, fail before the first request to a device
     with as_owner(data_dir, file):
         section = _section_of(arguments, file, replay)
     asyncio.run(_Attempt(section, arguments.record, command, replay).run(file, data_dir))
@@ -88,7 +88,8 @@ def _read_command(device_id: str, text: str) -> tuple[str, Command]:
 
 
 def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSection:
-    """Return the section with this name, otherwise a new section of this kind. Add the values of `--set`."""
+    """Return the section with this name. If there is none, return a new section of this kind. Add the values of
+    `--set`."""
     name = arguments.name
     raw: dict[str, Any] = {"type": name}
     if replay is not None:
@@ -171,7 +172,7 @@ class _Attempt:
                 self._show(adapter, recorder, loaded.definition.settings)
 
     async def _wait(self, is_over: Callable[[], Any]) -> bool:
-        """Wait until `is_over` returns true; return False after `LISTEN_SECS`."""
+        """Wait until `is_over` returns true. Return False if that takes longer than `LISTEN_SECS`."""
         until = self._clock.monotonic() + LISTEN_SECS
         while not is_over() and self._clock.monotonic() < until:
             await self._clock.sleep(0.05)

@@ -25,7 +25,8 @@ from appliance.store.disk import Disk, for_its_user, write_file
 from appliance.store.lock import holder_of
 
 INSTALLED = Path("/opt/lares/lares.pyz")
-"""The path of the installed file. Only `install.sh` may replace this file, because it also writes the service."""
+"""The path of the installed file. Only `install.sh` may replace this file, because the script also writes the
+service."""
 
 INSTALLER = "firmware/install.sh"
 """The installation script in each single file since 0.3.0."""
@@ -69,7 +70,8 @@ def _lock(folder: Path) -> int:
 
 
 def _find_target(file: str | None) -> Path:
-    """Return the file to replace: the running file or, if the new file itself is running, the installed file."""
+    """Return the file to replace. This is the running file or, if the new file itself is running, the installed
+    file."""
     running = running_file()
     if running is None:
         raise StartFailed(
@@ -123,14 +125,14 @@ def _sibling_of(target: Path, word: str) -> Path:
 
 
 def _not_written(target: Path, error: OSError) -> StartFailed:
-    """Return the error for a folder that is full or cannot be written."""
+    """Return the error for a folder that is full or not writable."""
     reason = (error.strerror or str(error)).lower()
     return StartFailed(f"{target} cannot be replaced: {reason}; the current version is unchanged", os.EX_CANTCREAT)
 
 
 def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> NoReturn:
-    """Replace this process with the script, which reports the result and removes this process's unpacked files. The
-    script inherits the lock as descriptor 9, the highest descriptor that every shell can address."""
+    """Replace this process with the script, which reports the result and removes this process's unpacked files.
+    The script inherits the lock as descriptor 9, because 9 is the highest descriptor that every shell supports."""
     words, new = ["rollback"], _sibling_of(target, "new")
     if data is not None:
         try:
@@ -145,8 +147,8 @@ def _run_installer(script: str, target: Path, data: bytes | None, held: int) -> 
 
 
 def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) -> int:
-    """Replace a file that no service runs with the data, or with the previous version. Check the new content
-    first."""
+    """Replace a file that no service uses, with new data or with the previous version. First check the new
+    content."""
     disk, new, previous = Disk(target.parent), _sibling_of(target, "new"), _sibling_of(target, "previous")
     if data is None and not previous.exists():
         raise StartFailed(f"there is no previous version {previous}", os.EX_NOINPUT)

@@ -21,7 +21,8 @@ from appliance.tables.checks import LUA, nearest
 from appliance.tables.fields import Findings, Problem, Table, located
 
 MAX_CONCURRENT_READS = 4
-"""The number of files that run concurrently, so that an endless file does not block the others."""
+"""Maximum number of files that run concurrently. Several files run at once, so that an endless file does not block
+the others."""
 
 
 class LuaDefinition(Protocol):
@@ -38,7 +39,6 @@ D = TypeVar("D")
 log = logging.getLogger("lua")
 
 Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
-"""Runs a file's top-level code and returns its result. Raises `ScriptFailed`."""
 
 Parse = Callable[[Table], T | None]
 """Parses a file's table. If the table has faults, records them in its findings and returns None."""
@@ -47,7 +47,8 @@ Inspect = Callable[[Source], Iterable[Fault]]
 """Returns warnings about a file's text."""
 
 Surroundings = Callable[[], Awaitable[object]]
-"""Returns external dependencies of definitions, such as the modules that files may require."""
+"""Returns a value for everything outside a file on which its definition depends, such as the modules that the file
+may require."""
 
 
 class Asset(Struct, Generic[D], frozen=True, kw_only=True):
@@ -115,8 +116,8 @@ class Catalog(Generic[T]):
     - `what`: the word for a definition in messages, such as "scene".
     - `inspect`: returns warnings about the text of a valid file.
     - `omits_copies`: whether the first load ignores files that repeat an id.
-    - `surroundings`: a reload runs a valid file again only if its text or this value has changed. If it is None, each
-      reload runs every file again.
+    - `surroundings`: returns the external dependencies of the files. A reload runs a valid file again only if its
+      text or these dependencies have changed. If `surroundings` is None, each reload runs every file again.
     - `rejected`: the faults found by the latest load.
     - `is_refused`: whether these faults prevented the latest reload.
     - `is_complete`: whether the folder exists, and the latest load found no faults.
@@ -160,8 +161,8 @@ class Catalog(Generic[T]):
         return [self._assets[id_].definition for id_ in sorted(self._assets)]
 
     async def load(self) -> None:
-        """Load every valid file at the start. Unless `omits_copies` is set, raise `ConfigFailed` if a file repeats an
-        id.
+        """Load every valid file at the start. If several files have the same id, and `omits_copies` is false, raise
+        `ConfigFailed`.
 
         Load a faulty file twice, because a valid file may fail while the machine is busy.
         """
@@ -227,7 +228,7 @@ class Catalog(Generic[T]):
         return await self.judge(source)
 
     async def find_unloaded(self, word: str) -> list[Fault]:
-        """Return why the files with this file name, id, or name are not loaded."""
+        """Return the reasons why files are not loaded. Select the files by file name, id, or name."""
         contents = await read_folder(self._folder)
         states = re.compile(rb"""\b(?:id|name)\s*=\s*(["'])%b\1""" % re.escape(word.encode()))
         found = [fault for fault in contents.faults if PurePath(fault.file).stem == word]
@@ -242,11 +243,11 @@ class Catalog(Generic[T]):
         return found
 
     async def is_outdated(self, source: Source) -> bool:
-        """Return whether a loaded file has been changed or deleted on disk."""
+        """Return whether a loaded file has since been changed or deleted on disk."""
         return source not in (await read_folder(self._folder)).sources
 
     async def check(self) -> CheckResult[T]:
-        """Check the files on disk. The loaded definitions do not change."""
+        """Check the files on disk without changing the loaded definitions."""
         reading = await self._read()
         faults = sorted([*reading.faults, *reading.duplicates])
         return CheckResult(faults=faults, warnings=reading.list_warnings(), valid=reading.assets)
@@ -266,7 +267,7 @@ class Catalog(Generic[T]):
         return replace(loaded, assets=assets, duplicates=duplicates)
 
     async def _look_around(self) -> None:
-        """Run every file again if the dependencies in `surroundings` have changed."""
+        """If the dependencies in `surroundings` have changed, arrange for every file to be run again."""
         around = None if self._surroundings is None else await self._surroundings()
         if around is None or around != self._surrounded_by:
             self._valid = {}
@@ -297,7 +298,7 @@ async def load_file(
 
 
 def fault_of(failed: ScriptFailed, source: Source) -> Fault:
-    """Convert the failure to a fault of this file, even if a required script has failed."""
+    """Convert the failure to a fault of this file, even if it happened in a required script."""
     if failed.file == source.name:
         return Fault(failed.file, failed.line, failed.message)
     return Fault(source.name, 0, str(failed))

@@ -46,7 +46,7 @@ class Context:
     - `results`: the newest `MAX_RESULTS` command results in call order.
     - `work`: the implementation of each method.
     - `warnings`: the first `MAX_WARNINGS` failures.
-    - `chain`: the sources of the executions that led to this execution; the attribute also includes `source`.
+    - `chain`: the sources of the executions that led to this execution. The attribute `chain` also includes `source`.
     """
 
     def __init__(
@@ -90,7 +90,8 @@ class Context:
         return [self._record(outcome, command) for outcome in outcomes]
 
     async def send_to(self, device_id: str, command: Command) -> dict[str, Any]:
-        """Send the command to the device. Store and return the result. For an unknown id, the result is an error."""
+        """Send the command to the device. Store and return the result. If the id is unknown, the result is an
+        error."""
         try:
             device = self._registry.get_device(device_id)
         except NotFound as error:
@@ -123,7 +124,7 @@ class Context:
 
     @contextmanager
     def noting_failure(self, target: str) -> Iterator[None]:
-        """Record an error in the block as a failure, because a script with `pcall` would hide it."""
+        """If the block raises an error, record it as a failure. Otherwise, a script with `pcall` would hide it."""
         try:
             yield
         except LaresError as error:

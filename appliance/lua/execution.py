@@ -36,7 +36,7 @@ UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.wai
 counted time."""
 
 READING = KIND_READING.union(name for name, method in CTX_METHODS.items() if method.reads)
-"""Requests that the hub answers from memory. They do not interrupt Lua's running time."""
+"""Requests that the hub answers from memory. These requests do not interrupt Lua's running time."""
 
 MAX_ANSWER_BYTES = 4 << 20
 """Maximum size of the JSON that one call returns to Lua."""
@@ -52,10 +52,10 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """The part of `Worker` that executions use. It is a protocol, because `worker.py` imports this file."""
+    """The part of `Worker` that executions use. This class is a protocol, because `worker.py` imports this file."""
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
-        """Send the frame to the execution's Lua when the worker has a free slot. Set the execution's `reply`
+        """Send the frame to the execution's Lua when the worker has a free slot. The execution's `reply` is set
         later."""
 
     def stop(self, execution: LuaExecution) -> None:
@@ -66,8 +66,9 @@ class Channel(Protocol):
 
 
 FindWorker = Callable[["LuaExecution", str], Channel | str]
-"""Returns the worker for an execution, or the reason why it cannot begin. The second argument is the reason why the
-last worker was lost. The function is called again whenever a worker ends before it has received the file."""
+"""Returns the worker for an execution, or the reason why the execution cannot begin. The second argument is the
+reason why the last worker was lost. The function is called again whenever a worker ends before it has received the
+file."""
 
 
 class LuaExecution:
@@ -79,9 +80,9 @@ class LuaExecution:
 
     number = 0  # identifies the execution in the worker
     deadline = inf
-    """The time limit of the current step, in seconds of the machine's clock."""
+    """The time limit of the current step, as a time in seconds of the machine's clock."""
     is_begun = False
-    """Whether the worker received the file. It may have run a part of the file."""
+    """Whether the worker received the file. If so, the worker may have run a part of the file."""
     stops_after_call = False
     is_lost = False
     """Whether the execution ended because its worker ended, or because no worker could begin it."""
@@ -192,13 +193,13 @@ class LuaExecution:
         return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
 
     def is_working(self, until: float) -> bool:
-        """Return whether the execution computes, waits for a call's result, or ends its sleep by `until` (in
-        monotonic seconds)."""
+        """Return whether the execution computes, waits for the result of a call, or will end its sleep by `until`
+        (in seconds of the monotonic clock)."""
         return self.is_begun and self._waits_until <= until
 
     def stop_after_call(self) -> None:
-        """End the execution at once if Lua is running. Otherwise, end it when the current call, such as a sleep,
-        returns."""
+        """End the execution at once if Lua is running. If Lua is waiting, end the execution when the current call,
+        such as a sleep, returns."""
         if not self.stops_after_call and self.deadline < inf:  # a call may never return
             left = max(0.0, self.deadline - self._settings.machine.monotonic())
             self._cancel_timer = asyncio.get_running_loop().call_later(left, self.cancel)
@@ -216,10 +217,10 @@ class LuaExecution:
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
-        """Return the parts of the ANSWER frame: a module, or the result of a `ctx` method. If `stop_after_call` was
-        called, do nothing.
+        """Return the parts of the ANSWER frame. They contain a module, or the result of a `ctx` method. If
+        `stop_after_call` was called, do nothing.
 
-        Restart the running time, unless the method only reads. Extend the backstop by the time of `UNCOUNTED`
+        If the method does not only read, restart the running time. Extend the backstop by the time of `UNCOUNTED`
         methods.
         """
         operation, arguments = request.parts[0].decode(), request.parts[1]
@@ -262,8 +263,8 @@ class LuaExecution:
     # The worker calls the following methods.
 
     def encode_frame(self, kind: FrameKind, parts: tuple[bytes, ...]) -> bytes | None:
-        """Return the frame with its timing, and start Lua's running time. Return None if the execution must not
-        continue."""
+        """Return the frame with its timing, and start measuring Lua's running time. Return None if the execution
+        must not continue."""
         if self._is_over or self._is_stopping:
             return None
         now = self._resumed_at = self._settings.machine.monotonic()
@@ -311,7 +312,8 @@ class LuaExecution:
         self.cpu_secs = secs
 
     def _remark(self, secs: float) -> None:
-        """Log one warning when `MAX_UNREMARKED_CPU_SECS` is exceeded. `secs` includes calls that only read."""
+        """Log one warning when the processor time exceeds `MAX_UNREMARKED_CPU_SECS`. `secs` includes calls that
+        only read."""
         if secs < MAX_UNREMARKED_CPU_SECS or self._is_remarked:
             return
         self._is_remarked = True
@@ -319,8 +321,8 @@ class LuaExecution:
         log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
 
     def expire(self, *, is_running: bool) -> None:
-        """End the execution after its deadline. Either Lua could not be stopped, or a `ctx` call takes longer than
-        the backstop."""
+        """End the execution after its deadline. Either Lua could not be stopped, or a `ctx` call took longer than
+        the backstop allows."""
         self.deadline = inf
         reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
         final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._position))
@@ -343,7 +345,8 @@ def _seconds_of_sleep(operation: str, arguments: bytes) -> float:
 
 
 def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:
-    """Describe a waiting call in at most `MAX_DOING_CHARS` characters. `began` is in the home's time zone."""
+    """Describe the call that Lua is waiting for, in at most `MAX_DOING_CHARS` characters. `began` is in the home's
+    time zone."""
     first, second, *_ = orjson.loads(arguments)
     words = [operation, first if isinstance(first, str) else None]
     wait = first if operation == "sleep" else None

@@ -35,7 +35,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
 
     - `id`, `name`: identify the scene or automation.
     - `label`: its name in the logs.
-    - `by_hand`: whether to start regardless of the mode, which does not count this run.
+    - `by_hand`: whether to start regardless of the mode. The mode does not count such a run.
     - `chain`: the labels of the executions that led to the request.
     - `steps`: the first steps of the trace.
     """
@@ -79,7 +79,8 @@ class ExecutionView(Struct, frozen=True, kw_only=True):
 
 
 class Execution:
-    """An execution in the hub, from its submission until its result is known; then `ended` is set.
+    """An execution in the hub, from its submission until its result is known. `ended` is set when the result is
+    known.
 
     `lua` is None until the execution runs. `is_counted` is false once the mode ignores the execution.
     """
@@ -143,7 +144,7 @@ class Executor:
         await self._tasks.__aexit__()
 
     def cancel_all(self) -> None:
-        """Cancel all running and waiting executions because the hub stops.
+        """Cancel all running and waiting executions because the hub is stopping.
 
         Log one line for each running execution, with its activity.
         """
@@ -158,8 +159,8 @@ class Executor:
             self.cancel(execution, STOPPED)
 
     def figures(self) -> dict[str, Any]:
-        """Return the numbers of running, waiting, and ended executions. A replaced execution is running until it
-        ends."""
+        """Return the numbers of running, waiting, and ended executions. A replaced execution is counted as running
+        until it ends."""
         ended = {status.value: count for status, count in self._ended.items()}
         return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
 
@@ -203,7 +204,7 @@ class Executor:
         return execution
 
     def skip(self, request: ExecutionRequest, because: str) -> ExecutionEntry:
-        """Record in the history that the request does not run. Return the history entry."""
+        """Record in the history that the request did not run. Return the history entry."""
         entry = self._entry_of(Execution(request, self._clock.now()), ExecutionStatus.SKIPPED, because)
         self._record(request, entry)
         return entry
@@ -217,7 +218,8 @@ class Executor:
         return len(every)
 
     def cancel(self, execution: Execution, because: str) -> None:
-        """End a running execution at once, even in a sleep or a command. A waiting execution never begins."""
+        """End a running execution at once, even in a sleep or a command. If the execution is waiting, it never
+        begins."""
         if execution.lua is not None:
             execution.end_because = because
             execution.lua.cancel()
@@ -233,8 +235,8 @@ class Executor:
         return [execution for waiting in self._waiting.values() for execution in waiting]
 
     def _admit(self, execution: Execution) -> None:
-        """Occupy a slot of the mode, then start. Simulations override `_start`, so that an execution can wait while
-        it occupies a slot."""
+        """Occupy a slot of the mode, then start the execution. Simulations override `_start`, so that an execution
+        can wait while it occupies a slot."""
         self._running[execution] = None
         self._start(execution)
 
@@ -247,7 +249,7 @@ class Executor:
             if self._unfinished is not None:
                 self._unfinished.begin(execution.id, request.kind, request.id, execution.at)
             self._tasks.start(self._run(execution, execution.lua), f"run of {request.label}")
-        except Exception as error:  # an execution that cannot begin must not occupy a slot
+        except Exception as error:  # if the execution cannot begin, it must not occupy a slot
             reason = f"it could not begin: {type(error).__name__}: {error}"
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
             self._end(execution, ExecutionStatus.ERROR, reason)
@@ -255,8 +257,8 @@ class Executor:
             asyncio.get_running_loop().call_soon(self._start_next, request.id)
 
     def _replace(self, execution: Execution) -> None:
-        """End the execution: at once if it is waiting, otherwise after its current call. The mode ignores it from now
-        on."""
+        """End the execution: at once if it is waiting, otherwise after its current call. From now on, the mode
+        does not count this execution."""
         execution.is_counted = False
         if execution.lua is None:
             self._end(execution, ExecutionStatus.CANCELLED, REPLACED)
@@ -295,7 +297,7 @@ class Executor:
             if execution.note is not None:
                 execution.note(request, entry)
             self._record(request, entry)
-        # even if recording fails, return the result to the callers and free the slot
+        # even if recording fails, the callers need the result and the slot must become free
         except Exception as failure:
             log.error("the end of '%s' could not be recorded", request.label, exc_info=failure)
         execution.ended.set_result(entry)

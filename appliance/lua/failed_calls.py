@@ -13,7 +13,7 @@ MAX_FAILED_CALLS = 100
 
 
 class FailedCall(Struct, frozen=True, kw_only=True):
-    """The newest failure of a request to a target, and the number of failures since the hub's start."""
+    """The newest failure of requests to one target, and the number of failures since the hub's start."""
 
     source: str
     target: str
@@ -23,7 +23,7 @@ class FailedCall(Struct, frozen=True, kw_only=True):
 
 
 class FailedCalls:
-    """One row for each source and target."""
+    """The failures, with one row for each source and target."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

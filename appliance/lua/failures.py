@@ -1,5 +1,5 @@
-"""Converts Lua errors to messages with file, line, and a hint for frequent mistakes. `_HINTS` contains all hints. A
-message that already contains the remedy needs no hint."""
+"""Converts Lua errors to messages with file, line, and a hint for frequent mistakes. `_HINTS` contains all hints.
+A message that already explains what to do needs no hint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_SEARCHED_TOKENS = 20_000
 """Maximum number of tokens in the search for a misspelt keyword."""
 
 MAX_SEARCHED_CHARS = 400
-"""Maximum length of an error message in the search for hints. The end of a longer message quotes the user's text."""
+"""Maximum length of an error message in the search for hints. A longer message quotes the user's text at its end."""
 
 _POSITION = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d{1,9}): (?P<message>.*)", re.DOTALL)
 
@@ -51,14 +51,14 @@ def failure_of(
     """Return the error for a FAILED, STOPPED, or LOST frame. `files` contains the files that the execution has read,
     beginning with the executed file.
 
-    If `is_kind` is true, a kind's function has failed. The `ctx` of kinds has other methods.
+    `is_kind` means that a kind's function has failed. In kinds, `ctx` has other methods.
     """
     if frame.kind is FrameKind.FAILED:
         message, position, absent = (part.decode(errors="replace") for part in frame.parts)
         fault = _fault(message, position, absent, files=files, is_kind=is_kind)
         stated = _POSITION.match(message)
         has_position = _RETURNED.match(message) is not None or (stated and _file(stated["file"], files)) is not None
-        # a kind calls `error(sentence, 0)` for a device's fault, so the file's line does not help
+        # a kind calls `error(sentence, 0)` to report a fault of the device, so the file's line does not help
         return ScriptFailed(fault, is_sentence=is_kind and bool(position) and not has_position)
     if frame.kind is FrameKind.LOST:
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
@@ -79,7 +79,7 @@ def _fault(message: str, position: str, absent: str, *, files: Sequence[Source],
     """Return the fault at the first `file:line` in the message. If the message contains no such position, use the
     innermost running line."""
     file, line = _position(position, files)
-    if (returned := _RETURNED.match(message)) is not None:  # the returned value is invalid, so no line was running
+    if (returned := _RETURNED.match(message)) is not None:  # the returned value is invalid; no line was running
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
         line = files[0].line_of(*path) or files[0].line_of_return or line
     context = ErrorContext(message=message, absent=absent)
@@ -109,7 +109,7 @@ def _position(position: str, files: Sequence[Source], unknown: int = 1) -> tuple
 
 
 def _file(short: str, files: Sequence[Source]) -> Source | None:
-    """Return the file with this name. Lua keeps only the end of a long name."""
+    """Return the file with this name. If the name is long, Lua keeps only its end."""
     is_cut = short.startswith("...")
     return next((each for each in files if each.name == short or (is_cut and each.name.endswith(short[3:]))), None)
 
@@ -137,7 +137,7 @@ class ErrorContext(Struct, frozen=True, kw_only=True):
 
 
 def hint_of(context: ErrorContext) -> str:
-    """Return the first matching hint in brackets, with a leading space. Return an empty string if no hint matches."""
+    """Return the first matching hint in brackets, with a leading space, or an empty string if no hint matches."""
     message = context.message[:MAX_SEARCHED_CHARS]
     for pattern, advice in _HINTS:
         found = re.search(pattern, message)

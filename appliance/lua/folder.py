@@ -85,8 +85,8 @@ class Folder(Struct, frozen=True, kw_only=True):
         return []
 
     def _walk(self, faults: list[Fault], unread: list[Path]) -> list[Path]:
-        """Return the relative paths of all Lua files. Add unreadable folders to `faults`, and ignored files that look
-        like Lua to `unread`."""
+        """Return the relative paths of all Lua files. Add a fault for each unreadable folder to `faults`, and a
+        warning for each ignored file that looks like Lua to `unread`."""
         folders, files = [Path()], []
         while folders:
             folder = folders.pop()
@@ -156,7 +156,7 @@ def load_module(scripts: Folder | None, module: str) -> Source:
         raise Invalid(f"module '{module}' not found: there is no {name}{hint}") from None
     except OSError as error:
         reason = _CIRCLE if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
-    except RuntimeError:  # Python before 3.13 raises this for a loop of links
+    except RuntimeError:  # before 3.13, Python raises this error for a loop of links
         reason = _CIRCLE
     except Invalid as error:
         reason = str(error)
@@ -176,8 +176,8 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
 
 
 def modules_of(scripts: Folder | None, contents: Contents) -> dict[str, Source]:
-    """Return the files of the scripts folder by module name. An unreadable file or folder has an empty string. The
-    scripts folder has an empty module name."""
+    """Return the files of the scripts folder by module name. For an unreadable file or folder, the text is empty.
+    The module name of the scripts folder itself is empty."""
     prefix = "" if scripts is None else f"{scripts.name}/"
     sources = [*(Source(name=each.file, text=b"") for each in contents.faults), *contents.sources]
     names = (f"{each.name}/".removeprefix(prefix).removesuffix("/").removesuffix(".lua") for each in sources)
@@ -185,8 +185,8 @@ def modules_of(scripts: Folder | None, contents: Contents) -> dict[str, Source]:
 
 
 def looks_like_lua(name: str) -> bool:
-    """Return whether a name such as `x.LUA` or `x.lua.txt` probably belongs to a Lua file. The backup `x.lua~` does
-    not."""
+    """Return whether a name such as `x.LUA` or `x.lua.txt` probably belongs to a Lua file. A backup such as
+    `x.lua~` is not treated as a Lua file."""
     return ".lua" in name.lower() and not name.startswith(".") and not name.endswith(("~", ".part"))
 
 
@@ -197,7 +197,8 @@ def _why_unread(path: Path) -> str:
 
 
 def find_stray(config: Path) -> list[Fault]:
-    """Return a warning for each Lua file in the configuration's folder, because the hub ignores Lua files there."""
+    """Return a warning for each Lua file that is directly in the configuration's folder, because the hub ignores
+    Lua files there."""
     try:
         names = sorted(each.name for each in config.iterdir() if looks_like_lua(each.name) and each.is_file())
     except OSError:

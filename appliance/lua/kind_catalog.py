@@ -37,8 +37,8 @@ from appliance.lua.worker_pool import WorkerPool
 log = logging.getLogger("lua")
 
 MAX_CALL_CPU_SECS = 2.0
-"""Maximum time in seconds that a function may compute without waiting. It is shorter than a poll's time limit so that
-it is reached first: only its error names the Lua line."""
+"""Maximum time in seconds that a function may compute without waiting. This limit must be shorter than the time
+limit of a poll, because only the error of this limit contains the Lua line."""
 
 _BUNDLED = "bundled"
 """The folder name of the bundled kinds in messages."""
@@ -51,7 +51,7 @@ class DescribeKind(Protocol):
 
 
 LuaKind = Asset[KindDefinition]
-"""A kind's name is its file name."""
+"""A kind of adapter in Lua. Its name is the name of its file."""
 
 
 class KindReading(Struct, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ class KindCatalog:
     Each load publishes an event for each section.
 
     - `folder`: the home's folder of kinds, which may be missing.
-    - `unsaved`: a text that replaces the file with the same name.
+    - `unsaved`: a text that is used instead of the file with the same name.
     - `pool`: the workers in which functions of kinds run. If it is None, the first section with a Lua kind starts
       workers with `open_pool`.
     """
@@ -158,7 +158,7 @@ class KindCatalog:
         return CheckResult(faults=reading.list_faults(), warnings=sorted([*reading.warnings, *warnings]), valid=own)
 
     async def judge(self, source: Source) -> tuple[LuaKind, list[Fault]]:
-        """Return the kind in this text, and a warning for each fault in the kind's sections. Do not load the kind.
+        """Return the kind in this text, and a warning for each fault of a section of this kind. Do not load the kind.
 
         Raise `ConfigFailed` with the faults of the text.
         """
@@ -303,13 +303,13 @@ def folder_of_kinds(file: Path) -> Folder:
 def build_kind_catalog(
     file: Path, sections: Sequence[LuaSection], describe: DescribeKind, bus: Bus, pool: WorkerPool | None = None
 ) -> KindCatalog:
-    """Return a catalog of the folder next to this configuration file. It is empty until it is loaded."""
+    """Return a catalog of the folder next to this configuration file. The catalog is empty until it is loaded."""
     return KindCatalog(folder_of_kinds(file), sections, describe, bus, pool=pool)
 
 
 @cache
 def read_bundled_kinds() -> Contents:
-    """Return the files of the bundled kinds. They are cached, because the hub may later run as a user without
+    """Return the files of the bundled kinds. The files are cached, because the hub may later run as a user without
     permission to read them."""
     return Folder(path=BUNDLED_KINDS, name=_BUNDLED).read()
 
@@ -322,7 +322,8 @@ async def open_kind_catalog(
     bus: Bus,
     build_pool: Callable[[float], WorkerPool],
 ) -> KindCatalog:
-    """Load the kinds in Lua. If a section uses one, run kinds in separate workers until the stack closes.
+    """Load the kinds in Lua. If a section uses such a kind, its functions run in separate workers until the stack
+    closes.
 
     The argument of `build_pool` is the maximum time in seconds that a function may compute without waiting. Raise
     `ConfigFailed` if a kind rejects a section.

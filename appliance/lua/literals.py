@@ -26,9 +26,9 @@ _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 class LiteralCall(Struct, frozen=True, kw_only=True):
     """A method call, such as `ctx:sleep(5)`, or a table outside of method calls (`method` is then empty).
 
-    Computed arguments and fields are `UNKNOWN`. If the file assigns only one literal to a local variable, the literal
-    replaces the variable. If `is_open` is true, the last argument may return several values. `object` is the word
-    before the colon.
+    Computed arguments and fields are `UNKNOWN`. If a local variable has a single literal value, this value replaces
+    the variable. If `is_open` is true, the last argument may return several values. `object` is the word before the
+    colon.
     """
 
     method: str
@@ -70,7 +70,7 @@ def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterat
 
 
 def _constants_in(tokens: Sequence[LuaToken], ends: Mapping[int, int]) -> dict[str, Any]:
-    """Return the local variables with a single literal value, if the file only passes them to calls."""
+    """Return the local variables that have a single literal value, and are used only as arguments of calls."""
     found: dict[str, Any] = {}
     changed = set(KEYWORDS)
     for index, token in enumerate(tokens[:-3]):
@@ -94,8 +94,8 @@ def _parameters_at(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
 
 
 class _Reader:
-    """Reads values, beginning with the token at `index`. `ends` has the closing token of each opening token.
-    `constants` contains the values of local variables."""
+    """Reads values, beginning with the token at `index`. `ends` maps the index of each opening token to its
+    closing token. `constants` contains the values of local variables."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from appliance.tables.checks import Mismatch, format_value, nearest, one_of
 
 
 class ModeType(StrEnum):
-    """The handling of a new execution while other executions with the same id run or wait."""
+    """How a new execution is handled while other executions with the same id run or wait."""
 
     PARALLEL = "parallel"
     SINGLE = "single"
@@ -70,7 +70,7 @@ def _max(value: Any) -> int:
 
 
 class Decision(StrEnum):
-    """The decision of a mode about a new execution."""
+    """A mode's decision about a new execution."""
 
     RUN = "run"
     QUEUE = "queue"
@@ -78,7 +78,7 @@ class Decision(StrEnum):
 
 
 def apply_mode(mode: Mode, running: int, waiting: int) -> Decision:
-    """Decide about a new execution, given the numbers of running and waiting executions with the same id."""
+    """Decide whether a new execution runs, given the numbers of running and waiting executions with the same id."""
     match mode.type:
         case ModeType.RESTART:
             return Decision.RUN

@@ -22,11 +22,12 @@ from appliance.lua.folder import Folder
 from appliance.lua_worker.protocol import Decoder
 
 DEADLINE_GRACE_SECS = 1.0
-"""Lua must stop within this number of seconds after a limit is exceeded. Otherwise, the worker is killed."""
+"""Lua must stop within this number of seconds after a limit is exceeded. If Lua does not stop, the worker is
+killed."""
 
 
 class ExecutionLimits(Struct, frozen=True, kw_only=True):
-    """The limits of one execution, in real seconds even if the hub's clock is simulated.
+    """The limits of one execution. Times are in real seconds, even if the hub's clock is simulated.
 
     - `max_cpu_secs`: the running time between two waiting calls.
     - `max_cpu_total_secs`: the total processor time.
@@ -63,7 +64,8 @@ from appliance.lua_worker.worker_main import main
 main(sys.argv[2:8])
 """
 _ROOM_BYTES = 1 << 30
-"""Address space of a worker in addition to its executions' limits. Most of it is unused stacks."""
+"""The part of a worker's address space that does not depend on its executions' limits. Most of it is unused
+stacks."""
 
 PROBE_SECS = 20.0
 _SET_DUMPABLE = 4
@@ -74,8 +76,8 @@ class WorkerProcess:
     """A process that runs Lua. `socket` is the hub's end of the connection."""
 
     def __init__(self, limits: ExecutionLimits, zone: ZoneInfo) -> None:
-        """Start the process. The calling thread must live at least as long as the process. Raise `OSError` if the
-        system cannot start another process."""
+        """Start the process. The process ends if the calling thread ends. Raise `OSError` if the system cannot
+        start another process."""
         ours, theirs = socket.socketpair()
         with theirs, ExitStack() as on_failure:
             on_failure.callback(ours.close)
@@ -124,8 +126,8 @@ class WorkerProcess:
         """Return a field of /proc/PID/stat, or "0" if the file is unreadable. Field 0 is the state.
 
         Keep the file open, because a confined process may be invisible in /proc even to its own user. A process that
-        is just starting may also be invisible; the next call then tries again. The lock is necessary because `wait`
-        closes the file on another thread.
+        is just starting may also be invisible. In this case, the next call tries again. The lock is necessary because
+        `wait` closes the file on another thread.
         """
         with self._reading, suppress(OSError, IndexError):
             if self._has_ended:
@@ -150,8 +152,8 @@ def list_import_path() -> list[str]:
 
 
 def probe_confinement() -> str:
-    """Start a worker, and return the missing protections of its sandbox as text, or an empty string if the sandbox is
-    complete. This function blocks for a fraction of a second. Raise `OSError` if no worker can be started."""
+    """Start a worker, and return a description of the protections that its sandbox lacks, or an empty string. The
+    call blocks for a fraction of a second. Raise `OSError` if no worker can be started."""
     process = WorkerProcess(ExecutionLimits(), load_zone("UTC"))
     try:
         process.socket.settimeout(PROBE_SECS)

@@ -72,7 +72,7 @@ class Reloader:
             began = self._clock.monotonic()
             try:
                 count, faults = await work()
-            except Exception as error:  # report every exception as a result, because the caller needs one
+            except Exception as error:  # the caller needs a result, so report every exception as one
                 log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
                 message = f"the reload failed ({type(error).__name__}); see the log"
                 count, faults = 0, [Fault(self.target, 0, message)]
@@ -100,7 +100,7 @@ def _without_faults(load: Callable[[], Awaitable[int]]) -> LoadWork:
 
 
 def refusing(directory: str, reason: str) -> LoadWork:
-    """Return the `LoadWork` of a disabled target. It always fails with this reason."""
+    """Return the `LoadWork` of a disabled target. This `LoadWork` always fails with the given reason."""
 
     async def refuse() -> tuple[int, list[Fault]]:
         return 0, [Fault(directory, 0, reason)]
@@ -114,7 +114,7 @@ def targets_of(
     reloads: Mapping[str, Callable[[], Awaitable[object]]],
     kinds: Path | None,
 ) -> list[Target]:
-    """Return the folders to watch with the reload of each folder, including the folder of `kinds`."""
+    """Return each folder to watch with the function that reloads it, including the folder of `kinds`."""
     targets = [
         Target(folder=root / section.directory, is_deep=target == "scripts", on_change=reloads[target])
         for target, section in sections.items()

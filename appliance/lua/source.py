@@ -62,7 +62,7 @@ class LuaToken(NamedTuple):
 
 
 NO_TOKEN = LuaToken("", "", 0, 0)
-"""A placeholder before the first and after the last token."""
+"""A placeholder for a token before the first or after the last token."""
 
 
 def tokens_of(text: bytes) -> Iterator[LuaToken]:
@@ -96,7 +96,8 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def chunk(self) -> bytes:
-        """Return the text as UTF-8 without a byte order mark. An empty line replaces an initial `#!` line."""
+        """Return the text as UTF-8 without a byte order mark. If the first line begins with `#!`, it becomes
+        empty."""
         text = self.text.removeprefix(_MARK)
         return text[len(text.split(b"\n", 1)[0]) :] if text.startswith(b"#") else text
 
@@ -114,7 +115,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def line_of_return(self) -> int:
-        """Return the line of the last unindented `return`, where the file's table begins, or 0 if there is no such
+        """Return the line of the last unindented `return`, or 0 if there is none. The file's table begins on this
         line."""
         return self.line_of(_LAST_RETURN)
 
@@ -165,8 +166,8 @@ CALLS: Mapping[str, str] = {
     for name, method in CTX_METHODS.items()
     if method.names is not None and not method.may_be_absent
 }
-"""The kind of object that a method's first argument names. Methods that return nil for a missing object are not
-included."""
+"""The kind of object that the first argument of a method names. Methods that return nil for a missing object are
+not included."""
 
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "log": LOG_ARGUMENTS,
@@ -192,7 +193,7 @@ class CalledName(Struct, frozen=True):
 @by_text
 def called_names(source: Source) -> tuple[CalledName, ...]:
     """Return every call of `ctx` or `require` with a literal text as its first argument, in file order."""
-    if _ANY_CALL.search(source.text) is None:  # most files have no such call, and splitting into tokens is slow
+    if _ANY_CALL.search(source.text) is None:  # most files contain no such call, and tokenizing is slow
         return ()
     found = []
     for colon, call, bracket, name, behind in windows_of(source.chunk, 5):

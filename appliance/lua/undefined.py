@@ -14,7 +14,7 @@ from appliance.lua_worker.ctx_methods import KIND_METHODS, SCRIPT_METHODS
 from appliance.tables.checks import nearest
 
 _MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
-"""A file that uses one of these names may assign globals dynamically."""
+"""Names whose use may mean that the file assigns globals dynamically."""
 
 _NAMES = b"""
 local libraries = {}
@@ -27,7 +27,7 @@ return libraries"""
 
 _LISTS = frozenset({"local", "for", "function"})
 _BETWEEN = frozenset({",", "(", ".", ":", "<", ">"})
-"""Keywords that begin a declaration of names, and the separators between the names."""
+"""Keywords at the beginning of a declaration, and separators between the declared names."""
 
 MAX_HINTS = 20
 """Maximum number of faults with a hint, because a search for similar names is slow."""
@@ -36,7 +36,7 @@ Known = Mapping[str, Mapping[str, bool]]
 """Lua's globals with their members. Only libraries have members."""
 
 _KNOWN: dict[bool, Known] = {}
-"""Cached globals. The key is True for kinds of adapters, and False for other files."""
+"""Known globals that were already computed. The key is True for kinds of adapter, and False for other files."""
 
 
 async def find_undefined(
@@ -58,8 +58,8 @@ async def find_undefined(
 
 
 class _Names(Struct, frozen=True):
-    """The names that a file assigns, and the members that it adds to libraries. `makes_globals` is true if the file
-    may assign globals dynamically."""
+    """The names that a file assigns, and the members that it adds to libraries. `makes_globals` means that the
+    file may assign globals dynamically."""
 
     given: frozenset[str]
     extended: frozenset[str]

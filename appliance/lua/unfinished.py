@@ -22,7 +22,7 @@ from appliance.tasks import Tasks
 MARK_AFTER_SECS = 0.5
 
 MAX_MARKED = 1000
-"""Maximum number of marked executions."""
+"""Maximum number of executions that are marked at the same time."""
 
 CUT_OFF = "the hub was killed or lost power during this execution"
 
@@ -74,7 +74,7 @@ class UnfinishedExecutions:
                 history.add(entry)
 
     def begin(self, execution_id: str, kind: str, of: str, at: datetime) -> None:
-        """Mark the execution after a moment, unless it has already ended."""
+        """After a moment, mark the execution if it has not ended."""
         self._young[execution_id] = _Mark(kind, of, to_millis(at))
         if not self._is_waiting:
             self._is_waiting = True

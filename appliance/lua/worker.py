@@ -17,23 +17,24 @@ MAX_RUNNING = 64
 
 CHECK_INTERVAL_SECS = 0.5
 MAX_HALTED_CHECKS = 8
-"""A halted worker with work is killed after this number of consecutive checks without a response."""
+"""If a worker is halted, has work, and does not respond to this number of consecutive checks, it is killed."""
 
 MAX_SILENT_CHECKS = 16
-"""Like `MAX_HALTED_CHECKS`, for a running worker, which may be waiting for the processor."""
+"""Like `MAX_HALTED_CHECKS`, but for a worker that is not halted. It may be waiting for the processor."""
 
 MAX_SILENT_CHECKS_AT_START = 60
-"""Like `MAX_HALTED_CHECKS`, for a starting worker. The number is high, because machine or storage may be slow."""
+"""Like `MAX_HALTED_CHECKS`, but for a worker that is starting. The number is high, because the machine or its
+storage may be slow."""
 
 MAX_RESIDENT_BYTES = 256 << 20
-"""Maximum resident memory of a worker, in addition to four times an execution's limit."""
+"""One part of a worker's maximum resident memory. The other part is four times the memory limit of an execution."""
 
 MAX_IDLE_GROWTH_BYTES = 16 << 20
 """An idle worker is replaced if its memory has grown by more than this since its start."""
 
 READ_BYTES = 1 << 14
-"""Maximum number of received bytes per iteration of the event loop. It is low because each log line is searched for
-secrets."""
+"""Maximum number of received bytes per iteration of the event loop. The number is low because each log line is
+searched for secrets."""
 
 
 class Worker(asyncio.BufferedProtocol):
@@ -86,8 +87,8 @@ class Worker(asyncio.BufferedProtocol):
 
     @property
     def _has_hung_up(self) -> bool:
-        """Return whether a write has failed because the process has ended. The event loop detects the end only at the
-        next read."""
+        """Return whether a write has failed because the process has ended. The event loop notices this end only at
+        the next read."""
         return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
@@ -119,7 +120,7 @@ class Worker(asyncio.BufferedProtocol):
             self._reap()
 
     def kill(self, because: str, *, quietly: bool = False) -> None:
-        """Kill the process. End every execution that has begun in it, with the reason `because`."""
+        """Kill the process. Every execution that has begun in the process ends with the reason `because`."""
         if self.ended_because is None:
             self.ended_because = because
             self.is_quiet = quietly
@@ -127,8 +128,8 @@ class Worker(asyncio.BufferedProtocol):
                 self._process.kill()
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
-        """Send the frame to the execution's Lua when fewer than `MAX_RUNNING` executions run. The execution's `reply`
-        is then a request or the last frame. If the process ends first, `reply` is LOST."""
+        """Send the frame to the execution's Lua when fewer than `MAX_RUNNING` executions run. The execution's
+        `reply` will be a request or the last frame. If the process ends first, `reply` will be LOST."""
         execution.reply = asyncio.get_running_loop().create_future()
         if not execution.is_begun:
             self._admitted += 1
@@ -179,7 +180,7 @@ class Worker(asyncio.BufferedProtocol):
             self._transport = None
 
     def lose_executions(self) -> None:
-        """End every execution in the worker. An execution that has not begun moves to another worker."""
+        """End every execution in the worker. If an execution has not begun, it moves to another worker."""
         for execution in list(self._executions.values()):
             execution.lose(self.ended_because or "the Lua worker ended")
 
@@ -214,7 +215,7 @@ class Worker(asyncio.BufferedProtocol):
                 if each in self._executions:
                     self._executions[each].note_cpu(secs)
         elif execution is None:
-            return  # ignore a late frame of an ended execution
+            return  # ignore a frame that arrives after its execution has ended
         elif kind is FrameKind.LOG:
             execution.log(*parts)
         elif execution.receive(frame):

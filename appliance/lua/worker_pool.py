@@ -28,17 +28,17 @@ from appliance.tables.checks import Function
 from appliance.tasks import Tasks
 
 MAX_FAILED_STARTS = 3
-"""If this number of consecutive workers end before they are ready, waiting executions fail."""
+"""If this number of consecutive workers end before they are ready, the waiting executions fail."""
 
 MAX_LOSSES = 5
-"""If workers end this number of times while they run a file, the file is treated as the cause."""
+"""If workers end this number of times while they run the same file, the file is treated as the cause."""
 
 LOSS_PAUSE_SECS = 0.1
-"""Pause before an interrupted file runs again, multiplied by the number of interruptions."""
+"""Pause in seconds before an interrupted file runs again. The pause is multiplied by the number of interruptions."""
 
 MAX_STUCK = 2
 STUCK_PAUSE_SECS = 60.0
-"""If a file could not be stopped `MAX_STUCK` times within this time, the file is blocked for the same time."""
+"""If a file could not be stopped `MAX_STUCK` times within this time, it is blocked for the same time."""
 
 MAX_KILLS_KEPT = 20
 
@@ -46,14 +46,15 @@ MAX_CALL_BYTES = 20 << 20
 """Maximum size of the JSON argument for a function of a kind."""
 
 MIN_SPARE_AGE_SECS = 10.0
-"""A worker that ends before this age is replaced only when an execution needs it. The delay slows a crash loop."""
+"""If a worker ends before this age, it is replaced only when an execution needs a worker. This delay slows down a
+crash loop."""
 
 log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")
 
 _FUNCTION = "\0function"
 _COUNTED = (FrameKind.EXECUTE, FrameKind.CALL)
-"""The frames that run a function. Other frames only read a file."""
+"""The frames that run a function. All other frames only read a file."""
 
 
 class WorkerPool:
@@ -102,7 +103,7 @@ class WorkerPool:
 
     @property
     def running(self) -> int:
-        """Return the number of running executions, except files that are only described or compiled."""
+        """Return the number of running executions, not including files that are only described or compiled."""
         return sum(each.kind in _COUNTED for each in self._executions)
 
     def figures(self) -> dict[str, Any]:
@@ -185,8 +186,8 @@ class WorkerPool:
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
         """Return the result of the file's top-level code.
 
-        If the worker ends during the file, run the file again, because another file may be the cause. Run interrupted
-        files one after another, so that the faulty file cannot interrupt the others.
+        If the worker ends while the file runs, run the file again, because another file may be the cause. Run
+        interrupted files one after another, so that the faulty file cannot interrupt the others.
         """
         begin = partial(self._run_once, kind, source, given, _FileCalls(source.name), source.name)
         execution, failure = await begin()

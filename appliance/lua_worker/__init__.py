@@ -1,1 +1,1 @@
-"""The worker process. It owns the Lua states and nothing else, so the hub can kill it at any moment."""
+"""The worker process. The process contains only the Lua states, so the hub can kill it at any moment."""

@@ -2,8 +2,9 @@
 
 The system call filter (seccomp), a BPF program, allows only the calls that running Lua needs. A call for another
 architecture kills the process, because the numbers have other meanings there. An unlisted call fails with EPERM, so
-that a C library that only tries the call continues. A call newer than the list fails with ENOSYS, as on an older
-kernel. The C library then uses an older call, such as `clone` for threads, whose flags a filter can read.
+that a C library that only tries the call continues. A call that is newer than the list fails with ENOSYS, as on an
+older kernel. In response, the C library uses an older call, such as `clone` for threads. A filter can read the flags
+of `clone`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ else:
 
 MAX_FURTHER_TASKS = 1_024
 """Maximum number of threads and processes that the worker may start, in addition to the existing ones. The kernel
-counts them per user, so a smaller limit would depend on this user's other programs."""
+counts the threads and processes of a user together, so a smaller limit could be exceeded by the user's other
+programs."""
 
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2
@@ -34,14 +36,14 @@ _MAX_ARENAS = -8
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 446, 1
 _NO_CTYPES = "Python's module ctypes is missing, which Landlock and seccomp need"
 _LANDLOCK_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""The number of file rights in each Landlock version. Later versions have the same number as the last listed
-version."""
+"""The number of file rights in each version of Landlock. Versions after the last one in the list have the same
+number."""
 
 
 def confine(parent: int, max_address_bytes: int) -> list[str]:
-    """Give up all unneeded rights permanently. Exit if the hub, process `parent`, has already ended. Return a
-    sentence for each restriction that the kernel or a service manager refused. After this call, the process cannot
-    open files or import modules."""
+    """Give up all unneeded rights permanently. Exit if the hub (process `parent`) has already ended. Return a
+    sentence for each restriction that the kernel or a service manager refused to apply. After this call, the
+    process cannot open files or import modules."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the hub handles signals to the process group
         signal.signal(number, signal.SIG_IGN)
     if _libc is not None:
@@ -137,7 +139,7 @@ ALLOWED = {
     "rt_sigaction": (13, 134),
     "rt_sigreturn": (15, 139),
     "sigaltstack": (131, 132),
-    "restart_syscall": (219, 128),  # resumes calls after the process was halted
+    "restart_syscall": (219, 128),  # resumes an interrupted call after the process was halted
     "gettimeofday": (96, 169),
     "clock_getres": (229, 114),
     "clock_nanosleep": (230, 115),
@@ -152,7 +154,7 @@ CLONE_THREAD = 0x10000
 CLONE_NAMESPACES = 0x7E020080
 
 FIRST_UNLISTED = 424
-"""From this number on, all architectures use the same numbers. Lua needs none of these calls."""
+"""From this number on, system calls have the same numbers on all architectures. Lua needs none of these calls."""
 
 X32_BIT = 0x40000000
 """Marks a system call of the x32 ABI, which has the same architecture number as x86_64."""
@@ -188,7 +190,7 @@ def build_filter(machine: str, pid: int) -> bytes | None:
 
 
 def _allow_if(number: int, mask: int, value: int) -> list[tuple[int, int, int, int]]:
-    """Return filter steps that allow this system call if its masked first argument equals `value`."""
+    """Return the filter steps that allow this system call if its first argument, after masking, equals `value`."""
     return [
         (_IF_EQUAL, 0, 5, number),
         (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),

@@ -18,7 +18,7 @@ class CtxMethod(
     - `arguments`: the Lua types of the arguments; `?` marks an optional argument.
     - `names`: the kind of object that the first argument names. If the object is missing, the call fails.
     - `may_be_absent`: whether the call returns nil instead if the object is missing.
-    - `reads`: whether the hub answers from memory. Such a call does not interrupt Lua's running time.
+    - `reads`: whether the hub answers from memory. If so, the call does not interrupt Lua's running time.
     - `waits`: whether the backstop ignores the duration.
     """
 
@@ -67,7 +67,8 @@ KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log",
 """The methods of `ctx` in kinds of adapter. `prelude/kind.lua` defines them."""
 
 KIND_READING = frozenset({"json", "xml", "crypto", "kept"})
-"""The requests of kinds of adapter that the hub answers from memory. Libraries such as `json` also send requests."""
+"""The requests of kinds of adapter that the hub answers from memory. These include requests of libraries such as
+`json`."""
 
 
 def methods_in_lua() -> str:

@@ -15,12 +15,12 @@ _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
 
 TIMING = Struct("<dBd")
-"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. Contains the seconds that Lua may run, the `Reason`
-to stop Lua after that time, and the current time in seconds since 1970."""
+"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. This part contains the seconds that Lua may run,
+the `Reason` to stop Lua after that time, and the current time in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
-"""The first part of PONG: the number of the execution with the most memory, and its memory in bytes. Without
-executions, both are 0."""
+"""The first part of PONG: the number of the execution with the most memory, and its memory in bytes. If there are
+no executions, both numbers are 0."""
 
 
 CPU = Struct("<d")
@@ -33,21 +33,21 @@ CPU_SECS = Struct("<Id")
 class FrameKind(IntEnum):
     """The kinds of frames. The comments list the parts of each kind. `prelude/driver.lua` has the same numbers."""
 
-    EXECUTE = 1  # timing, text, name, event as JSON or nothing: run the file, then its `execute`
-    DESCRIBE = 2  # timing, text, name, "1" or "" (of a kind of adapter): run the file and describe its result
+    EXECUTE = 1  # timing, text, name, event as JSON or empty: run the file, then its `execute`
+    DESCRIBE = 2  # timing, text, name, "1" for a kind of adapter or "": run the file and describe its result
     COMPILE = 3  # timing, text, name: only compile the file
-    ANSWER = 4  # timing, is_ok as "1" or "", body, name of a module
+    ANSWER = 4  # timing, is_ok as "1" or "", body, module name
     STOP = 5  # reason as a byte
-    PING = 6  # answered by PONG about the same execution
+    PING = 6  # the worker answers with PONG about the same execution
     CALL = 7  # timing, text, name, call as JSON: run the file of a kind of adapter, then one of its functions
-    READY = 16  # the missing parts of the sandbox, in words
+    READY = 16  # the protections that the sandbox lacks, as text
     REQUEST = 17  # operation, arguments as JSON, position, CPU
-    LOG = 18  # level, message, fields as JSON or nothing
-    DONE = 19  # description, or what CALL returned, as JSON or nothing
+    LOG = 18  # level, message, fields as JSON or empty
+    DONE = 19  # the description or the result of CALL as JSON, or empty
     STOPPED = 20  # reason as a byte, position
-    FAILED = 21  # message, position, the missing name of a look-up
+    FAILED = 21  # message, position, the missing name of a lookup
     PONG = 22  # MEMORY_USE, position, CPU_SECS of each computing execution
-    LOST = 23  # a sentence; never sent, but replaces the last frame if the worker has ended
+    LOST = 23  # a sentence; never sent, but used as the last frame if the worker has ended
 
 
 LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})
@@ -64,7 +64,7 @@ class Reason(IntEnum):
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """The execution did not stop in time. Only the hub uses this reason. It then sends another reason."""
+    """The execution did not stop in time. Only the hub uses this reason, and sends another reason to the worker."""
     CPU_TOTAL = 6
 
 

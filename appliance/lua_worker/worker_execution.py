@@ -24,20 +24,20 @@ from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
-"""Maximum bytes that a running execution may log. The newest lines above this limit are sent when the execution ends;
-the other lines above the limit are dropped."""
+"""Maximum bytes that a running execution may log. Of the lines above this limit, only the newest are sent when the
+execution ends. The others are dropped."""
 
 MAX_LATE_LOG_LINES = 50
 
 TRIM_BYTES = 1 << 20
-"""If a Lua state that used more memory than this has ended, return the memory to the machine at once."""
+"""If a Lua state has used more memory than this, return the memory to the machine as soon as the state ends."""
 
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
 """Python functions that Lua can call. Each function returns an integer, bytes, or None, and never raises."""
 
 PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
-"""The Lua files that every Lua state runs first, in this order. All of them fill the same table. States for kinds of
-adapter then run `kind.lua`."""
+"""The Lua files that every Lua state runs first, in this order. All files fill the same table. A state for a kind
+of adapter also runs `kind.lua`."""
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "prelude")
 
@@ -50,7 +50,7 @@ class WorkerExecution:
     """The worker's side of a run. At the end, `forget` is called with the run's number.
 
     The thread that does a job owns the Lua state until it has sent the reply. If the reply is a request, no thread
-    owns the state until the next frame arrives. `_lock` protects the change of the owner.
+    owns the state until the next frame arrives. `_lock` is held while the owner changes.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class WorkerExecution:
         return int(self._now + monotonic() - self._now_at)
 
     def emit(self, level: bytes, message: bytes, fields: bytes | None) -> None:
-        """Log a line. If the execution has logged too much, hold the line back until the end."""
+        """Log a line. If the execution has already logged too much, hold the line back until the execution ends."""
         fields = fields or b""
         self._log_lines += 1
         self._log_bytes += len(message) + len(fields)
@@ -174,7 +174,7 @@ class WorkerExecution:
             self._late_lines.append(line)
 
     def _send_late_lines(self) -> None:
-        """Send the newest held lines, and the number of dropped lines."""
+        """Send the newest lines that were held back, and the number of dropped lines."""
         omitted = self._held_back - len(self._late_lines)
         if omitted:
             message = f"{omitted} log lines are omitted: an execution logs at most {MAX_LOG_LINES} lines and 1 MiB"
@@ -187,8 +187,8 @@ class WorkerExecution:
         """Send a request and wait for the answer on this thread. Return 1 for a result, 0 for an error, and None if
         Lua must stop.
 
-        An answer lifts the memory limit, so that Lua can `take` its parts. Lua then calls `limit` to restore the
-        limit.
+        When an answer arrives, the memory limit is lifted, so that Lua can `take` the answer's parts. Afterwards, Lua
+        calls `limit` to restore the limit.
         """
         self._is_blocked = True
         if self._reason is not None:
@@ -272,8 +272,8 @@ class WorkerExecution:
 
 @cache
 def prelude() -> tuple[bytes, bytes]:
-    """Return the compiled prelude, and the compiled additions for kinds of adapter. The compiled code has no line
-    numbers, so that the prelude can recognise its own stack frames."""
+    """Return the compiled prelude, and the compiled code that only kinds of adapter need. The compiled code has no
+    line numbers, so that the prelude can recognise its own stack frames."""
     *texts, kind = [_read(f"{_FOLDER}/{part}.lua") for part in (*PRELUDE, "kind")]
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]
     lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)

@@ -21,7 +21,7 @@ NICE = 10
 """The worker's niceness, which gives the hub priority."""
 
 STACK_BYTES = 1 << 20
-"""Stack size of a thread, enough for Lua's deepest recursion in C. A quarter of this size is not enough."""
+"""Stack size of a thread. This is enough for Lua's deepest recursion in C; a quarter of this size is not enough."""
 
 MAX_IDLE_THREADS = 8
 SPARE_EXECUTIONS = 4
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _set_zone(path: str, start: str, size: str) -> None:
-    """Set the C library's time zone. The zone is copied to a file in memory, because files on disk become
+    """Set the C library's time zone. The zone is copied to a file in memory, because files on disk will become
     inaccessible."""
     file, zone = os.open(path, os.O_RDONLY), os.memfd_create("zone")
     os.write(zone, os.pread(file, int(size), int(start)))
@@ -89,11 +89,11 @@ class WorkerLoop:
         self._spares: list[WorkerExecution] = []
         self._decoder = Decoder()
         self._reading = threading.Lock()
-        """The lock of the reading thread. Idle threads wait for this lock."""
+        """The lock that the reading thread holds. Idle threads wait for this lock."""
         self._jobs: deque[Work] = deque()
         self._counting = threading.Lock()
         self._idle = 0
-        """The number of threads that wait for `_reading`, or are about to wait."""
+        """The number of threads that are waiting for `_reading`, or are about to wait for it."""
 
     def serve(self, missing_confinement: str) -> None:
         """Send READY with the missing protections of the sandbox, then process frames. Never return."""
@@ -113,7 +113,7 @@ class WorkerLoop:
             self._add_spares()
 
     def _next_job(self) -> Work:
-        """Become the reading thread. Return the next job once another thread can continue to read."""
+        """Become the reading thread. Return the next job when another thread is ready to continue reading."""
         with self._counting:
             self._idle += 1
         with self._reading:
@@ -132,7 +132,7 @@ class WorkerLoop:
                 self._jobs.append(partial(self._do, job, frame.execution))
 
     def _has_successor(self) -> bool:
-        """Return whether another thread waits to read. If none does, try to start one."""
+        """Return whether another thread is waiting to read. If no thread is waiting, try to start one."""
         if self._idle:
             return True
         with contextlib.suppress(RuntimeError):  # the system has no memory for another thread
@@ -142,7 +142,7 @@ class WorkerLoop:
 
     def _add_spares(self) -> None:
         """Prepare Lua states while no job is waiting."""
-        with contextlib.suppress(MemoryError, LuaError):  # the next execution reports a lack of memory
+        with contextlib.suppress(MemoryError, LuaError):  # the next execution reports the lack of memory
             while len(self._spares) < SPARE_EXECUTIONS and not self._jobs:
                 spare = self._new_execution()
                 spare.prepare()

@@ -46,7 +46,7 @@ class Actions:
         fields: Mapping[str, str] | None = None,
         depth: int = 2,
     ) -> None:
-        """Write a scene or function if `fields` maps field names to Lua code; otherwise, write an automation."""
+        """If `fields` maps field names to Lua code, write a scene or function. Otherwise, write an automation."""
         self.statements = Statements(entities, trigger_entities, fields or {}, has_event=fields is None, depth=depth)
         self._entities = entities
         self.services = Services(self.statements)
@@ -92,7 +92,8 @@ class Actions:
             self._one(each)
 
     def stop(self, what: str) -> None:
-        """End the run at an untranslated condition, because the condition may prevent the next actions."""
+        """End the run at a condition that cannot be translated, because this condition might prevent the next
+        actions."""
         self.lines.add(f'ctx:log("warn", {quote(f"{what} is not translated: write it in Lua in this file")})')
         self.lines.add("do return end")
 
@@ -126,8 +127,8 @@ class Actions:
                 self._without_wait(action)
 
     def _protect(self, start: int) -> None:
-        """Wrap the lines from `start` on, so that the run continues after an error. Device commands need no wrapper,
-        because they raise no errors."""
+        """Wrap the lines from `start` on, so that the run continues after an error. Device commands do not need
+        this wrapper, because they raise no errors."""
         lines = self.lines.lines[start:]
         if any(call in line for line in lines for call in RAISING) and not any("local " in line for line in lines):
             self.lines.lines[start:] = [
@@ -164,8 +165,8 @@ class Actions:
         self.lines.close()
 
     def _test(self, value: Any) -> str:
-        """Return the Lua expression for conditions. If a condition cannot be translated, write a comment and return
-        `false`."""
+        """Return the Lua expression for conditions. If a condition cannot be translated, write a comment and use
+        `false` in its place."""
         try:
             return conditions.in_lua(value, self.statements.scope)
         except NotTranslated as reason:
@@ -237,7 +238,7 @@ class Actions:
         self.statements.names, self._loops = names, self._loops - 1
 
     def _is_unrolled(self, repeat: Mapping[str, Any]) -> bool:
-        """Return whether the repeated items contain targets. Actions on targets are written once per item."""
+        """Return whether any repeated item contains a target. Actions on targets are written once per item."""
         items = repeat["for_each"]
         return (
             isinstance(items, list)
@@ -255,7 +256,7 @@ class Actions:
         self._known = known
 
     def _filled_in(self, value: Any) -> Any:
-        """Replace templates that contain only a constant's name with the constant."""
+        """Replace each template that contains only the name of a constant with the constant."""
         if isinstance(value, Mapping):
             return {key: self._filled_in(each) for key, each in value.items()}
         if isinstance(value, list):
@@ -325,7 +326,7 @@ class Actions:
         self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {timeout}{more})", action)
 
     def _awaited(self, trigger: Any) -> list[Comparison]:
-        """Return Lua tests for a trigger. The trigger matches if one test is true."""
+        """Return the Lua tests for a trigger. The trigger matches if any of the tests is true."""
         if not isinstance(trigger, Mapping):
             raise NotTranslated("it is not a mapping")
         check_part(trigger)
@@ -355,8 +356,8 @@ class Actions:
         self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(condition)})", action)
 
     def _without_wait(self, action: Mapping[str, Any]) -> None:
-        """Replace a wait that cannot be translated with a delay as long as its timeout. If it has no timeout, end the
-        run."""
+        """Replace a wait that cannot be translated with a delay as long as the wait's timeout. If the wait has no
+        timeout, end the run."""
         try:
             self._delay({"delay": action["timeout"]})
         except (KeyError, NotTranslated):

@@ -23,7 +23,7 @@ MAX_ID_CHARS = 60
 
 TIMES = "Times of helpers"
 MARK = "-- Imported from Home Assistant: "
-"""The beginning of a comment line in each translated file."""
+"""The prefix of a comment line in each translated file."""
 
 
 class LuaFile(Struct, frozen=True, kw_only=True):
@@ -40,8 +40,8 @@ class LuaFile(Struct, frozen=True, kw_only=True):
 
 
 def translate(definition: Any, origin: str, entities: Entities, taken: set[str]) -> LuaFile:
-    """Translate an automation. Comments in the file contain the automation's `origin`. Add the new id to
-    `taken`, the ids in use. Raise `NotTranslated` if the definition is not an automation."""
+    """Translate an automation. Comments in the file contain the automation's `origin`. Add the new id to the used
+    ids `taken`. Raise `NotTranslated` if the definition is not an automation."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")
     if "use_blueprint" in definition:
@@ -68,7 +68,7 @@ def translate(definition: Any, origin: str, entities: Entities, taken: set[str])
 
 
 def translate_times(entities: Entities, taken: set[str]) -> LuaFile:
-    """Return an automation that starts the timers of all other automations, including disabled automations."""
+    """Return an automation that starts timers for all other automations, including disabled automations."""
     id_, title = free_id("helper_times", taken), TIMES
     body = [
         f"    ha.start_timer(ctx, {literal(timer)}, {templates.value_in_lua(helper)}, {offset})"
@@ -249,8 +249,8 @@ def _trigger_lines(id_: str, found: list[Trigger]) -> list[str]:
 
 
 def mode_of(definition: Mapping[str, Any]) -> list[str]:
-    """Return the line of the mode. Home Assistant's default mode is `single`, and its default maximum of queued and
-    parallel runs is 10."""
+    """Return the line for the mode. In Home Assistant, the default mode is `single`, and the default maximum of
+    queued or parallel runs is 10."""
     mode = str(definition.get("mode", "single"))
     if mode not in MODES:
         mode = "single"

@@ -58,7 +58,7 @@ SETTERS: Mapping[str, Mapping[str, str]] = {
     "media_player": {"source": "media_source", "is_volume_muted": "muted"},
     "cover": {"position": "cover_position", "tilt_position": "cover_tilt"},
 }
-"""The capability that each service field sets, by domain and field."""
+"""Maps a domain and a service field to the capability that the field sets."""
 
 FIELDS = frozenset(
     {
@@ -84,7 +84,7 @@ CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
         "alarm_arm_vacation": ("set", Raw('"armed_vacation"')),
     },
 }
-"""Actions on `custom` attributes. Each action has a value, or the name of the field that contains the value."""
+"""Actions on `custom` attributes. Each action is mapped to its value, or to the name of the field with the value."""
 
 
 def commands_of(
@@ -111,7 +111,7 @@ def commands_of(
 
 
 def _by_verb(target: Target, domain: str, verb: str, data: Mapping[str, Any], scope: Scope) -> list[Command]:
-    """Return the service's commands, without the commands for its optional fields."""
+    """Return the commands for the service itself, without the commands for its optional fields."""
     if command := SIMPLE.get(domain, {}).get(verb):
         return [command]
     if verb in POWER and domain in SWITCHED:
@@ -190,7 +190,8 @@ def _scaled(value: Any, factor: float, scope: Scope) -> Any:
 
 
 def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:
-    """Return a service with data that sets an entity to a scene's state. Raise `NotTranslated` if there is none."""
+    """Return a service with data that sets an entity to a scene's state. Raise `NotTranslated` if there is no such
+    service."""
     row = dict(state) if isinstance(state, Mapping) else {"state": state}
     domain, shown = entity_id.partition(".")[0], row.pop("state", None)
     word = ("on" if shown else "off") if isinstance(shown, bool) else str(shown)

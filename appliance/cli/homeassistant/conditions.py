@@ -34,7 +34,8 @@ class Computed(Struct, frozen=True):
 
 
 def translate_list(value: Any, scope: Scope) -> list[Declared | Computed]:
-    """Translate a list of conditions that must all be true. Raise `NotTranslated` if one cannot be translated."""
+    """Translate a list of conditions that must all be true. Raise `NotTranslated` if any condition cannot be
+    translated."""
     return [translate(each, scope) for each in as_list(value)]
 
 
@@ -80,8 +81,8 @@ def check_part(value: Mapping[str, Any]) -> None:
 
 
 def in_lua(value: Any, scope: Scope) -> str:
-    """Return a Lua expression for conditions that must all be true. Raise `NotTranslated` if one cannot be
-    translated."""
+    """Return a Lua expression for conditions that must all be true. Raise `NotTranslated` if any condition cannot
+    be translated."""
     made = []
     for each in translate_list(value, scope):
         if each.lua is None:
@@ -230,7 +231,7 @@ def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared | Compute
 
 
 def _computed_number(value: Mapping[str, Any], ids: Sequence[str], scope: Scope) -> Computed:
-    """Translate a numeric condition with a computed value, with limits from other entities, or about the sun's
+    """Translate a numeric condition with a computed value, with limits from other entities, or with the sun's
     elevation."""
     tests = []
     for entity_id in ids:
@@ -287,7 +288,7 @@ def _edge(value: Any, scope: Scope) -> _Edge:
 def _sun(value: Mapping[str, Any], scope: Scope) -> Declared:
     """Translate a condition on sunrise and sunset.
 
-    In Home Assistant, a condition with a single edge begins or ends at midnight. In Lares, the other edge is the
+    In Home Assistant, a condition with only one edge begins or ends at midnight. In Lares, the missing edge is the
     opposite event of the sun.
     """
     edges = {word: value[word] for word in ("after", "before") if value.get(word) is not None}
@@ -359,7 +360,7 @@ def _trigger(value: Mapping[str, Any], scope: Scope) -> Computed:
 
 
 def _by_name(meaning: named.Named, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
-    """Translate a condition whose name contains the target's state, such as `light.is_on`."""
+    """Translate a condition whose name contains a state of the target, such as `light.is_on`."""
     options, entities = named.options_of(value), scope.entities
     for_secs = duration(options)
     made: list[Declared | Computed] = []

@@ -55,16 +55,16 @@ NAMED_CLASSES: Mapping[str, frozenset[str]] = {
 """Device classes by the first word of triggers and conditions such as `door.opened`."""
 
 COMMANDED = frozenset({"light", "switch", "fan", "media_player", "climate", "lock", "cover"})
-"""Domains of controllable entities. If a device has several entities of such a domain, each further entity is a
-separate device in Lares."""
+"""Domains of controllable entities. If a device has several entities of such a domain, each entity after the first
+is a separate device in Lares."""
 
 WORDS: Mapping[str, Mapping[str, Any]] = {
     **{each.capability: {"on": each.on, "off": each.off} for each in BINARY_SENSORS.values()},
     "presence": {"home": True, "not_home": False},
     "": {"on": True, "off": False},
 }
-"""Values in Lares by attribute and Home Assistant state. The empty attribute name is for `custom` attributes of
-binary sensors."""
+"""Values in Lares, by attribute and state in Home Assistant. The empty attribute name is for `custom` attributes
+of binary sensors."""
 
 ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
     ("light", "brightness"): ("brightness", 100 / 255),
@@ -122,8 +122,8 @@ class Comparison(Struct, frozen=True):
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """The counterpart of a script: a scene or, for a script with fields or a response, a function in the module with
-    this id."""
+    """The counterpart of a script. It is a scene or, for a script with fields or a response, a function in the
+    module with this id."""
 
     id: str
     fields: tuple[str, ...] = ()
@@ -131,11 +131,11 @@ class Script(Struct, frozen=True, kw_only=True):
 
 
 class NotTranslated(Exception):
-    """A part cannot be translated. The message contains the reason."""
+    """Raised if a part cannot be translated. The message contains the reason."""
 
 
 class ImpossibleState(NotTranslated):
-    """The attribute never has the compared value."""
+    """Raised if an attribute never has the compared value."""
 
 
 class Entities:
@@ -182,7 +182,7 @@ class Entities:
         return self._by_registry_id.get(name) or self.installation.entities.get(name) or HaEntity(entity_id=name)
 
     def target(self, entity_id: str) -> Target | Variable:
-        """Return the counterpart of the entity's state. Raise `NotTranslated` if there is none."""
+        """Return the counterpart of the entity's state. Raise `NotTranslated` if there is no counterpart."""
         domain, _, name = entity_id.partition(".")
         if domain in HELPERS:
             return Variable(self.variable(entity_id), domain)
@@ -206,7 +206,7 @@ class Entities:
         return Target(main, attribute, domain)
 
     def attribute(self, entity_id: str, name: str) -> Target:
-        """Return the counterpart of the entity's attribute. Raise `NotTranslated` if there is none."""
+        """Return the counterpart of the entity's attribute. Raise `NotTranslated` if there is no counterpart."""
         target = self.target(entity_id)
         found = ATTRIBUTES.get((target.domain, name))
         if name in ("battery", "battery_level"):
@@ -270,7 +270,7 @@ class Entities:
         return list(dict.fromkeys(found))
 
     def members(self, names: Iterable[str], depth: int = 0) -> Iterator[str]:
-        """Yield the entities. The members replace each group."""
+        """Yield the entities. Replace each group with its members."""
         for name in names:
             entity_id = self.entity(name).entity_id
             if (inside := self.installation.groups.get(entity_id)) and depth < MAX_GROUPS:
@@ -279,8 +279,8 @@ class Entities:
                 yield entity_id
 
     def _within(self, key: str, id_: str) -> Iterator[HaEntity]:
-        """Yield the entities of a device, area, floor, or label. Omit groups, because each member has a separate
-        area."""
+        """Yield the entities of a device, area, floor, or label. Groups are omitted, because each member of a
+        group has its own area."""
         areas, devices = self.installation.areas, self.installation.devices
         for each in self.installation.entities.values():
             area, device = areas.get(self.area_of(each) or ""), devices.get(each.device_id or "")
@@ -305,7 +305,8 @@ class Entities:
         return Target(main, f"custom.mqtt.{self._object_id(entity, device)}", entity.domain)
 
     def variable(self, entity_id: str) -> str:
-        """Return the variable's name: the object id, with the domain if several helpers have the same object id."""
+        """Return the variable's name: the object id. If several helpers have the same object id, the name also
+        contains the domain."""
         domain, _, name = entity_id.partition(".")
         helpers = {*self.installation.entities, *self.installation.helpers}
         same = Counter(each.partition(".")[2] for each in helpers if each.split(".")[0] in HELPERS)
@@ -331,15 +332,15 @@ class Entities:
         return min(found, key=len) if found else None
 
     def _rank(self, entity: HaEntity, attribute: str) -> int:
-        """Return the index of the entity among its device's entities with this capability. The main entity has index
-        0."""
+        """Return the index of the entity among those entities of its device that have this capability. The main
+        entity has index 0."""
         same = self._siblings.get((entity.device_id or "", attribute), [])
         device = self.installation.devices.get(entity.device_id or "")
         order = sorted(same, key=lambda each: (each.original_name is not None, self._object_id(each, device)))
         return order.index(entity) if entity in order else 0
 
     def _object_id(self, entity: HaEntity, device: HaDevice | None) -> str:
-        """Return the object id from the announcement of the entity."""
+        """Return the object id from the entity's MQTT announcement."""
         text = entity.unique_id or entity.entity_id.partition(".")[2]
         for _, identifier in device.identifiers if device else ():
             prefix = identifier.removeprefix(Z2M)

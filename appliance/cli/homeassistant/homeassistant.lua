@@ -1,5 +1,5 @@
--- Functions for automations that `lares import homeassistant` wrote. Values are values of Lares, but measurements are
--- numbers without units.
+-- Functions for the automations that `lares import homeassistant` has written. Values have the form that they have in
+-- Lares, except that measurements are numbers without units.
 
 -- The home's coordinates, for the sun's elevation.
 local LATITUDE, LONGITUDE = 0, 0
@@ -38,7 +38,7 @@ function ha.name(ctx, device_id)
   return device and device.name or device_id
 end
 
---- Comparisons with an unknown value are false.
+--- A comparison with an unknown value is false.
 function ha.is_above(value, limit)
   local number, least = ha.to_number(value), ha.to_number(limit)
   return number ~= nil and least ~= nil and number > least
@@ -88,7 +88,7 @@ function ha.full_time(text)
 end
 
 --- Start the timer for the next time in a text ("07:30", "2026-12-24 07:30:00", "2026-12-24"), moved by some
---- seconds. Returns whether this timer fired the event.
+--- seconds. Return whether this timer fired the event.
 function ha.start_timer(ctx, timer, text, offset_secs)
   local at = ha.next_time(text, offset_secs)
   if at then
@@ -98,7 +98,7 @@ function ha.start_timer(ctx, timer, text, offset_secs)
   end
 end
 
---- Return the next time of such a text, or nil if it has none in the next 400 days.
+--- Return the next time that matches such a text, or nil if no time in the next 400 days matches.
 function ha.next_time(text, offset_secs)
   local year, month, day = tostring(text):match("(%d%d%d%d)-(%d%d?)-(%d%d?)")
   local time = ha.full_time(text)
@@ -107,7 +107,7 @@ function ha.next_time(text, offset_secs)
   end
   local hour, minute, second = (time or "00:00:00"):match("(%d+):(%d+):(%d+)")
   local now = os.time()
-  for days = 0, year and 0 or 3 do -- an offset can move a time of yesterday or of tomorrow
+  for days = 0, year and 0 or 3 do -- because of the offset, a time of yesterday or tomorrow can be next
     local at = os.date("*t", now)
     at.day = at.day + days - 1
     if year then
@@ -123,7 +123,7 @@ end
 
 --- Return the height of the sun above the horizon in degrees, accurate to within half a degree.
 function ha.sun_height(at)
-  local days = (at or os.time()) / 86400 - 10957.5 -- since noon of 2000-01-01
+  local days = (at or os.time()) / 86400 - 10957.5 -- centuries since noon of 2000-01-01
   local rad = math.pi / 180
   local anomaly = (357.529 + 0.98560028 * days) * rad
   local longitude = (280.459 + 0.98564736 * days + 1.915 * math.sin(anomaly) + 0.020 * math.sin(2 * anomaly)) * rad

@@ -108,7 +108,8 @@ def negated(expression: str) -> str:
 
 
 def is_one_call(expression: str) -> bool:
-    """Return whether the expression is one call or one bracketed expression, which needs no further brackets."""
+    """Return whether the expression is a single call, or is already in brackets. Such an expression needs no
+    further brackets."""
     if not re.match(r"[\w.:]*\(", expression):
         return False
     depth = 0
@@ -136,7 +137,7 @@ class Lines:
         return "  " * self._depth
 
     def mark(self) -> tuple[int, int]:
-        """Return a mark for the current end of the lines; `cut` removes all later lines."""
+        """Return a mark for the current end of the lines. `cut` removes all lines after the mark."""
         return len(self.lines), self._depth
 
     def cut(self, mark: tuple[int, int]) -> None:

@@ -46,8 +46,8 @@ MEASURED: Mapping[str, tuple[str, str]] = {
         ("climate", "temperature"),
     ),
 }
-"""The domain and attribute of the compared number, by the second part of the name. Both are empty if the number is a
-sensor's state."""
+"""The domain and attribute of the compared number, by the second part of the name. Domain and attribute are empty
+if the number is a sensor's state."""
 
 CLIMATE = {"temperature": "current_temperature", "humidity": "current_humidity"}
 """Attributes of climate devices by the equivalent sensor class."""
@@ -81,13 +81,13 @@ def parse(kind: str) -> Named | None:
 
 
 def options_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options. In older releases of Home Assistant, they are not in a separate mapping."""
+    """Return the options. In older releases of Home Assistant, the options are not in a mapping of their own."""
     options = value.get("options")
     return {**value, **options} if isinstance(options, Mapping) else value
 
 
 def entities_of(named: Named, value: Mapping[str, Any], entities: Entities) -> list[str]:
-    """Return the entities in the target. Raise `NotTranslated` if it contains no known entity."""
+    """Return the entities in the target. Raise `NotTranslated` if the target contains no known entity."""
     found = entities.targeted(named.domain, value.get("target"))
     if named.is_measured and named.domain == "battery":
         found = [each for each in found if each.startswith("sensor.")]
@@ -110,7 +110,7 @@ def measured(named: Named, entity_id: str, entities: Entities) -> tuple[str, str
 
 
 def ranges(options: Mapping[str, Any], target: Target, entities: Entities) -> list[dict[str, Any]]:
-    """Return the ranges of a threshold. The number must be in one of them. A limit can be an entity id."""
+    """Return the ranges of a threshold. The number must be in one of these ranges. A limit can be an entity id."""
     threshold = options.get("threshold")
     row: Mapping[str, Any] = threshold if isinstance(threshold, Mapping) else {}
     kind = row.get("type")

@@ -84,7 +84,7 @@ def translate_script(origin: str, key: str, definition: Any, entities: Entities)
 
 
 def translate_scene(origin: str, definition: Any, entities: Entities, ids: Iterator[str]) -> LuaFile:
-    """Translate one scene. The next of `ids` becomes the scene's id. Raise `NotTranslated` if the definition is not a
+    """Translate one scene. The scene gets the next id from `ids`. Raise `NotTranslated` if the definition is not a
     scene."""
     if not isinstance(definition, Mapping):
         raise NotTranslated("it is not a mapping")

@@ -34,10 +34,10 @@ HELPERS = frozenset(
 """Domains whose entities become variables."""
 
 SECTIONS = ("automation", "script", "scene")
-"""Keys of the configuration that are translated to Lua."""
+"""Sections of the configuration that are translated to Lua."""
 
 INTEGRATIONS = frozenset({"homeassistant", "zone", "person", "group", "timer", "schedule", *HELPERS})
-"""Configuration keys that the import needs. Files for other keys may be unreadable."""
+"""Configuration keys that the import needs. If a file for another key is unreadable, the import continues."""
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
@@ -124,7 +124,8 @@ class Installation(Struct, frozen=True, kw_only=True):
 
 
 def read_installation(folder: Path) -> Installation:
-    """Read the folder. Raise `StartFailed` if it is not a Home Assistant folder, or if a file cannot be read."""
+    """Read the folder. Raise `StartFailed` if the folder is not a Home Assistant folder, or if a file cannot be
+    read."""
     if not folder.is_dir():
         raise StartFailed(f"{folder} is not a folder; name Home Assistant's configuration folder", os.EX_NOINPUT)
     known = (
@@ -259,7 +260,7 @@ def _merged(values: Iterable[Any]) -> Any:
 
 
 def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> dict[str, Any]:
-    """Return the needed sections of configuration.yaml and its packages."""
+    """Return the sections of configuration.yaml and its packages that the import needs."""
     found: dict[str, Any] = {}
     for origin, part in parts:
         for key, value in part.items():
@@ -271,8 +272,8 @@ def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]])
 def _contents(
     folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the content and file of a section: first the file that Home Assistant's page writes, such as
-    `automations.yaml`, then each key in the configuration."""
+    """Yield the content and file of a section. The first is the file that Home Assistant's user interface writes,
+    such as `automations.yaml`. Each key in the configuration follows."""
     read = {f"{section}s.yaml"}
     for file in read:
         yield file, _included(folder, file, _read_yaml(folder / file))
@@ -362,7 +363,7 @@ def _persons(folder: Path, configuration: Mapping[str, Any]) -> Iterator[tuple[s
 def _groups(
     folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each group's members, from the configuration or from Home Assistant's page."""
+    """Yield each group's members, from the configuration or from Home Assistant's user interface."""
     for name, row in _mapping(configuration.get("group")).items():
         yield f"group.{name}", tuple(words(_mapping(row).get("entities", row)))
     entries = {str(row.get("entry_id")): row for row in _rows(folder, "core.config_entries", "entries")}
@@ -376,7 +377,7 @@ def _named_rows(
     folder: Path, domain: str, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the entity id and the row of each helper in a domain, from the configuration or from Home Assistant's
-    page."""
+    user interface."""
     for name, row in _mapping(configuration.get(domain)).items():
         yield f"{domain}.{name}", _mapping(row)
     renamed = {each.unique_id: each.entity_id for each in entities.values() if each.platform == domain}
@@ -399,7 +400,7 @@ def _schedules(
 
 
 def _helpers(folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]) -> dict[str, Any]:
-    """Return each helper's last state, by default the initial state."""
+    """Return the last state of each helper, or its initial state if no last state is stored."""
     found: dict[str, Any] = {}
     for domain in sorted(HELPERS):
         for entity_id, row in _named_rows(folder, domain, configuration, entities):

@@ -1,4 +1,4 @@
-"""The Lua statements of one automation, scene, or function, and the reasons for untranslated parts."""
+"""The Lua statements of one automation, scene, or function, and the reasons why parts could not be translated."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from appliance.cli.homeassistant.source import Tagged, is_template, number
 from appliance.cli.homeassistant.templates import Scope
 
 ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
-"""Exceptions that an unexpected part raises. Such a part becomes a comment."""
+"""Exceptions that are raised for an unexpected form of a part. The part then becomes a comment."""
 
 
 class Statements:
-    """Writes Lua statements. `names` maps Home Assistant's variables to Lua expressions. If `has_event` is false, no
-    trigger starts the code."""
+    """Writes Lua statements. `names` maps Home Assistant's variables to Lua expressions. If `has_event` is false,
+    the code is not started by a trigger."""
 
     def __init__(
         self,

@@ -31,14 +31,14 @@ _STATES: Mapping[str, str] = {
     **{word: word for word in ("armed_home", "armed_away", "armed_night", "armed_vacation")},
     **{word: word for word in ("playing", "paused", "home", "not_home")},
 }
-"""States by condition name without `is_`, or by type of a device trigger or condition."""
+"""States by the name of a condition without `is_`, or by the type of a device trigger or condition."""
 
 STATES: Mapping[str, str] = {**_EVENTS, **_STATES, **{f"is_{word}": state for word, state in _STATES.items()}}
 
 
 class Form(Struct, frozen=True):
-    """The type for devices, the type for variables, and the name of the duration field, of a trigger or condition in
-    Lares."""
+    """For a trigger or condition in Lares: its type for devices, its type for variables, and the name of its
+    duration field."""
 
     of_device: str
     of_variable: str
@@ -69,7 +69,7 @@ def table_of(form: Form, test: Comparison, for_secs: float = 0) -> dict[str, Any
 
 
 def change_of(form: Form, target: Target | Variable) -> dict[str, Any]:
-    """Return the trigger or condition without a comparison."""
+    """Return the trigger or condition for any change of the value."""
     if isinstance(target, Variable):
         return {"type": form.of_variable, "name": target.name}
     return {"type": form.of_device, "device_id": target.device_id, "attribute": target.attribute}

@@ -56,7 +56,7 @@ _FILTERS: Mapping[str, str] = {
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """The names that a template can use: Lua expressions by name, and the possible entities of the trigger.
+    """The names that a template can use, with their Lua expressions, and the possible entities of the trigger.
 
     `state_entity` is the entity for `state` in a numeric template. `has_event` is false for scripts, because they
     have no event.
@@ -83,7 +83,7 @@ def comparison_in_lua(test: Comparison) -> str:
 
 
 def value_in_lua(target: Target | Variable) -> str:
-    """Return the Lua expression for a value. It is nil while the value is unknown."""
+    """Return the Lua expression for a value. The expression is nil while the value is unknown."""
     if isinstance(target, Variable):
         return f"ctx:get({quote(target.name)})"
     return f"ha.value(ctx, {quote(target.device_id)}, {quote(target.attribute)})"
@@ -113,7 +113,7 @@ def _sun_height(entities: Entities, attribute: str) -> str:
 
 
 def named(name: str, scope: Scope) -> str:
-    """Return the Lua expression for a variable. Raise `NotTranslated` if it is unknown."""
+    """Return the Lua expression for a variable. Raise `NotTranslated` if the variable is unknown."""
     if name not in scope.names:
         raise NotTranslated(f"the name {name} is unknown")
     return scope.names[name]

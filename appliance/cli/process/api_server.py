@@ -1,7 +1,7 @@
 """Builds the API from the configuration.
 
-The import of Sanic takes as long as all other imports together, so the hub imports this module while store and Lua
-start.
+The import of Sanic takes as long as all other imports together, so the hub imports this module while the store and
+the Lua worker start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, con
     simulations: list[Any] = []
 
     async def simulate(asked: SimulationRequest, stored: Mapping[str, bytes]) -> SimulationResult:
-        if not simulations:  # import at the first use, because few hubs run simulations
+        if not simulations:  # imported here, because few hubs run simulations
             from appliance.cli.process.simulations import HubSimulations
 
             simulations.append(HubSimulations(file))

@@ -19,7 +19,8 @@ log = logging.getLogger("hub")
 
 @contextlib.contextmanager
 def control_socket(folder: Path) -> Iterator[socket.socket | None]:
-    """Bind a socket in the folder, and remove its file at the end. If binding fails, log an error and yield None."""
+    """Within the context, bind a socket in the folder. Remove the socket's file at the end. If binding fails, log
+    an error and yield None."""
     try:
         bound = _bind(folder)
     except OSError as error:

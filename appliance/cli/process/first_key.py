@@ -23,8 +23,8 @@ log = logging.getLogger("keys")
 
 
 async def open_keyring(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
-    """Open the keyring with the configured master key, otherwise with the stored key. At the first start without a
-    key, generate a key."""
+    """Open the keyring with the configured master key. If no master key is configured, use the stored key. At the
+    first start without any key, generate a key."""
     if auth.master_key is None and keys.master is None:
         await _make(keys, first_key(data_dir), clock)
     return keyring_of(auth, keys, data_dir, clock)
@@ -34,7 +34,7 @@ def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
     """Return a keyring that removes the first key's file when the key is first used or replaced."""
 
     def forget_first_key() -> None:
-        with contextlib.suppress(OSError):  # a remaining file is harmless, because it is not needed any more
+        with contextlib.suppress(OSError):  # if the file remains, it is harmless, because the hub no longer needs it
             first_key(data_dir).unlink()
 
     return Keyring(

@@ -45,8 +45,8 @@ async def serve(
     log_buffer: LogBuffer | None = None,
     load: LoadConfig | None = None,
 ) -> None:
-    """Run the hub until SIGTERM or SIGINT. A second signal ends the process at once, and so does a stop that exceeds
-    its time limit.
+    """Run the hub until SIGTERM or SIGINT. If a second signal arrives, or if the stop exceeds its time limit, the
+    process ends at once.
 
     Call `on_listening` with the hub and the port as soon as the hub answers requests. If `is_safe` is true, the hub
     runs no automations. `log_buffer` contains earlier log lines.
@@ -140,10 +140,10 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
 
 
 def limit_stop() -> None:
-    """End the process after `STOP_LIMIT_SECS` if it still runs.
+    """End the process after `STOP_LIMIT_SECS` if it is still running.
 
-    A thread that waits for a name server cannot be interrupted, and Python would wait for it. No acknowledged change
-    is lost, because every acknowledged change is already stored.
+    A thread that waits for a name server cannot be interrupted, and Python would wait for this thread. No
+    acknowledged change is lost, because every acknowledged change is already stored.
     """
     timer = threading.Timer(STOP_LIMIT_SECS, _end_late)
     timer.daemon = True

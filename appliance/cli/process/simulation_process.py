@@ -1,4 +1,5 @@
-"""The process of one simulation: reads the request from standard input, and writes the result to standard output."""
+"""The process that runs one simulation. It reads the request from standard input, and writes the result to
+standard output."""
 
 from __future__ import annotations
 
@@ -43,11 +44,11 @@ def main() -> None:
         answer = [], "", False, (path, str(error), [(each.file, each.line, each.message) for each in faults])
     sys.stdout.buffer.write(marshal.dumps(answer))
     sys.stdout.flush()
-    os._exit(0)  # freeing the objects of a large home would take long
+    os._exit(0)  # skip the clean-up, because freeing the objects of a large home would take long
 
 
 async def _simulate(file: Path, asked: SimulationRequest, stored: Mapping[str, bytes]) -> tuple[Any, ...]:
-    """Return the lines, the end as text, whether the simulation is complete, and None."""
+    """Return the simulation's lines, its end as text, whether it is complete, and None in place of an error."""
     settings = _load(file)
     try:
         prepared = prepare(stored, settings.locale, asked.start, asked.hours, asked.events)
@@ -65,7 +66,7 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: Mapping[str, b
     printer = SimulationPrinter(clock, None, clock.stop, runs_lua=asked.runs_lua, write=write)
     is_complete = False
     opened = open_simulation(settings, prepared.stored, clock, printer, home=(file,), runs_lua=asked.runs_lua)
-    with suppress(TimeoutError, StartFailed):  # return the lines before the failure
+    with suppress(TimeoutError, StartFailed):  # return the lines that were written before the failure
         async with asyncio.timeout(MAX_SECS), opened as simulation:
             try:
                 await simulation.run(prepared.end, prepared.events)

@@ -1,5 +1,6 @@
 """Runs simulations for `POST /simulate`, as `lares simulate --json` does, each in a separate process with a time
-limit. In the hub's process, a simulation of a large home would block the loop, and would leave garbage behind."""
+limit. In the hub's own process, simulating a large home would block the event loop, and would leave many objects
+in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from appliance.errors import Busy, Fault, Invalid, InvalidFile
 from appliance.lua.process import list_import_path
 
 MAX_PROCESS_SECS = 30.0
-"""The time limit of the process, including its start on a slow box."""
+"""The time limit of a simulation's process, including the process's start on a slow machine."""
 
 MAX_WAITING = 4
 """Maximum number of running and waiting simulations. The hub rejects further requests."""
@@ -80,7 +81,7 @@ def _copy(file: Path, folder: Path, asked: SimulationRequest) -> Path:
 
 
 async def _run_process(given: bytes) -> bytes:
-    """Return the output of a process with this input. The process ends with its caller."""
+    """Start a process with this input, and return its output. The process ends when the hub's process ends."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", "-c", _START, *list_import_path()),
         stdin=subprocess.PIPE,

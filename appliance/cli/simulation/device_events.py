@@ -89,11 +89,11 @@ def first_instant(text: str, locale: Locale) -> datetime | None:
 def read_events(
     text: str, locale: Locale, start: datetime, end: datetime, *, has_hook_alias: bool = False
 ) -> tuple[list[FileEvent | FileHook], list[tuple[int, str]]]:
-    """Return the events from `start` (inclusive) to `end` (exclusive) in order. Also return each error's line and
-    message.
+    """Return the events from `start` (inclusive) to `end` (exclusive) in order. Also return the line and message of
+    each error.
 
-    `has_hook_alias` means that a device has the alias `hook`. Then `hook` with an attribute and a value refers to the
-    device.
+    `has_hook_alias` means that a device has the alias `hook`. In this case, `hook` followed by an attribute and a
+    value refers to this device.
     """
     events: list[FileEvent | FileHook] = []
     faults: list[tuple[int, str]] = []

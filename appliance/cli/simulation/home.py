@@ -29,7 +29,7 @@ T = TypeVar("T")
 EVERY_COMMAND = tuple(
     CommandSpec(capability=each.key, actions=each.actions) for each in CAPABILITIES.values() if not each.read_only
 )
-"""The capabilities of a device that exists only in the simulation."""
+"""The capabilities of a device that exists only in the simulation. The device accepts every command."""
 
 OnAction = Callable[[str, str, Mapping[str, Any]], None]
 """Receives an action's source (such as `automation:evening`), a sentence that describes the action, and the action as
@@ -40,8 +40,8 @@ class Turn:
     """A fair lock for executions: only one execution runs at a time, in the order of the requests, so that the
     simulation is deterministic.
 
-    If there were no lock, the worker would run other Lua while the hub answers a call. While an execution holds the
-    lock, `is_taken` is true and simulated time does not pass.
+    Without this lock, the worker would run the Lua of other executions while the hub answers a call. While an
+    execution holds the lock, `is_taken` is true and simulated time does not pass.
     """
 
     def __init__(self) -> None:
@@ -49,8 +49,8 @@ class Turn:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def ask(self, *, is_next: bool = False) -> asyncio.Future[None]:
-        """Add the caller to the front or the end of the queue. Return a future that completes when the caller holds
-        the lock. The caller must then release the lock with `pass_on`."""
+        """Add the caller to the front or the end of the queue. Return a future that completes when the caller
+        holds the lock. The caller must release the lock with `pass_on`."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.insert(0 if is_next else len(self._waiting), turn)
         if not self.is_taken:
@@ -67,8 +67,8 @@ class Turn:
         self.is_taken = False
 
     async def pause(self, work: Awaitable[T]) -> T:
-        """Await work without the lock, so that other executions run meanwhile."""
-        asyncio.get_running_loop().call_soon(self.pass_on)  # a scene that the work has started runs first
+        """Wait for the work without holding the lock, so that other executions run in the meantime."""
+        asyncio.get_running_loop().call_soon(self.pass_on)  # if the work has started a scene, the scene runs first
         try:
             return await work
         finally:
@@ -133,8 +133,8 @@ class SimulatedDispatcher(Dispatcher):
 
 
 class SimulatedContext(Context):
-    """A `Context` that reports log lines, messages, and operations. Other executions run while this execution
-    waits."""
+    """A `Context` that reports log lines, messages, and operations. While this execution waits, other executions
+    run."""
 
     def __init__(self, on_action: OnAction, turn: Turn, *parts: Any) -> None:
         super().__init__(*parts)
@@ -161,7 +161,8 @@ class SimulatedContext(Context):
 
 
 def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:
-    """Create devices that appear only in the events. Return each created device's id with its first line number."""
+    """Create the devices that appear only in the events. Return each new device's id with the first line that
+    contains it."""
     made: dict[str, int] = {}
     for event in events:
         device_id = registry.id_of(event.device_id)
@@ -179,7 +180,7 @@ def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict
 
 
 def mark_all_observed(registry: Registry) -> None:
-    """Set every device online with its last values, so that new values are changes."""
+    """Set every device online with its last values, so that new values are treated as changes."""
     for device in registry.list_devices():
         registry.update_attributes(device.metadata.source, device.id, {})
 
@@ -198,6 +199,6 @@ def apply_event(registry: Registry, event: FileEvent) -> None:
 
 
 def _in_unit(value: Value, before: Value) -> Value:
-    """Return the measurement. A number without a unit gets the previous value's unit."""
+    """Return the measurement. If the number has no unit, add the unit of the previous value."""
     is_without = isinstance(value, dict) and value.get("unit") == ""
     return {**value, "unit": before["unit"]} if is_without and isinstance(before, dict) else value

@@ -15,7 +15,7 @@ from appliance.home.events import CommandEnded, Event
 from appliance.tables.checks import rounded
 
 MAX_EQUAL_LINES = 5
-"""Maximum number of printed equal lines per automation. A final line reports the number of omitted lines."""
+"""Maximum number of equal lines to print per automation. A final line reports the number of omitted lines."""
 
 CHECK_READER_EVERY = 1000
 """After this number of omitted lines, the printer checks whether its reader still exists."""
@@ -28,7 +28,7 @@ class SimulationPrinter(ExecutionHistory):
     """Prints and counts all results, without a history.
 
     - `zone`: the time zone of printed times. If it is None, each line is a JSON object.
-    - `runs_lua`: whether an automation fires when its Lua begins.
+    - `runs_lua`: whether Lua runs. If so, an automation is treated as fired when its Lua begins.
     - `gone`: set when standard output is closed; the printer then calls `stop`.
     - `latest`: the source of the latest line.
     """
@@ -59,14 +59,14 @@ class SimulationPrinter(ExecutionHistory):
         """The number of repetitions and the last time of each line."""
 
     def on_start(self, source: str) -> None:
-        """Print that the Lua of `automation:<id>` or `scene:<id>` begins."""
+        """Print that the Lua code of `automation:<id>` or `scene:<id>` begins."""
         if source.startswith("automation:"):
             self._print_fired(self._clock.now(), source)
         else:
             self._print(self._clock.now(), source, "runs", {"runs": True})
 
     def add(self, entry: ExecutionEntry) -> None:
-        """Print a trigger's result: it fired, it failed, or the reason why it did not fire."""
+        """Print the result of a trigger: the automation ran, failed, or did not run for a reason."""
         source = f"automation:{entry.subject}"
         if entry.status in NOT_RUN:
             fields = {"fired": False, "error": entry.error}
@@ -91,7 +91,7 @@ class SimulationPrinter(ExecutionHistory):
         )
 
     def print_action(self, source: str, what: str, fields: Mapping[str, Any]) -> None:
-        """Print an action of Lua other than a command."""
+        """Print an action of Lua that is not a command."""
         self._print(self._clock.now(), source, what, fields)
 
     def print_repetitions(self) -> None:
@@ -102,12 +102,12 @@ class SimulationPrinter(ExecutionHistory):
 
     @property
     def counts_equal_lines(self) -> bool:
-        """Return whether repeated lines are only counted, and have no other effect."""
+        """Return whether a repeated line has no effect except that it is counted."""
         return self._zone is not None and not self._runs_lua
 
     def repeat(self, source: str, times: int) -> None:
-        """Count `times` further repetitions of the source's only line. The next occurrence of the line sets the last
-        time."""
+        """Count `times` further repetitions of the source's only line. The last time of the line is set when the
+        line occurs next."""
         for (of, what), (count, last) in self._repeated.items():
             if of == source:
                 self._repeated[of, what] = count + times, last
@@ -140,7 +140,7 @@ class SimulationPrinter(ExecutionHistory):
         self._put(f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}")
 
     def _put(self, line: str | None) -> None:
-        """Write the line. If the line is None, only check whether standard output still has a reader."""
+        """Write the line. If the line is None, only check whether standard output is still being read."""
         try:
             if line is None:
                 check_reader()

@@ -91,15 +91,15 @@ class Simulation(Struct, frozen=True, kw_only=True):
         return pretended
 
     async def _collapse(self, active: ActiveTrigger, until: datetime) -> None:
-        """Combine the times of an interval with equal results into one step, except the first times and the last
-        time."""
+        """Combine the times of an interval into one step if their results are equal. Keep the first times and the
+        last time separate."""
         timer = active.due
         if not isinstance(timer, TimerHandle) or (every := timer.every) is None:
             return
         await self.clock.sleep(timer.due - self.clock.monotonic() + (MAX_EQUAL_LINES - 0.5) * every)
         secs_left = (until - self.clock.now()).total_seconds() + self.clock.monotonic() - timer.due
         if (more := math.ceil(secs_left / every) - 1) > 1:
-            timer.every = more * every  # one step from the next time to the last time
+            timer.every = more * every  # one step for all times from the next time to the last
             await self.clock.sleep(every)
             timer.every = every
             self.printer.repeat(f"automation:{active.id}", more - 1)
@@ -123,7 +123,7 @@ async def open_simulation(
     home: Sequence[Path],
     runs_lua: bool,
 ) -> AsyncIterator[Simulation]:
-    """Open the automations with the stored state, as the user of `home`. Store nothing."""
+    """Open the automations with the stored state, as the user that owns `home`. Store nothing."""
     bus, limits = Bus(), settings.automations.runner
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     work: dict[str, CtxFunction] = {}
@@ -164,7 +164,7 @@ async def open_simulation(
 async def _list_operations(
     settings: Config, file: Path, describe: DescribeKind
 ) -> Mapping[str, Collection[str] | None]:
-    """Return the operations of all sections, including disabled sections. None means that the operations are
+    """Return the operations of all sections, including disabled sections. Return None if the operations are
     unknown."""
     sections = [each for each in settings.adapters.values() if isinstance(each, LuaSection)]
     kinds = build_kind_catalog(file, sections, describe, Bus())
@@ -185,5 +185,5 @@ def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Cl
         ClockTrust(clock, EPOCH),
         stored,
         limits=settings.automations.runner,
-        stopped_at=clock.now() - MICROSECOND,  # fire everything that is due at the first instant
+        stopped_at=clock.now() - MICROSECOND,  # fire all triggers that are due at the first instant
     )

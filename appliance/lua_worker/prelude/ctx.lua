@@ -5,11 +5,11 @@ local running, yield, is_yieldable = coroutine.running, coroutine.yield, corouti
 local encoded, decode, raise, position_at = lares.encoded, lares.decode, lares.raise, lares.position_at
 local ask, take, limit = lares.ask, lares.take, lares.limit
 
-local MAX_LOG_BYTES = 8192  -- bytes of a log message, and of its fields
+local MAX_LOG_BYTES = 8192  -- maximum bytes of a log message, and of its fields
 local ctx = {}
 lares.ctx = ctx
 
-local is_ok, body, script      -- the answer
+local is_ok, body, script      -- the parts of the latest answer
 
 function lares.answer(...)
   is_ok, body, script = ...
@@ -53,13 +53,13 @@ local function call(name, method, first, second, third)
   local what = 'ctx:' .. name
   local arguments = '[' .. encoded(first, what .. ': argument #1') .. ',' .. encoded(second, what .. ': argument #2')
     .. ',' .. encoded(third, what .. ': argument #3') .. ']'
-  if name == 'sleep' and first >= 1 then collectgarbage('collect') end    -- the state stays for that long
+  if name == 'sleep' and first >= 1 then collectgarbage('collect') end    -- free memory, because the state remains during the sleep
   local answer = decode(lares.request(name, arguments))
   if answer == nil and method.absent then lares.absent = method.absent .. " '" .. sub(first, 1, 100) .. "'" end
   return answer
 end
 
-for name, method in next, lares.methods do    -- ctx_methods.py
+for name, method in next, lares.methods do    -- see ctx_methods.py
   ctx[name] = function(self, first, second, third)
     check_self(self, name)
     return call(name, method, first, second, third)

@@ -6,18 +6,19 @@ local sub, match = string.sub, string.match
 local create, resume, status = coroutine.create, coroutine.resume, coroutine.status
 local getinfo, metatable_of, position_at = debug.getinfo, debug.getmetatable, lares.position_at
 
-local DESCRIBE, COMPILE, CALL, REQUEST, DONE, STOPPED, FAILED = 2, 3, 7, 17, 19, 20, 21    -- protocol.FrameKind
-local MAX_MESSAGE_BYTES = 4096  -- bytes of an error's message
-local MAX_LEVELS = 200          -- of coroutines in one another, as Lua counts them
-lares.FUNCTION = '\0function'  -- the key that stands for a function in a description
-lares.FAULT = '\0fault'        -- the key of the sentence that stands for a device which cannot be JSON
+local DESCRIBE, COMPILE, CALL, REQUEST, DONE, STOPPED, FAILED = 2, 3, 7, 17, 19, 20, 21    -- see protocol.FrameKind
+local MAX_MESSAGE_BYTES = 4096  -- maximum length of an error message
+local MAX_LEVELS = 200          -- maximum nesting of coroutines, as Lua counts it
+lares.FUNCTION = '\0function'  -- in a description, this key marks a function
+lares.FAULT = '\0fault'        -- this key marks the error of a device that cannot be encoded as JSON
 
 function lares.line_of(f)
   local line = getinfo(f, 'S').linedefined
-  return line > 0 and line or 0                      -- Lua's own functions have none
+  return line > 0 and line or 0                      -- functions of Lua itself have no line
 end
 
--- Begin the user's function. Store the function's position, because a tail call removes the function's stack frame.
+-- Call the user's function. First store the function's position, because a tail call removes the function's stack
+-- frame.
 local began = ''
 local function enter(run, name)
   began = name .. ':' .. lares.line_of(run)
@@ -103,7 +104,7 @@ local function shortened(text)
 end
 
 local function failed(fault)
-  local teller = create(text_of)                     -- __tostring is the user's, so it is watched like all that is theirs
+  local teller = create(text_of)                     -- __tostring may be a function of the user, so the hook must watch it
   lares.watch(teller)
   local ok, text = resume(teller, fault)
   if lares.stopped then return STOPPED, lares.stopped, lares.position or '' end

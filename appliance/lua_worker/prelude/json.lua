@@ -6,13 +6,13 @@ local find, sub, byte, format, gsub = string.find, string.sub, string.byte, stri
 local concat, mathtype, huge, utf8char, utf8len = table.concat, math.type, math.huge, utf8.char, utf8.len
 
 local MAX_DEPTH = 32
-local MAX_VALUE_BYTES, MAX_TABLES = 262144, 20000  -- of one value on its way to the hub, which parses it on its loop
-local arrays = setmetatable({}, {__mode = 'k'})   -- tables that came as arrays, so that an empty one goes back as []
+local MAX_VALUE_BYTES, MAX_TABLES = 262144, 20000  -- limits of one value for the hub, which parses it on the event loop
+local arrays = setmetatable({}, {__mode = 'k'})   -- tables that were decoded from arrays, so that an empty one is encoded as []
 
 ---------------------------------------------------------------- reading: compact JSON that the hub wrote or checked
 local ESCAPES = {b = '\b', f = '\f', n = '\n', r = '\r', t = '\t'}
 
-local high                     -- the first half of a surrogate pair; the second follows at once
+local high                     -- the first half of a surrogate pair; the second half follows immediately
 
 local function unescape(kind, digits)
   if kind ~= 'u' then return (ESCAPES[kind] or kind) .. digits end
@@ -87,14 +87,14 @@ local function escape(character)
   return format('\\u%04x', byte(character))
 end
 
-local writer                   -- the value being written: pieces, count, bytes, functions, and the path to where it is
+local writer                   -- the state of encoding: pieces, count, bytes, functions, and the path to the current value
 
 local function put(piece)
   writer.count = writer.count + 1
   writer[writer.count] = piece
   writer.bytes = writer.bytes + #piece
   if writer.bytes > MAX_VALUE_BYTES then
-    writer.path = {}           -- it is the whole that is too large, not the field at which that showed
+    writer.path = {}           -- the whole value is too large, so the error must not name a field
     error({'is larger than 256 KiB'}, 0)
   end
 end

@@ -9,8 +9,8 @@ local encoded, decode, raise, request, environment = lares.encoded, lares.decode
 
 local encode, rawlen, rawget, rawset = lares.encode, rawlen, rawget, rawset
 
-local MAX_NUMBER_CHARS = 40   -- of a text that is a number
-local MAX_MEMORY_BYTES = 65536   -- of ctx.memory as JSON
+local MAX_NUMBER_CHARS = 40   -- maximum length of a text that is converted to a number
+local MAX_MEMORY_BYTES = 65536   -- maximum size of ctx.memory as JSON
 
 local function as_text(bytes)
   return (gsub(bytes, '[\128-\255]', function(each) return utf8char(byte(each)) end))
@@ -96,7 +96,8 @@ for _, form in next, {'hex', 'base64'} do
 end
 
 ---------------------------------------------------------------- reading answers
--- Return the number of a value or a text, because some devices send numbers as text. Return nil for any other value.
+-- Return the number in a value, which may be a text, because some devices send numbers as text. Return nil for any
+-- other value.
 local function number_of(value)
   if type(value) == 'string' then
     value = #value <= MAX_NUMBER_CHARS and find(value, '^%s*[-+]?%d*%.?%d+%s*$') and tonumber(value)
@@ -104,8 +105,8 @@ local function number_of(value)
   return type(value) == 'number' and value or nil
 end
 
--- Return a measurement, or with `period` an accumulation. Return nil if the value is not a number. One unit consists
--- of `parts` device units.
+-- Return a measurement or, if `period` is given, an accumulation. Return nil if the value is not a number. `parts` is
+-- the number of device units in one unit.
 local function measure(value, unit, period, parts)
   value = number_of(value)
   if not value then return nil end
@@ -175,7 +176,8 @@ local function exchange(given)
   return answer
 end
 
--- Return the first argument of the kind's function. The job's `bytes` contains the argument or its `body`.
+-- Return the first argument of the kind's function. It is in the job's `bytes`: either all of `bytes`, or only its
+-- `body`.
 local function first_of(job)
   local first = job.first
   if not job.bytes then return first end
@@ -184,8 +186,8 @@ local function first_of(job)
   return first
 end
 
--- Return the answer's JSON. If `field` is given, the JSON must contain the field. For other statuses, raise the
--- sentence in `reasons`.
+-- Return the answer's JSON. If `field` is given, the JSON must contain the field. If the answer has another status,
+-- raise the sentence for this status in `reasons`.
 local function fetch(kind, given, field, reasons)
   local asked = type(given) == 'string' and {path = given} or given
   expect(asked, 'table', 1, 'ctx:fetch')

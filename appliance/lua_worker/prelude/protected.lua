@@ -3,7 +3,7 @@ local lares = ...
 local type, select, rawequal = type, select, rawequal
 local raw_traceback, gsub = debug.traceback, string.gsub
 local running, yield, is_yieldable = coroutine.running, coroutine.yield, coroutine.isyieldable
-local raw, coroutine = {load = load, pcall = pcall, xpcall = xpcall}, coroutine   -- called as fields, so that Lua knows their names
+local raw, coroutine = {load = load, pcall = pcall, xpcall = xpcall}, coroutine   -- called as fields, so that Lua includes their names in errors
 local caught, passed, watch = lares.caught, lares.passed, lares.watch
 
 lares.raw_pcall = pcall

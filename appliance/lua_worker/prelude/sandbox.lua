@@ -1,13 +1,13 @@
 -- The sandbox: each execution has a separate table of globals. The table contains Lua's standard functions, except
--- those that could leave the sandbox or would return a time other than the hub's.
+-- functions that could leave the sandbox or would not return the hub's time.
 local lares = ...
 local error, type, tostring, rawget = error, type, tostring, rawget
 local pack, concat, raw_load, raise, caught = table.pack, table.concat, load, lares.raise, lares.caught
-local os, raw, instant = os, {setmetatable = setmetatable}, lares.instant   -- fields, so that Lua knows their names where it complains
+local os, raw, instant = os, {setmetatable = setmetatable}, lares.instant   -- called as fields, so that Lua includes their names in errors
 
 string.dump = nil
 
--- Use the home's time zone, which is set in the worker, and the hub's present time.
+-- Use the hub's present time, and the home's time zone, which the worker has set.
 local function time(fields)
   if fields == nil then return instant() end
   return (os.time(fields))

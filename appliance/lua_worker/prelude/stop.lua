@@ -14,13 +14,13 @@ local poll = lares.poll
 local error, type, find, sub = error, type, string.find, string.sub
 local sethook, getinfo, time, clock = debug.sethook, debug.getinfo, os.time, os.clock
 
-local INSTRUCTIONS_PER_POLL = 500   -- each instruction may be a long call of C
-local ASKED_SECS = 0.01        -- of computing between two questions to the guard, unless the second has changed meanwhile
+local INSTRUCTIONS_PER_POLL = 500   -- each instruction may be a long call of a C function
+local ASKED_SECS = 0.01        -- seconds of computing between two polls, unless the second has changed
 local STOP = setmetatable({}, {__tostring = function() return 'execution stopped' end, __metatable = false})
 
-lares.MEMORY = 4               -- the reason that is found here; the others are the hub's (protocol.py)
-lares.stopped = false          -- the reason, once there is one; false and not nil, for a new field would need memory
-lares.position = false            -- where it was found, as 'file:line'
+lares.MEMORY = 4               -- the only reason that is found here; protocol.py lists the hub's reasons
+lares.stopped = false          -- the reason to stop; initially false instead of nil, because a new field would need memory
+lares.position = false            -- the position of the stop, as 'file:line'
 
 local asked, second = 0, time()
 local hook

@@ -15,7 +15,7 @@ from appliance.errors import AdapterFailed, BadAnswer, Unanswered
 from appliance.home.capabilities import STATES_AFTER
 from appliance.home.commands import Command, CommandSpec
 from appliance.home.model import AWAY
-from appliance.home.values import Value, kelvin_in
+from appliance.home.values import KELVIN_RANGE, Value, kelvin_in
 from appliance.tables.checks import format_value, is_number
 
 RESULT_SECS = 5.0
@@ -44,7 +44,12 @@ class ExpectedState:
     def __init__(self, command: Command, specs: Iterable[CommandSpec], before: Mapping[str, Value]) -> None:
         self.command = command
         self._before = before.get(command.capability)
-        self._step = next((each.step for each in specs if each.capability == command.capability), None)
+        spec = next((each for each in specs if each.capability == command.capability), None)
+        self._step = None if spec is None else spec.step
+        has_unit = isinstance(self._before, Mapping)  # only a colour temperature has a unit and steps
+        low, high = KELVIN_RANGE if has_unit else (0, 100)
+        self._low = low if spec is None or spec.min is None else spec.min
+        self._high = high if spec is None or spec.max is None else spec.max
 
     def is_shown(self, attributes: Mapping[str, Value]) -> bool:
         """Return whether these attributes confirm the command."""
@@ -90,8 +95,9 @@ class ExpectedState:
 
     def _has_stepped(self, seen: Value) -> bool:
         now, then = _number(seen), _number(self._before)
-        grows = self.command.action == "increase"
-        return (now > then or now >= 100) if grows else (now < then or now <= 0)
+        is_warmer = isinstance(self.command.value, Mapping) and self.command.value.get("unit") == "mireds"
+        grows = (self.command.action == "increase") is not is_warmer  # more mireds are fewer kelvin
+        return (now > then or now >= self._high) if grows else (now < then or now <= self._low)
 
 
 def is_shown(expected: Value, seen: Value) -> bool:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from appliance.errors import BadAnswer, Invalid, MalformedRequest, UnfitValue, Unsupported
 from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability, is_custom
-from appliance.home.values import CHECKS, Value, kelvin_of
+from appliance.home.values import CHECKS, STEP_CHECKS, Value, kelvin_of
 from appliance.tables.checks import format_value, is_number
 from appliance.tables.json_schema import NUMBER, TEXT, Part, Record, array_of
 
@@ -140,7 +140,8 @@ def _value(value: Value, capability: Capability, action: str) -> Value:
         return None
     if capability.type == "measurement" and is_number(value):
         return value  # accept a number here, because the device may accept only one unit
-    return _checked(capability.check, value, capability.key)
+    check = capability.check if action == "set" else STEP_CHECKS.get(capability.type, capability.check)
+    return _checked(check, value, capability.key)
 
 
 def _checked(check: Callable[[Value], Value], value: Value, key: str) -> Value:

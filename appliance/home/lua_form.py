@@ -28,8 +28,8 @@ _EXAMPLES: Mapping[str, Any] = {
 
 _TYPICAL_NUMBERS: Mapping[str, float] = {"measurement": 20, "color_temperature": 4000}
 
-STEP_PERCENT = 10
-"""The value of `increase` and `decrease` in the examples."""
+STEPS: Mapping[str, Any] = {"percentage": 10, "color_temperature": {"value": 500, "unit": "kelvin"}}
+"""The value of `increase` and `decrease` in the examples, by schema type."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -71,8 +71,8 @@ def lua_commands(device: str, spec: CommandSpec) -> Iterator[tuple[str, str]]:
         if action in VALUED_ACTIONS:
             fields["value"] = example_of(spec)
             range_ = range_of(spec) if action == "set" else ""
-            if action != "set" and type_of(spec) == "percentage":
-                fields["value"] = STEP_PERCENT
+            if action != "set":
+                fields["value"] = STEPS.get(type_of(spec), fields["value"])
         yield f"ctx:command({lua_value(device)}, {lua_value(fields)})", range_
 
 

@@ -164,12 +164,17 @@ _TEMPERATURES: Mapping[Value, Check] = {
     "mireds": _in_unit("Mireds", "mireds", *MIRED_RANGE),
 }
 
+_TEMPERATURE_STEPS: Mapping[Value, Check] = {
+    "kelvin": _in_unit("KelvinStep", "kelvin", 0, KELVIN_RANGE[1]),
+    "mireds": _in_unit("MiredStep", "mireds", 0, MIRED_RANGE[1]),
+}
 
-def _color_temperature(value: Value) -> Value:
+
+def _color_temperature(value: Value, checks: Mapping[Value, Check] = _TEMPERATURES) -> Value:
     unit = _fields(value, "value", "unit")["unit"]
-    if not isinstance(unit, str) or unit not in _TEMPERATURES:
+    if not isinstance(unit, str) or unit not in checks:
         raise Invalid(f"unit must be kelvin or mireds, not {format_value(unit)}")
-    return _TEMPERATURES[unit](value)
+    return checks[unit](value)
 
 
 _NUMBER = Check(schema=NUMBER, run=number)
@@ -196,6 +201,11 @@ CHECKS: Mapping[str, Check] = {
     ),
 }
 """The check of each schema type except `enum`; a capability lists the values of an enum."""
+
+STEP_CHECKS: Mapping[str, Callable[[Value], Value]] = {
+    "color_temperature": lambda value: _color_temperature(value, _TEMPERATURE_STEPS)
+}
+"""The check of `increase` and `decrease`, for the types whose steps have another range than their values."""
 
 
 def _fields(value: Value, *names: str) -> dict[str, Value]:

@@ -8,6 +8,12 @@ from appliance.adapters.done import ExpectedState, failure
 from appliance.home.commands import Command, CommandSpec
 from tests.fakes.rows import each_row
 
+
+def _kelvin(value: int) -> dict[str, Any]:
+    return {"value": value, "unit": "kelvin"}
+
+
+MIRED_STEP = {"value": 10, "unit": "mireds"}
 CASES: tuple[tuple[str, str, Any, Any, Any, bool], ...] = (
     ("power", "on", None, "off", "on", True),
     ("power", "on", None, "off", "off", False),
@@ -19,6 +25,10 @@ CASES: tuple[tuple[str, str, Any, Any, Any, bool], ...] = (
     ("brightness", "increase", 10, 50, 60, True),
     ("brightness", "increase", 10, 100, 100, True),
     ("brightness", "decrease", 10, 50, 50, False),
+    ("color_temperature", "increase", _kelvin(100), _kelvin(3000), _kelvin(3100), True),
+    ("color_temperature", "increase", _kelvin(100), _kelvin(3000), _kelvin(3000), False),
+    ("color_temperature", "increase", MIRED_STEP, _kelvin(3000), _kelvin(2913), True),
+    ("color_temperature", "decrease", MIRED_STEP, _kelvin(3000), _kelvin(2913), False),
     ("target_temperature", "set", {"value": 21, "unit": "°C"}, None, {"value": 21.0, "unit": "°C"}, True),
     ("target_temperature", "set", {"value": 21, "unit": "°C"}, None, {"value": 25.0, "unit": "°C"}, False),
     ("color_temperature", "set", {"value": 250, "unit": "mireds"}, None, {"value": 4000, "unit": "kelvin"}, True),

@@ -85,6 +85,10 @@ def test_only_actions_that_set_or_step_take_a_value() -> None:
         (command("power", "on"), Command(capability="power", action="on")),
         (command("brightness", "set", value=50.0), Command(capability="brightness", action="set", value=50)),
         (command("brightness", "increase", value=0), Command(capability="brightness", action="increase", value=0)),
+        (
+            command("color_temperature", "decrease", value={"value": 100, "unit": "kelvin"}),
+            Command(capability="color_temperature", action="decrease", value={"value": 100, "unit": "kelvin"}),
+        ),
         (command("muted", "set", value=False), Command(capability="muted", action="set", value=False)),
         (command("media_app", "set", value=""), Command(capability="media_app", action="set", value="")),
         (
@@ -133,6 +137,9 @@ UNSOUND: dict[str, list[Any]] = {
     "value of brightness: must be an integer from 0 to 100, not true": [command("brightness", "set", value=True)],
     "value of color_temperature: value must be an integer from 2200 to 7000, not 7001": [
         command("color_temperature", "set", value={"value": 7001, "unit": "kelvin"})
+    ],
+    "value of color_temperature: value must be an integer from 0 to 7000, not 7001": [
+        command("color_temperature", "increase", value={"value": 7001, "unit": "kelvin"})
     ],
     "value of color_temperature: must be an object with value, unit, not 4000": [
         command("color_temperature", "set", value=4000)

@@ -285,7 +285,7 @@ class Router:
             self.refused.setdefault(key, Refusal(device.id, entity.label, reason_of(fault)))
         elif len(words := self._unknown_words.setdefault(key, set())) < MAX_REPORTED_WORDS:
             words.add(fault.text)
-            refusal = Refusal(device.id, fault.attribute or entity.label, str(fault))
+            refusal = Refusal(device.id, fault.attribute, str(fault))
             self.refused.setdefault(f"{key} {fault.text}", refusal)
 
     def _forget_refusals(self, key: str) -> None:

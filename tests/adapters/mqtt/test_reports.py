@@ -50,6 +50,12 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("light", {**JSON_LAMP, "supported_color_modes": ["rgbw", "white"]},
      ['{"color_mode":"rgbw","color":{"r":1,"g":2,"b":3,"w":255}}', '{"color_mode":"white","brightness":51}'],
      {"color_mode": "white", "brightness": 20}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["color_temp"]},
+     ['{"color_mode":"color_temp","color_temp_kelvin":4000,"color_temp":null}'],
+     {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
+    ("light", {**JSON_LAMP, "supported_color_modes": ["color_temp"]},
+     ['{"color_temp":250,"color_temp_kelvin":2700}', '{"color_temp_kelvin":0}'],
+     {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
     ("light", TEMPLATE_LAMP, ['{"r":255,"g":10,"b":0,"t":null}'], {"color_mode": "rgb", "color_rgb": RED}, []),
     ("light", TEMPLATE_LAMP, ['{"r":255,"g":10,"b":0,"t":null}', '{"r":null,"g":null,"b":null,"t":250}'],
      {"color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
@@ -191,6 +197,28 @@ async def test_two_unknown_words_at_once_are_both_reported(component: str, keys:
     assert [each.reason.partition(" is not one of ")[0] for each in dropped] == ["'half'", "'ajar'"]
     announce(live, Sent(announced.topic, b"", retain=True))
     assert live.router.refused == {}
+
+
+@each_row(
+    ("component", "keys", "text", "attribute"),
+    [
+        ("climate", {"mode_state_topic": "s", "fan_mode_command_topic": "c", "fan_modes": ["low"]}, "x", "hvac_mode"),
+        ("climate", {"temperature_state_topic": "s", "mode_command_topic": "c"}, "x", "target_temperature"),
+        ("light", {**JSON_LAMP, "effect": True}, '{"state":"x"}', "power"),
+        ("light", {**STATE, "command_topic": "c", "color_temp_state_topic": "s"}, "x", "power"),
+        ("cover", {"command_topic": "c", "position_topic": "s", "tilt_command_topic": "t"}, "x", "cover_position"),
+        ("cover", {"command_topic": "c", "tilt_status_topic": "s", "tilt_command_topic": "t"}, "x", "cover_tilt"),
+        ("fan", {"command_topic": "c", "percentage_state_topic": "s"}, "x", "custom.mqtt.percentage"),
+        ("humidifier", {"command_topic": "c", "current_humidity_topic": "s"}, "x", "humidity"),
+    ],
+)
+def test_an_unknown_text_is_reported_for_its_own_attribute(
+    component: str, keys: dict[str, Any], text: str, attribute: str
+) -> None:
+    live = live_devices()
+    announce(live, config(f"{component}/x", **keys, unique_id="x"))
+    receive(live, "s", text.encode())
+    assert attribute in [each.attribute for each in live.router.refused.values()]
 
 
 def test_the_attributes_without_a_value_are_listed() -> None:

@@ -138,7 +138,7 @@ class LightEntity(Entity):
 
     def parse_temperature(self, text: str) -> Update:
         """Parse a colour temperature. Return an empty update if the temperature is unknown or impossible."""
-        if text == "" or is_unknown(text) or (raw := parse_number(text)) <= 0:
+        if text == "" or is_unknown(text) or (raw := parse_number(text, "color_temperature", keeps=True)) <= 0:
             return {}
         return {"color_temperature": self.kelvin_of(raw)}
 
@@ -170,7 +170,7 @@ class LightEntity(Entity):
     def check_power(self, word: str, update: Update) -> Update:
         """Return the update. Raise `UnknownValue` if the word for the power is unknown."""
         if word and "power" not in update:
-            raise UnknownValue(word, one_of(("ON", "OFF")), update=update)
+            raise UnknownValue(word, one_of(("ON", "OFF")), "power", update)
         return update
 
     def effect_update(self, name: Value) -> Update:

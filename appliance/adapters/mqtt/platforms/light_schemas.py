@@ -24,7 +24,7 @@ from appliance.adapters.mqtt.platforms.light import (
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, number_parser, parse_number, stated_number
 from appliance.errors import Invalid
 from appliance.home.commands import Command
-from appliance.home.values import Value
+from appliance.home.values import Value, clamped_kelvin
 
 
 class TopicLight(LightEntity):
@@ -86,7 +86,8 @@ class TopicLight(LightEntity):
         def parse(text: str) -> Update:
             if text == "" or is_unknown(text):
                 return {}
-            parts = [parse_number(part) for part in text.split(",")[:5]]
+            key = COLOR_OF_MODE[notation]
+            parts = [parse_number(part, key, keeps=True) for part in text.split(",")[:5]]
             count = len(NOTATIONS[notation])
             if len(parts) < count or (len(parts) > count and notation != "rgb"):
                 return {}
@@ -176,9 +177,9 @@ class JsonLight(LightEntity):
         if not isinstance(mode, str):
             mode = self._likely_mode(state)
         update = self.mode_update(mode)
-        color, temperature = state.get("color"), stated_number(state.get("color_temp"))
-        if mode == "color_temp" and temperature is not None and temperature > 0:
-            update["color_temperature"] = self.kelvin_of(temperature)
+        color, temperature = state.get("color"), self._temperature(state)
+        if mode == "color_temp" and temperature is not None:
+            update["color_temperature"] = temperature
         elif isinstance(color, dict):
             update.update(_color(mode, color))
         if isinstance(color, dict):
@@ -193,8 +194,15 @@ class JsonLight(LightEntity):
             for mode, key in (("xy", "x"), ("hs", "h"), ("rgb", "r")):
                 if key in color and self._modes & ({mode} if mode != "rgb" else set(RGB_MODES)):
                     return mode
-        has_temperature = stated_number(state.get("color_temp")) is not None
-        return "color_temp" if has_temperature and "color_temp" in self._modes else ""
+        return "color_temp" if self._temperature(state) is not None and "color_temp" in self._modes else ""
+
+    def _temperature(self, state: Mapping[str, Any]) -> Value:
+        """Return the colour temperature, or None if it is missing or impossible. Some devices report
+        `color_temp_kelvin` instead of `color_temp`."""
+        if (raw := stated_number(state.get("color_temp"))) is not None:
+            return self.kelvin_of(raw) if raw > 0 else None
+        kelvin = stated_number(state.get("color_temp_kelvin"))
+        return {"value": clamped_kelvin(kelvin), "unit": "kelvin"} if kelvin is not None and kelvin > 0 else None
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
         """Return one message: a JSON object, with the transition if the command has one."""
@@ -260,7 +268,7 @@ class TemplateLight(LightEntity):
 
         def parse(text: str) -> Update:
             if text:
-                self._parts[part] = None if is_unknown(text) else parse_number(text)
+                self._parts[part] = None if is_unknown(text) else parse_number(text, "color_rgb", keeps=True)
             parts = [self._parts.get(color) for color in ("red", "green", "blue")]
             if part != "blue" or not text:
                 return {}

@@ -21,15 +21,15 @@ MAX_LISTED_WORDS = 8
 
 
 class UnknownValue(Invalid):
-    """A message contained an unknown text. `update` holds the values that the message changes. If `attribute` is not
-    empty, this attribute becomes unknown."""
+    """A message contained an unknown text for an attribute. `update` holds the values that the message changes.
+    Without `update`, the attribute becomes unknown."""
 
-    def __init__(self, text: str, expected: str, attribute: str = "", update: Update | None = None) -> None:
-        end = "; the value is unknown now" if attribute else ""
+    def __init__(self, text: str, expected: str, attribute: str, update: Update | None = None) -> None:
+        end = "; the value is unknown now" if update is None else ""
         super().__init__(f"{text[:40]!r} is not {expected}{end}")
         self.text = text[:40]
         self.attribute = attribute
-        self.update: Update = {attribute: None} if attribute else update or {}
+        self.update: Update = {attribute: None} if update is None else update
 
 
 def is_unknown(text: str) -> bool:
@@ -56,7 +56,7 @@ def read_word(
         return {}
     if is_unknown(text):
         return {key: None}
-    raise UnknownValue(text, one_of(words), "" if keeps else key)
+    raise UnknownValue(text, one_of(words), key, {} if keeps else None)
 
 
 def read_number(
@@ -71,7 +71,7 @@ def read_number(
         return {} if keeps else {key: None}
     if text == "":
         return {}
-    value = parse_number(text, "" if keeps else key)
+    value = parse_number(text, key, keeps=keeps)
     return {key: value if convert is None else convert(value)}
 
 
@@ -81,17 +81,17 @@ def number_parser(
     return lambda text: read_number(text, key, convert, keeps=keeps)
 
 
-def parse_number(text: str, attribute: str = "") -> int | float:
+def parse_number(text: str, attribute: str = "", *, keeps: bool = False) -> int | float:
     """Parse a number. Return an integer if the text is an integer.
 
-    Raise `UnknownValue` for other texts. `attribute` then becomes unknown.
+    Raise `UnknownValue` for other texts. `attribute` then becomes unknown, or keeps its value with `keeps`.
     """
     try:
         value = math.nan if "_" in text else float(text)  # Python accepts 1_000
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or abs(value) > 1e18:
-        raise UnknownValue(text, "a number", attribute)
+        raise UnknownValue(text, "a number", attribute, {} if keeps else None)
     return int(text) if text.strip().lstrip("+-").isdigit() else value
 
 

@@ -25,7 +25,7 @@ MAX_SNAPSHOT_DEVICES = 1_000
 
 def check_sleep(seconds: float) -> None:
     if not 0 <= seconds <= MAX_WAIT_SECS:
-        raise Invalid(f"ctx:sleep takes 0 to {MAX_WAIT_SECS} seconds, not {seconds:g}")
+        raise Invalid(f"ctx:sleep takes 0 to {MAX_WAIT_SECS} seconds, not {format_value(seconds)}")
 
 
 def parse_wait(raw: Any) -> tuple[str, Matcher, float]:
@@ -45,7 +45,7 @@ def parse_wait(raw: Any) -> tuple[str, Matcher, float]:
 
 def check_timeout(secs: float) -> None:
     if not 0 <= secs <= MAX_WAIT_SECS:
-        raise Invalid(f"ctx:wait_for: timeout_secs must be from 0 to {MAX_WAIT_SECS}, not {secs:g}")
+        raise Invalid(f"ctx:wait_for: timeout_secs must be from 0 to {MAX_WAIT_SECS}, not {format_value(secs)}")
 
 
 def parse_is_durable(options: Any) -> bool:

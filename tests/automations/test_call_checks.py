@@ -18,10 +18,11 @@ SPECS = {"x:lamp": LAMP, "lamp": LAMP, "x:strip": STRIP}
 WRONG = {
     "ctx:sleep(7200)": "ctx:sleep takes 0 to 3600 seconds, not 7200",
     "ctx:sleep(2 * 60 * 60)": "not 7200",
+    "ctx:sleep(3600.001)": "not 3600.001",
     "ctx:sleep(-1)": "not -1",
     'ctx:start_timer("off", -1)': "timer 'off': the duration must be 0 to 34560000 seconds (400 days), not -1",
     'ctx:start_timer("off." .. id, 400 * 86401)': "the duration must be 0 to 34560000 seconds",
-    'ctx:wait_for("x:tv", { attribute = "power", equals = 1, timeout_secs = 7200 })': "must be from 0 to 3600",
+    'ctx:wait_for("x:tv", { attribute = "power", equals = 1, timeout_secs = 3600.25 })': "0 to 3600, not 3600.25",
     'ctx:wait_for("x:tv", { attribute = "powr", equals = "on" })': "'powr' is not an attribute; did you mean power",
     'ctx:command("x:tv", { capability = "brightnes", action = "set", value = 4 })': "did you mean brightness",
     'ctx:command("x:tv", { capability = "power", action = "turn_on" })': "power has no action 'turn_on'",

@@ -26,12 +26,12 @@ from appliance.adapters.mqtt.out.home_publishers import open_publishers
 from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame
 from appliance.adapters.publisher import Publisher
 from appliance.automations.automations import Automations, build_automation_catalog
-from appliance.automations.ctx import CtxWork
+from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.name_watcher import NameWatcher
 from appliance.automations.names import HomeNames, PastNames, RemovedDevice
-from appliance.automations.schedule import Scheduler
+from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
 from appliance.clock import Clock, ClockSteps
@@ -55,7 +55,7 @@ from appliance.lua.executor import Executor
 from appliance.lua.failed_calls import FailedCalls
 from appliance.lua.folder import find_stray, folder_of, folders_of, read_folder
 from appliance.lua.kind_catalog import KindCatalog, folder_of_kinds, open_kind_catalog
-from appliance.lua.reload import LoadWork, Reloaded, Reloader, refusing, targets_of
+from appliance.lua.reload import LoadTarget, Reloaded, Reloader, refusing, targets_of
 from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
 from appliance.lua.unfinished import UnfinishedExecutions
@@ -121,7 +121,7 @@ class Hub:
         self._frame_of = frame_of
         self._stack = AsyncExitStack()
         self.start_errors: list[events.SystemErrorReported] = []
-        self._ctx_work: Mapping[str, CtxFunction] = {}
+        self._ctx_methods: Mapping[str, CtxFunction] = {}
         self.has_files = config.files.enabled
         """Whether clients can read and save Lua files over HTTP."""
         self.worker_starts = asyncio.Event()
@@ -323,7 +323,7 @@ class Hub:
         self.names = NameWatcher(self.bus, self.clock, self.document, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
-        self._ctx_work = CtxWork(environment, self.scenes.run, config.notify.targets).table()
+        self._ctx_methods = CtxMethods(environment, self.scenes.run, config.notify.targets).table()
 
     async def _reload_automations(self) -> tuple[int, list[Fault]]:
         """Reload the automations. A successful reload ends the safe mode that follows crashes."""
@@ -384,7 +384,7 @@ class Hub:
 
     def _build_reloaders(self) -> dict[str, Reloader]:
         config = self._config
-        works: dict[str, LoadWork] = {
+        loads: dict[str, LoadTarget] = {
             "adapters": self.adapter_sections.reload,
             "scenes": self.scenes.catalog.reload,
             "automations": self._reload_automations,
@@ -397,7 +397,7 @@ class Hub:
         }
         if self.safe_because == STARTED_SAFE:
             refused["automations"] = refusing(config.automations.directory, STARTED_SAFE)
-        works |= refused
+        loads |= refused
         loads_valid: dict[str, Callable[[], Awaitable[int]]] = {
             "scenes": self.scenes.catalog.reload_valid,
             "automations": self._reload_valid_automations,
@@ -406,7 +406,7 @@ class Hub:
         reloadable = {target: work for target, work in loads_valid.items() if target not in refused}
         return {
             target: Reloader(target, work, self.bus, self.clock, reloadable.get(target), more.get(target, dict))
-            for target, work in works.items()
+            for target, work in loads.items()
         }
 
     def _build_files(self) -> HomeFiles:
@@ -475,7 +475,7 @@ class Hub:
         self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}"))
 
     def _new_context(self, label: str, chain: tuple[str, ...]) -> Context:
-        return Context(self.registry, self.dispatcher, self.clock, label, self._ctx_work, self.failed_calls, chain)
+        return Context(self.registry, self.dispatcher, self.clock, label, self._ctx_methods, self.failed_calls, chain)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and issubclass(kind, Exception) and not issubclass(kind, LaresError):

@@ -15,8 +15,8 @@ from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination, list_nested
 from appliance.automations.definition import state_fields
 from appliance.automations.environment import UNTRUSTED
-from appliance.automations.matcher import ONLY_A_CHANGE
 from appliance.automations.names import HomeNames
+from appliance.automations.requirement import ONLY_A_CHANGE
 from appliance.clock import timestamp
 from appliance.errors import NotFound
 from appliance.health import AdapterHealth
@@ -185,7 +185,7 @@ class Reasons:
         armed = automations.figures()["each"].get(id_, {})
         instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
         waits = [*view.definition.explain(hub.environment, instant)]
-        if pending := automations.upcoming.list_waits(id_):
+        if pending := automations.due_times.list_waits(id_):
             waits = [each.replace(ONLY_A_CHANGE, "") for each in waits]
             words = ((self._word_for(each), timestamp(at)) for each, at in pending)
             waits += [f"'{word}' matches; the automation runs at {at} if it still matches then" for word, at in words]
@@ -194,7 +194,7 @@ class Reasons:
         as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, asset.source)]
         if any(UNTRUSTED in each for each in waits):
             as_it_was += filter(None, [hub.recorder.trust.distrust_reason()])
-        missed = [*_describe_missed(automations.upcoming.find_missed(id_))] if view.is_enabled else []
+        missed = [*_describe_missed(automations.due_times.find_missed(id_))] if view.is_enabled else []
         idle = _describe(view, armed, now or automations.list_runs(id_, ONE))
         summary = [*as_it_was, *now, *idle, *missed, *waits, *wrong]
         stated = {

@@ -2,13 +2,13 @@
 
 Read in this order:
 
-- `field_checks`, `matcher`, `triggers/`, and `conditions/` parse the parts of a file; `definition` parses a whole
+- `field_checks`, `requirement`, `triggers/`, and `conditions/` parse the parts of a file; `definition` parses a whole
   file.
 - `engine` and `trigger_index` find the triggers that match an event.
-- `active_triggers`, `trigger_schedules`, `schedule`, and `waits` fire triggers at a later time.
+- `active_triggers`, `trigger_schedules`, `scheduler`, and `waits` fire triggers at a later time.
 - `decider` checks the switch, the brake, the conditions, the `policy`, and the mode.
-- `states`, `variables`, `timers`, and `change_times` store data across restarts; `old_formats` converts data of
-  version 0.1.
+- `automation_states`, `variables`, `timers`, and `change_times` store data across restarts; `old_formats` converts
+  data of version 0.1.
 - `ctx` implements the methods that Lua calls; `ctx_arguments` checks their arguments.
 - `names`, `name_watcher`, and `call_checks` warn about unknown names and wrong literals.
 - `automations` combines these parts.

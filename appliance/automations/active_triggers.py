@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from appliance.automations.definition import AutomationDefinition, state_fields
 from appliance.automations.policy import plain
-from appliance.automations.schedule import Alarm, TimerHandle
+from appliance.automations.scheduler import CalendarCall, DelayedCall
 from appliance.automations.triggers.base import Match, Trigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.lua.catalog import Asset
@@ -29,21 +29,25 @@ def hash_text(text: str) -> str:
 
 
 class Wait(Struct, kw_only=True):
-    """A running wait. When the timer ends, `match` fires."""
+    """A running wait. At the time of `call`, `match` fires."""
 
     trigger: DeviceTrigger
     match: Match
-    timer: TimerHandle
+    call: DelayedCall
 
 
 class ActiveTrigger(Struct, eq=False, kw_only=True):
-    """A trigger of a loaded automation. `key` identifies the trigger within the automation, also in storage. `due`
-    is the timer for the trigger's schedule or interval. `waits` maps device ids to the trigger's running waits."""
+    """A trigger of a loaded automation.
+
+    - `key`: identifies the trigger within the automation, also in storage.
+    - `call`: the scheduler's call for the trigger's schedule or interval.
+    - `waits`: the trigger's running waits by device id.
+    """
 
     asset: Asset[AutomationDefinition]
     trigger: Trigger
     key: str
-    due: Alarm | TimerHandle | None = None
+    call: CalendarCall | DelayedCall | None = None
     waits: dict[str, Wait] = field(default_factory=dict)
     is_stopped: bool = False
 

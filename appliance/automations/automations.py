@@ -12,12 +12,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from appliance.automations.automation_states import AutomationStates
 from appliance.automations.decider import DISABLED, Decider
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
 from appliance.automations.names import HomeNames
-from appliance.automations.states import States
 from appliance.automations.timers import NO_DEVICES
 from appliance.clock import Clock
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
@@ -70,11 +70,11 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         is_armed: bool = True,
     ) -> None:
         super().__init__(catalog, executor)
-        self.states = States(environment.storage)
+        self.states = AutomationStates(environment.storage)
         self.timers, self.scheduler = environment.timers, environment.scheduler
         self._decider = Decider(environment, self.states, executor)
         self.engine = Engine(catalog, self._decider, self.states, environment, is_armed=is_armed)
-        self.upcoming = self.engine.upcoming
+        self.due_times = self.engine.due_times
         self._variables = environment.variables
         self._is_armed = is_armed
         self._stack = AsyncExitStack()
@@ -115,7 +115,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return [
             replace(
                 view,
-                next_run=self.upcoming.find_next(view.definition.id),
+                next_run=self.due_times.find_next(view.definition.id),
                 last=next(iter(self.list_runs(view.definition.id, Period(limit=1))), None),
             )
             for view in self.list_views()
@@ -148,10 +148,10 @@ class Automations(ExecutableFiles[AutomationDefinition]):
     def list_next(self, id_: str) -> list[datetime]:
         """Return at most the next ten times at which the automation is due, in order."""
         self.catalog.get(id_)
-        return self.upcoming.list_next(id_)
+        return self.due_times.list_next(id_)
 
     def figures(self) -> dict[str, Any]:
-        return {**super().figures(), "each": self.upcoming.figures()}
+        return {**super().figures(), "each": self.due_times.figures()}
 
     def _view(self, definition: AutomationDefinition) -> View:
         state = self.states.of(definition.id)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from appliance.automations.matcher import Matcher
+from appliance.automations.requirement import Requirement
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
@@ -50,7 +50,7 @@ class Brake:
         self._secs = secs
         self._records: dict[str, _BrakeRecord] = {}
         self._causes: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
-        self._expected: dict[str, Matcher] = {}
+        self._expected: dict[str, Requirement] = {}
         bus.listen(self._on_event, CommandStarted, DeviceStateChanged)
 
     def note_effect(self, source: str, kind: str, name: str) -> None:
@@ -69,7 +69,7 @@ class Brake:
         as after a command."""
         device_id, attributes = str(payload.get("device_id")), payload.get("attributes")
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
-            self._expect(source, f"{device_id} {name}", Matcher(equals=value))
+            self._expect(source, f"{device_id} {name}", Requirement(equals=value))
         if "event" in payload:
             self.note_effect(source, "device_event", f"{device_id} {payload['event']}")
 
@@ -80,13 +80,13 @@ class Brake:
         elif isinstance(event, DeviceStateChanged) and event.previous is not None:
             self._on_change(event)
 
-    def _expect(self, source: str, name: str, matcher: Matcher) -> None:
+    def _expect(self, source: str, name: str, requirement: Requirement) -> None:
         """Store an attribute's commanded value. The new value replaces any earlier commanded value."""
         if not self._causes_behind(source):
             self._causes.pop(("command", name), None)
         else:
             self.note_effect(source, "command", name)
-            self._expected[name] = matcher
+            self._expected[name] = requirement
 
     def _on_change(self, event: DeviceStateChanged) -> None:
         if not self._causes:
@@ -96,7 +96,7 @@ class Brake:
             name, value = f"{device.id} {attribute}", device.attributes.get(attribute)
             causes = self._causes_of_thing("command", name)
             if causes and self._expected[name].holds(value):
-                self._expected[name] = Matcher(equals=value)
+                self._expected[name] = Requirement(equals=value)
             else:  # the change has another cause
                 causes = _NO_CAUSES
                 self._causes.pop(("command", name), None)
@@ -178,9 +178,9 @@ class Brake:
         return found[1]
 
 
-def _expected_of(command: Command) -> Matcher:
-    """Return a matcher for the device's value after the command. If the command has no value, every value matches."""
+def _expected_of(command: Command) -> Requirement:
+    """Return the requirement for the device's value after the command. Without a value, every value matches."""
     if command.action in ("on", "off"):
-        return Matcher(equals=command.action)
+        return Requirement(equals=command.action)
     is_exact = command.action == "set" and not command.capability.startswith("color")  # devices round colours
-    return Matcher(equals=command.value) if is_exact else Matcher()
+    return Requirement(equals=command.value) if is_exact else Requirement()

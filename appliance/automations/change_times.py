@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import convert
 
-from appliance.automations.matcher import Matcher, same
+from appliance.automations.requirement import Requirement, same
 from appliance.clock import Clock, ClockSteps, from_millis, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
@@ -23,21 +23,25 @@ class Comparison(NamedTuple):
     """A condition's comparison of one attribute."""
 
     attribute: str
-    matcher: Matcher
+    requirement: Requirement
 
     @property
     def key(self) -> str:
         """Return the storage key of the comparison's time."""
-        return f"{self.attribute} {self.matcher}" if self.matcher.is_range else self.attribute
+        return f"{self.attribute} {self.requirement}" if self.requirement.is_range else self.attribute
 
     def begins(self, event: DeviceStateChanged) -> bool:
         """Return whether the comparison begins to hold, or the compared value changes. Gaps in the values are
         ignored."""
         value = event.device.attributes.get(self.attribute)
-        if self.attribute not in event.changed or not self.matcher.is_usable(value):
+        if self.attribute not in event.changed or not self.requirement.is_usable(value):
             return False
-        previous = None if event.previous is None else self.matcher.last_usable(event.previous.known(self.attribute))
-        return self.matcher.is_entered(value, previous) if self.matcher.is_range else not same(value, previous)
+        previous = (
+            None if event.previous is None else self.requirement.last_usable(event.previous.known(self.attribute))
+        )
+        return (
+            self.requirement.is_entered(value, previous) if self.requirement.is_range else not same(value, previous)
+        )
 
 
 class ChangeTimes:
@@ -98,12 +102,12 @@ class ChangeTimes:
     def _keep(self, device_id: str, name: str, at: datetime) -> None:
         times = self._times.setdefault(device_id, {})
         times[name] = at
-        self._storage.remember(CHANGED_PREFIX + device_id, {each: to_millis(time) for each, time in times.items()})
+        self._storage.put_later(CHANGED_PREFIX + device_id, {each: to_millis(time) for each, time in times.items()})
 
     def _forget(self, device_id: str) -> None:
         del self._times[device_id]
         self._seen.pop(device_id, None)
-        self._storage.remember(CHANGED_PREFIX + device_id, None)
+        self._storage.put_later(CHANGED_PREFIX + device_id, None)
 
 
 def _decode_times(_: str, raw: Any) -> dict[str, datetime]:

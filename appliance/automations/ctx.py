@@ -46,7 +46,7 @@ _Find = Callable[[str], Any]
 RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionEntry]]
 
 
-class CtxWork:
+class CtxMethods:
     """Implements `ctx` for scenes and automations.
 
     `run_scene` runs a scene until it ends; its second argument is the chain of executions that led to the scene.
@@ -157,14 +157,14 @@ class CtxWork:
         return await self._timers.cancel(name)
 
     async def _wait_for(self, context: Context, device_id: str, raw: Any, _: None) -> bool:
-        attribute, matcher, secs = parse_wait(raw)
+        attribute, requirement, secs = parse_wait(raw)
         device_id = self._registry.get_device(device_id).id
         matched = asyncio.Event()
 
         def check(event: Event | None = None) -> None:
             if event is None or (isinstance(event, DeviceStateChanged) and event.device.id == device_id):
                 found = self._registry.find_devices([device_id])
-                if found and matcher.holds(found[0].attributes.get(attribute)):
+                if found and requirement.holds(found[0].attributes.get(attribute)):
                     matched.set()
 
         has_matched = False

@@ -8,13 +8,13 @@ from typing import Any
 
 from appliance.adapters.notification import parse_actions
 from appliance.automations.field_checks import take_attribute
-from appliance.automations.matcher import Matcher, take_matcher
+from appliance.automations.requirement import Requirement, take_requirement
 from appliance.automations.timers import check_timer
 from appliance.automations.variables import check_variable
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.lua.context import SCRIPT_LOG_LEVELS
-from appliance.lua.execution import MAX_WAIT_SECS
+from appliance.lua.lua_execution import MAX_WAIT_SECS
 from appliance.tables.checks import LUA, boolean, format_value, nearest, number
 from appliance.tables.fields import Findings, Table
 
@@ -28,19 +28,19 @@ def check_sleep(seconds: float) -> None:
         raise Invalid(f"ctx:sleep takes 0 to {MAX_WAIT_SECS} seconds, not {format_value(seconds)}")
 
 
-def parse_wait(raw: Any) -> tuple[str, Matcher, float]:
+def parse_wait(raw: Any) -> tuple[str, Requirement, float]:
     """Return the attribute, the value to wait for, and the timeout in seconds."""
     table = _options(raw, "ctx:wait_for")
     attribute = take_attribute(table)
     if not table.has("attribute"):
         table.fault("attribute", "is missing")
-    matcher = take_matcher(table, attribute)
+    requirement = take_requirement(table, attribute)
     secs = table.need("timeout_secs", number)
     _finish(table, "ctx:wait_for")
-    if matcher.is_any or attribute is None or secs is None:
+    if requirement.is_any or attribute is None or secs is None:
         raise Invalid("ctx:wait_for needs equals, above, or below")
     check_timeout(secs)
-    return attribute, matcher, secs
+    return attribute, requirement, secs
 
 
 def check_timeout(secs: float) -> None:

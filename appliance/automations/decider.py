@@ -10,12 +10,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.automations.active_triggers import ActiveTrigger
+from appliance.automations.automation_states import AutomationState, AutomationStates
 from appliance.automations.conditions.base import HOLDS, ConditionResult, refused
 from appliance.automations.conditions.combine import check_all
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.policy import NEVER_BEGAN, after, apply_policy
-from appliance.automations.states import State, States
 from appliance.automations.triggers.base import Match
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.values import Value
@@ -31,7 +31,7 @@ TriggerEvent = Mapping[str, Value]
 class Decider:
     """Decides whether a trigger starts an execution, and records the execution's result."""
 
-    def __init__(self, environment: Environment, states: States, executor: Executor) -> None:
+    def __init__(self, environment: Environment, states: AutomationStates, executor: Executor) -> None:
         self._clock = environment.clock
         self._trust = environment.trust
         self._steps = environment.steps
@@ -51,7 +51,7 @@ class Decider:
         request = _request(asset, event, outcome)
         if not outcome.holds:
             self.executor.skip(request, outcome.reason)
-        elif self.executor.submit(request, self._note).decision is not Decision.DROP:
+        elif self.executor.submit(request, self._on_end).decision is not Decision.DROP:
             self._brake.note_execution(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
@@ -59,14 +59,16 @@ class Decider:
         outcome = self._check_conditions(asset.definition)
         request = _request(asset, event, outcome, by_hand=True)
         if outcome.holds:
-            return await asyncio.shield(self.executor.submit(request, self._note).ended)
+            return await asyncio.shield(self.executor.submit(request, self._on_end).ended)
         return self.executor.skip(request, outcome.reason)
 
     def _check_conditions(self, definition: AutomationDefinition) -> ConditionResult:
         instant = self._clock.now() if self._trust.is_trusted() else None
         return check_all(definition.conditions, self._environment, instant)
 
-    def _admit(self, definition: AutomationDefinition, state: State, event: TriggerEvent) -> ConditionResult:
+    def _admit(
+        self, definition: AutomationDefinition, state: AutomationState, event: TriggerEvent
+    ) -> ConditionResult:
         """Check the switch, the brake, the conditions, and the policy, and store the policy's new state."""
         if not state.is_enabled:
             return DISABLED
@@ -78,7 +80,7 @@ class Decider:
         self._steps.poll()
         self._decided[definition.id] = None
         decision = apply_policy(definition.policy, state.memory, event, self._clock.now())
-        self._states.remember(definition.id, decision.memory)
+        self._states.store_memory(definition.id, decision.memory)
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
     def _correct_times(self, step: timedelta) -> None:
@@ -88,21 +90,21 @@ class Decider:
             memory = self._states.of(id_).memory
             ended = None if memory.ended_at is None else self._steps.redate(memory.ended_at, step)
             decided = {key: self._steps.redate(at, step) for key, at in memory.decided.items()}
-            self._states.remember(id_, replace(memory, ended_at=ended, decided=decided))
+            self._states.store_memory(id_, replace(memory, ended_at=ended, decided=decided))
 
-    def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
+    def _on_end(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
         state = self._states.of(request.id)
         self._steps.poll()
         if not request.by_hand:
             memory = after(state.memory, result.status, request.event or {}, self._clock.now())
-            self._states.remember(request.id, memory)
+            self._states.store_memory(request.id, memory)
         if result.status not in NEVER_BEGAN:
             error = result.error or next(iter(result.warnings), None)
             is_trusted = self._trust.is_trusted()
-            self._states.note_run(request.id, result.executed_at, result.status, error, is_trusted=is_trusted)
+            self._states.store_run(request.id, result.executed_at, result.status, error, is_trusted=is_trusted)
 
 
-def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:
+def _trace_conditions(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:
     """Return a trace step for each condition, up to and including the first condition that does not hold."""
     if not outcome.holds and not outcome.branch:
         return ()
@@ -131,5 +133,5 @@ def _request(
         mode=definition.mode,
         event=event,
         by_hand=by_hand,
-        steps=_steps(definition, outcome),
+        steps=_trace_conditions(definition, outcome),
     )

@@ -17,8 +17,8 @@ from appliance.automations.conditions.time import Edge
 from appliance.automations.cron import Cron
 from appliance.automations.environment import Environment
 from appliance.automations.field_checks import seconds
-from appliance.automations.matcher import Matcher
 from appliance.automations.policy import Policy
+from appliance.automations.requirement import Requirement
 from appliance.automations.triggers.base import TimedTrigger, Trigger
 from appliance.automations.triggers.device import DEVICE_TRIGGERS, Devices
 from appliance.automations.triggers.event import EVENT_TRIGGERS
@@ -77,13 +77,13 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
     mode: Mode
     enabled: bool = True
 
-    def explain(self, home: Environment, instant: datetime | None) -> Iterator[str]:
+    def explain(self, environment: Environment, instant: datetime | None) -> Iterator[str]:
         """Yield a sentence with current values for each trigger and condition.
 
         `instant` is None while the clock is not trusted.
         """
-        yield from (trigger.describe(home, instant) for trigger in self.triggers)
-        yield from explain(self.conditions, home, instant)
+        yield from (trigger.describe(environment, instant) for trigger in self.triggers)
+        yield from explain(self.conditions, environment, instant)
 
 
 def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
@@ -105,7 +105,7 @@ def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
 _STATED_NAMES = {"at": "time", "first": "from", "last": "to"}
 
 _STATED: Mapping[type, Callable[[dict[str, Any]], Mapping[str, Value]]] = {
-    Matcher: lambda field: next(iter(field.values())).fields(),
+    Requirement: lambda field: next(iter(field.values())).fields(),
     Cron: lambda field: {"expression": field["cron"].expression},
     Devices: lambda field: {**_places(field["devices"]), "device_id": list(field["devices"].ids)},
     Locale: lambda field: {"timezone": field["locale"].timezone.key},

@@ -8,22 +8,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 
 from appliance.automations.active_triggers import ActiveTrigger, key_of
+from appliance.automations.automation_states import AutomationStates
 from appliance.automations.change_times import Comparison
 from appliance.automations.conditions.combine import list_nested
 from appliance.automations.conditions.device import DeviceState
 from appliance.automations.decider import Decider
 from appliance.automations.definition import AutomationDefinition
+from appliance.automations.due_times import DueTimes
 from appliance.automations.environment import Environment
 from appliance.automations.old_formats import convert_waits
 from appliance.automations.policy import Policy
-from appliance.automations.states import States
 from appliance.automations.trigger_index import TriggerIndex
 from appliance.automations.trigger_schedules import TriggerSchedules
 from appliance.automations.triggers.base import EventTrigger, TimedTrigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.automations.triggers.event import SUBJECTS
 from appliance.automations.triggers.time import Interval
-from appliance.automations.upcoming import Upcoming
 from appliance.automations.waits import Waits
 from appliance.errors import Fault
 from appliance.event_loop import in_steps
@@ -39,7 +39,7 @@ after another, and other tasks run in between."""
 log = logging.getLogger("automations")
 
 _KINDS: tuple[type[events.Event], ...] = (
-    events.AttributesShown,
+    events.AttributesFirstReported,
     events.DeviceStateChanged,
     events.DeviceEvent,
     events.DeviceRemoved,
@@ -55,7 +55,7 @@ class Engine:
         self,
         catalog: Catalog[AutomationDefinition],
         decider: Decider,
-        states: States,
+        states: AutomationStates,
         environment: Environment,
         *,
         is_armed: bool = True,
@@ -72,7 +72,7 @@ class Engine:
         self._bus = environment.bus
         self._listening = ExitStack()
         self._active: dict[str, list[ActiveTrigger]] = {}
-        self.upcoming = Upcoming(self._active, states, environment)
+        self.due_times = DueTimes(self._active, states, environment)
         self._index = TriggerIndex([], self._registry)
         self._is_disarmed = False
         self._undispatched: deque[tuple[ActiveTrigger, events.Event]] = deque()
@@ -153,11 +153,11 @@ class Engine:
         self._change_times.watch(_watched_comparisons(each.definition for each in assets))
         self._environment.variables.watch(self._index.names_of("variable"))
         if self.catalog.is_complete:
-            self._states.forget_others(self._active.keys())
+            self._states.remove_others(self._active.keys())
         self._environment.timers.recheck()
 
     def _switch_all(self) -> None:
-        self._states.begin_with({each.id: each.enabled for each in self.catalog.list_definitions()})
+        self._states.switch_all({each.id: each.enabled for each in self.catalog.list_definitions()})
 
     def _carry_over(self, old: list[ActiveTrigger], asset: Asset[AutomationDefinition]) -> list[ActiveTrigger]:
         """Return the automation's triggers. Unchanged triggers keep their waits and schedules."""
@@ -186,7 +186,7 @@ class Engine:
             self._stop(active)
         for active in found:
             active.asset = asset
-        self._states.keep_waits(asset.definition.id, {each.key for each in found})
+        self._states.drop_other_waits(asset.definition.id, {each.key for each in found})
         return found
 
     def _stop(self, active: ActiveTrigger) -> None:
@@ -194,7 +194,7 @@ class Engine:
         self._waits.stop(active)
 
     def _on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.AttributesShown):
+        if isinstance(event, events.AttributesFirstReported):
             self._resume_waits(event.device, event.attributes)
             return
         if isinstance(event, events.DeviceRemoved):

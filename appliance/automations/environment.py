@@ -6,7 +6,7 @@ from datetime import datetime
 
 from appliance.automations.brake import Brake
 from appliance.automations.change_times import ChangeTimes
-from appliance.automations.schedule import Scheduler
+from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
 from appliance.clock import Clock, ClockSteps

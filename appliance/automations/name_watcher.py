@@ -78,7 +78,7 @@ class NameWatcher:
         self._has_answered = has_answered
         self._tasks = Tasks()
         self._is_due = True
-        self._remember = storage.remember
+        self._remember = storage.put_later
         self._past = read_past(storage)
         self._removed = read_removed(storage)
         self._removals = PackedRecords()

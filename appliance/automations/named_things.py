@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from appliance.automations.matcher import Matcher
+from appliance.automations.requirement import Requirement
 
 Subject = tuple[str, str]
 """The kind and the name of a thing: `("device", "desk:light:0")`."""
@@ -15,14 +15,14 @@ class NamedThing(NamedTuple):
 
     - `owner`: for an attribute or event, the device, room, or group to which it belongs.
     - `name`: an empty name of an event means any event of the owner.
-    - `matcher`: the comparison of an attribute.
+    - `requirement`: the comparison of an attribute.
     """
 
     field: str
     kind: str
     name: str
     owner: Subject | None = None
-    matcher: Matcher | None = None
+    requirement: Requirement | None = None
 
     @property
     def subject(self) -> Subject:

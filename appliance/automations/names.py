@@ -214,7 +214,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
 
     def _other_type(self, thing: NamedThing) -> str | None:
         """Return a sentence if the compared value and the device's value have different types."""
-        equals = UNSET if thing.matcher is None else thing.matcher.equals
+        equals = UNSET if thing.requirement is None else thing.requirement.equals
         if thing.owner is None or thing.owner[0] != "device" or not is_custom(thing.name) or equals is UNSET:
             return None
         device_id = (self.aliases or {}).get(thing.owner[1], thing.owner[1])

@@ -16,7 +16,7 @@ import orjson
 from msgspec import Meta, Struct, convert
 
 from appliance.automations.brake import Brake
-from appliance.automations.schedule import Scheduler, TimerHandle
+from appliance.automations.scheduler import DelayedCall, Scheduler
 from appliance.clock import Clock, ClockSteps, from_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.bus import Bus
@@ -83,7 +83,7 @@ class RunningTimer(Struct, eq=False, kw_only=True):
     """A timer in progress. `due` and `unclaimed_since` are in seconds of the monotonic clock.
 
     If the state is `STORED`, only the stored times `due_at` and `unclaimed_at` are known, in milliseconds since 1970.
-    `is_late` is true if the timer could not fire on time. `handle` ends the timer, or its wait for a listener.
+    `is_late` is true if the timer could not fire on time. `call` ends the timer, or its wait for a listener.
     """
 
     name: str
@@ -95,7 +95,7 @@ class RunningTimer(Struct, eq=False, kw_only=True):
     due_at: int = 0
     unclaimed_at: int | None = None
     is_late: bool = False
-    handle: TimerHandle | None = None
+    call: DelayedCall | None = None
 
     @staticmethod
     def load(name: str, raw: Any) -> RunningTimer:
@@ -271,8 +271,8 @@ class Timers:
         timer = self._timers.pop(name, None)
         if timer is not None:
             self._bytes -= len(timer.payload)
-            if timer.handle is not None:
-                self._scheduler.cancel(timer.handle)
+            if timer.call is not None:
+                self._scheduler.cancel(timer.call)
 
     def _reserve(self, timer: RunningTimer) -> None:
         """Reserve room for the timer. Raise `Invalid` if there are too many timers or payloads."""
@@ -302,7 +302,7 @@ class Timers:
     def _run(self, timer: RunningTimer, due: float) -> None:
         timer.state, timer.due = TimerState.RUNNING, due
         left = max(0.0, due - self._clock.monotonic())
-        timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
+        timer.call = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
 
     def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
         """End the timer. Timers that end at the same moment are ended together."""
@@ -323,7 +323,7 @@ class Timers:
                 await self._storage.put_many({TIMER_PREFIX + timer.name: None for timer in ending})
             except StoreFailed:  # the next flush removes the timers from storage
                 for timer in ending:
-                    self._storage.remember(TIMER_PREFIX + timer.name, None)
+                    self._storage.put_later(TIMER_PREFIX + timer.name, None)
             except asyncio.CancelledError:  # the hub is stopping; the timers fire after the next start
                 for timer in ending:
                     self._write(timer)
@@ -369,7 +369,7 @@ class Timers:
             timer.unclaimed_since = now
             self._write(timer)
         left = max(0.0, timer.unclaimed_since + MAX_LISTENER_WAIT_SECS - now)
-        timer.handle = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._give_up, timer))
+        timer.call = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._give_up, timer))
 
     def _give_up(self, timer: RunningTimer, _: float) -> None:
         """Remove the timer after a day without a listener. The next flush removes it from storage."""
@@ -378,7 +378,7 @@ class Timers:
             return
         log.warning("timer '%s' is removed: no automation had a trigger for it for a day", timer.name)
         self._drop(timer.name)
-        self._storage.remember(TIMER_PREFIX + timer.name, None)
+        self._storage.put_later(TIMER_PREFIX + timer.name, None)
 
     def _write_all(self) -> None:
         """Write the times of all timers again, because the clock was set or became trusted. Changes in progress write
@@ -389,7 +389,7 @@ class Timers:
                 self._write(timer)
 
     def _write(self, timer: RunningTimer) -> None:
-        self._storage.remember(TIMER_PREFIX + timer.name, self._encode(timer))
+        self._storage.put_later(TIMER_PREFIX + timer.name, self._encode(timer))
 
     def _encode(self, timer: RunningTimer) -> dict[str, Any]:
         due_at = self._due_at(timer)

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from appliance.automations.active_triggers import ActiveTrigger, Fire
+from appliance.automations.automation_states import AutomationStates
 from appliance.automations.environment import Environment
 from appliance.automations.policy import fingerprint
-from appliance.automations.schedule import TimerHandle
-from appliance.automations.states import States
+from appliance.automations.scheduler import DelayedCall
 from appliance.automations.triggers.base import Match, TimedTrigger
 from appliance.automations.triggers.time import Interval
 from appliance.clock import EPOCH
@@ -19,7 +19,7 @@ from appliance.clock import EPOCH
 class TriggerSchedules:
     """Calls `fire` for each started trigger when it is due."""
 
-    def __init__(self, states: States, environment: Environment, fire: Fire) -> None:
+    def __init__(self, states: AutomationStates, environment: Environment, fire: Fire) -> None:
         self._scheduler = environment.scheduler
         self._states = states
         self._clock = environment.clock
@@ -34,7 +34,7 @@ class TriggerSchedules:
         if isinstance(trigger, Interval):
             self._start_interval(active, trigger)
             return
-        active.due = self._scheduler.at(
+        active.call = self._scheduler.at(
             active.label,
             trigger,
             partial(self._on_due, active, trigger),
@@ -57,9 +57,9 @@ class TriggerSchedules:
         self._unresumed.discard(active)
         if self._deferred is not None:
             self._deferred.pop(active, None)
-        if active.due is not None:
-            self._scheduler.cancel(active.due)
-            active.due = None
+        if active.call is not None:
+            self._scheduler.cancel(active.call)
+            active.call = None
 
     def _start_interval(self, active: ActiveTrigger, trigger: Interval) -> None:
         """Begin an interval now. Once the clock is trusted, a resumable interval continues with its phase from before
@@ -70,7 +70,7 @@ class TriggerSchedules:
         elif active.resumes:
             self._unresumed.add(active)
         on_due = partial(self._on_interval, active, trigger)
-        active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
+        active.call = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
 
     def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
         """Return the seconds until the interval's next time. If the hub was off at the previous due time, fire
@@ -93,8 +93,8 @@ class TriggerSchedules:
             if isinstance(trigger, Interval) and self._last(active, trigger) is not None:
                 self.stop(active)
                 self._start_interval(active, trigger)
-            elif isinstance(trigger, Interval) and isinstance(active.due, TimerHandle):
-                left = active.due.due - self._clock.monotonic()
+            elif isinstance(trigger, Interval) and isinstance(active.call, DelayedCall):
+                left = active.call.due - self._clock.monotonic()
                 self._store_fired(active, trigger, self._clock.now() - timedelta(seconds=trigger.every_secs - left))
 
     def _on_interval(self, active: ActiveTrigger, trigger: Interval, late: float) -> None:
@@ -102,7 +102,7 @@ class TriggerSchedules:
         self._on_due(active, trigger, self._clock.now() - timedelta(seconds=late))
 
     def _on_due(self, active: ActiveTrigger, trigger: TimedTrigger, due: datetime) -> None:
-        if active.due is None:
+        if active.call is None:
             return
         if self._deferred is not None:
             self._deferred[active] = partial(self._on_due, active, trigger, due)
@@ -115,7 +115,7 @@ class TriggerSchedules:
         return self._states.of(active.id).fired.get(_name(trigger))
 
     def _store_fired(self, active: ActiveTrigger, trigger: TimedTrigger, at: datetime) -> None:
-        self._states.note_fired(active.id, _name(trigger), at)
+        self._states.store_fired(active.id, _name(trigger), at)
 
 
 def _name(trigger: TimedTrigger) -> str:

@@ -9,7 +9,7 @@ from msgspec import Struct, convert
 
 from appliance.automations.brake import Brake
 from appliance.automations.field_checks import variable_name
-from appliance.automations.matcher import same
+from appliance.automations.requirement import same
 from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
@@ -90,7 +90,7 @@ class Variables:
         self._watched = names
         for name in [each for each in self._last if each not in names]:
             del self._last[name]
-            self._storage.remember(VARIABLE_PREFIX + name, _stored(self._values.get(name), ()))
+            self._storage.put_later(VARIABLE_PREFIX + name, _stored(self._values.get(name), ()))
 
     def list_all(self) -> list[Variable]:
         """Return every variable, sorted by name."""
@@ -114,7 +114,7 @@ class Variables:
         size = self._check(name, value)
         for each in self._pending:
             each.is_outdated |= each.name == name
-        self._storage.remember(VARIABLE_PREFIX + name, _stored(value, self._last_after(name, value)))
+        self._storage.put_later(VARIABLE_PREFIX + name, _stored(value, self._last_after(name, value)))
         self._apply(name, value, size, source)
 
     async def set_durable(self, name: str, value: Value, source: str) -> None:

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from appliance.automations.active_triggers import ActiveTrigger, Fire, Wait
+from appliance.automations.automation_states import AutomationStates, StoredWait
 from appliance.automations.environment import Environment
-from appliance.automations.states import States, StoredWait
 from appliance.automations.triggers.base import Match
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.clock import from_millis, to_millis
@@ -22,7 +22,7 @@ from appliance.tasks import Tasks
 class Waits:
     """Begins and ends waits, and calls `fire` at the end of a wait. Each device of a trigger has a separate wait."""
 
-    def __init__(self, states: States, environment: Environment, fire: Fire) -> None:
+    def __init__(self, states: AutomationStates, environment: Environment, fire: Fire) -> None:
         self._environment = environment
         self._scheduler = environment.scheduler
         self._states = states
@@ -53,14 +53,14 @@ class Waits:
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
         """End the device's wait, if any, and remove it from storage."""
-        self._states.note_wait(active.id, f"{active.key} {device_id}", None)
+        self._states.store_wait(active.id, f"{active.key} {device_id}", None)
         self.drop(active, device_id)
 
     def drop(self, active: ActiveTrigger, device_id: str) -> None:
         """End the device's wait, if any, but keep it in storage."""
         wait = active.waits.pop(device_id, None)
         if wait is not None:
-            self._scheduler.cancel(wait.timer)
+            self._scheduler.cancel(wait.call)
             del self._by_device[device_id][active]
             if not self._by_device[device_id]:
                 del self._by_device[device_id]
@@ -103,22 +103,22 @@ class Waits:
         self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, match: Match, elapsed: float
     ) -> None:
         left = max(0.0, (trigger.wait_secs or 0.0) - elapsed)
-        timer = self._scheduler.after(active.label, left, partial(self._on_wait_over, active, device_id))
-        active.waits[device_id] = Wait(trigger=trigger, match=match, timer=timer)
+        call = self._scheduler.after(active.label, left, partial(self._on_wait_over, active, device_id))
+        active.waits[device_id] = Wait(trigger=trigger, match=match, call=call)
         self._by_device[device_id][active] = None
         self._store(active, device_id, match, elapsed)
 
     def _store(self, active: ActiveTrigger, device_id: str, match: Match, elapsed: float) -> None:
         began_at = self._clock.now() - timedelta(seconds=elapsed)
         stored = StoredWait(began_at=to_millis(began_at), event=dict(match.event))
-        self._states.note_wait(active.id, f"{active.key} {device_id}", stored)
+        self._states.store_wait(active.id, f"{active.key} {device_id}", stored)
 
     def _correct_times(self, _: timedelta) -> None:
         """Correct the stored times of running waits after the clock was set."""
         for device_id, waiting in self._by_device.items():
             for active in waiting:
                 wait = active.waits[device_id]
-                left = wait.timer.due - self._clock.monotonic()
+                left = wait.call.due - self._clock.monotonic()
                 self._store(active, device_id, wait.match, (wait.trigger.wait_secs or 0.0) - left)
 
     def _on_wait_over(self, active: ActiveTrigger, device_id: str, _: float) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from appliance import config
-from appliance.automations.matcher import describe
 from appliance.automations.name_watcher import read_past
+from appliance.automations.requirement import describe
 from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths

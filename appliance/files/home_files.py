@@ -104,7 +104,7 @@ class HomeFiles:
         found = read_all(self._storage, VERSION_KEY, lambda _, value: convert(value, _VersionKey), skip)
         if (kept := found.get("")) is None:
             kept = _VersionKey(key=secrets.token_hex(16))
-            self._storage.remember(VERSION_KEY, {"key": kept.key})
+            self._storage.put_later(VERSION_KEY, {"key": kept.key})
         self._key = kept.key.encode()
         return self
 

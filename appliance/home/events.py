@@ -41,7 +41,7 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
         return self.changed.difference(self.device.attributes)
 
 
-class AttributesShown(Event, frozen=True, kw_only=True):
+class AttributesFirstReported(Event, frozen=True, kw_only=True):
     """A restored device reports these attributes for the first time since the hub's start. Internal. The bus
     publishes this event before the change that the same observation causes."""
 

@@ -62,7 +62,7 @@ class Registry:
         self._by_adapter: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._unavailable: set[str] = set()
         self._unobserved: dict[str, frozenset[str]] = {}
-        self._unshown: dict[str, frozenset[str]] = {}
+        self._unreported: dict[str, frozenset[str]] = {}
         self._dropped: dict[tuple[str, str], set[str]] = {}
         self.layout = Layout()
 
@@ -166,7 +166,7 @@ class Registry:
         for name in gone:
             shown.pop(name, None)
         observed = frozenset([*valid, *gone])
-        self._show(device, shown, now, now, observed | {"state"}, observed)
+        self._set_attributes(device, shown, now, now, observed | {"state"}, observed)
 
     def remove(self, adapter: str, device_id: str, *, is_kept: bool = False) -> None:
         """Remove a device of the adapter. Ignore unknown devices. If `is_kept` is true, its values remain stored."""
@@ -174,7 +174,7 @@ class Registry:
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
             self._unobserved.pop(device_id, None)
-            self._unshown.pop(device_id, None)
+            self._unreported.pop(device_id, None)
             device = self._devices.pop(device_id)
             self._listed = None
             self._dropped.pop((adapter, device_id), None)
@@ -214,7 +214,7 @@ class Registry:
     def restore(self, layout: Layout, devices: Iterable[Device]) -> None:
         """Restore the stored state at the start without publishing events."""
         self.layout = layout
-        for known in (self._devices, self._unobserved, self._unshown, self._by_adapter):
+        for known in (self._devices, self._unobserved, self._unreported, self._by_adapter):
             known.clear()
         for device in devices:
             self._restore(device)
@@ -229,7 +229,7 @@ class Registry:
 
     def _restore(self, device: Device) -> None:
         self._put(device)
-        self._unobserved[device.id] = self._unshown[device.id] = frozenset([*device.attributes, *device.last])
+        self._unobserved[device.id] = self._unreported[device.id] = frozenset([*device.attributes, *device.last])
         self._by_adapter[device.metadata.source][device.id] = None
 
     def preview(self, change: Change, layout: Layout) -> LayoutChange:
@@ -303,9 +303,9 @@ class Registry:
     def _mark(self, device_id: str, state: str) -> None:
         device = self._devices[device_id]
         attributes = {**device.attributes, "state": state}
-        self._show(device, attributes, self._clock.now(), device.last_seen, _NO_ATTRIBUTES, _NO_ATTRIBUTES)
+        self._set_attributes(device, attributes, self._clock.now(), device.last_seen, _NO_ATTRIBUTES, _NO_ATTRIBUTES)
 
-    def _show(
+    def _set_attributes(
         self,
         device: Device,
         attributes: dict[str, Value],
@@ -341,8 +341,8 @@ class Registry:
         if unobserved is not None and before is not None:
             baseline = frozenset(name for name in changed if name in unobserved or not before.known(name)) - pushed
             _take(self._unobserved, after.id, observed)
-            if first := _take(self._unshown, after.id, observed | kept):
-                self._bus.publish(events.AttributesShown(device=after, attributes=first))
+            if first := _take(self._unreported, after.id, observed | kept):
+                self._bus.publish(events.AttributesFirstReported(device=after, attributes=first))
         if changed:
             event = events.DeviceStateChanged(device=after, previous=before, changed=changed, baseline=baseline)
             self._bus.publish(event)

@@ -44,7 +44,7 @@ class Context:
 
     - `source`: the execution's name in the audit log, such as `scene:evening`.
     - `results`: the newest `MAX_RESULTS` command results in call order.
-    - `work`: the implementation of each method.
+    - `methods`: the implementation of each method.
     - `warnings`: the first `MAX_WARNINGS` failures.
     - `chain`: the sources of the executions that led to this execution. The attribute `chain` also includes `source`.
     """
@@ -55,14 +55,14 @@ class Context:
         dispatcher: Dispatcher,
         clock: Clock,
         source: str,
-        work: Mapping[str, CtxFunction],
+        methods: Mapping[str, CtxFunction],
         failed_calls: FailedCalls | None = None,
         chain: tuple[str, ...] = (),
     ) -> None:
         self._registry = registry
         self._dispatcher = dispatcher
         self._clock = clock
-        self._work = work
+        self._methods = methods
         self._failed_calls = failed_calls or FailedCalls(clock)
         self.source = source
         self.chain = (*chain, source)
@@ -81,7 +81,7 @@ class Context:
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Execute `ctx:<operation>(…)`. Raise a `LaresError` if the method fails."""
-        return await self._work[operation](self, *arguments)
+        return await self._methods[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
         """Send the command to the devices, in parallel if their addresses differ. Store and return the results in

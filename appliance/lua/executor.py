@@ -15,7 +15,7 @@ from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.lua.context import Context
-from appliance.lua.execution import LuaExecution
+from appliance.lua.lua_execution import LuaExecution
 from appliance.lua.modes import Decision, Mode, ModeType, apply_mode, refusal
 from appliance.lua.source import Source
 from appliance.lua.trace import MAX_TRACE_STEPS
@@ -56,7 +56,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
         return self.label.partition(":")[0]
 
 
-Note = Callable[[ExecutionRequest, ExecutionEntry], None]
+OnEnd = Callable[[ExecutionRequest, ExecutionEntry], None]
 """Receives the request and the history entry of an ended execution."""
 
 
@@ -85,10 +85,10 @@ class Execution:
     `lua` is None until the execution runs. `is_counted` is false once the mode ignores the execution.
     """
 
-    def __init__(self, request: ExecutionRequest, at: datetime, note: Note | None = None) -> None:
+    def __init__(self, request: ExecutionRequest, at: datetime, on_end: OnEnd | None = None) -> None:
         self.id = token_hex(4)
         self.request = request
-        self.note = note
+        self.on_end = on_end
         self.at = at
         self.decision = Decision.RUN
         self.is_counted = not request.by_hand
@@ -183,10 +183,10 @@ class Executor:
                 return True
         return False
 
-    def submit(self, request: ExecutionRequest, note: Note | None = None) -> Execution:
-        """Start, queue, or drop the request, depending on its mode and on other executions with the same id. `note`
+    def submit(self, request: ExecutionRequest, on_end: OnEnd | None = None) -> Execution:
+        """Start, queue, or drop the request, depending on its mode and on other executions with the same id. `on_end`
         receives the result before `Execution.ended` is set."""
-        execution, mode = Execution(request, self._clock.now(), note), request.mode
+        execution, mode = Execution(request, self._clock.now(), on_end), request.mode
         if request.by_hand:
             self._admit(execution)
             return execution
@@ -294,8 +294,8 @@ class Executor:
         self._ended[status] += 1
         request, entry = execution.request, self._entry_of(execution, status, error)
         try:
-            if execution.note is not None:
-                execution.note(request, entry)
+            if execution.on_end is not None:
+                execution.on_end(request, entry)
             self._record(request, entry)
         # even if recording fails, the callers need the result and the slot must become free
         except Exception as failure:

@@ -20,7 +20,7 @@ log = logging.getLogger("lua")
 
 Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
 
-LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
+LoadTarget = Callable[[], Awaitable[tuple[int, list[Fault]]]]
 """Loads a target again. Returns the number of loaded files (0 if a fault prevents the reload), and every fault."""
 
 
@@ -29,13 +29,13 @@ class Reloader:
     cancelled.
 
     `load_valid` loads the valid files even if other files have faults, and returns their number; it defaults to
-    `work`. `more` returns further fields of the result.
+    `load`. `more` returns further fields of the result.
     """
 
     def __init__(
         self,
         target: str,
-        work: LoadWork,
+        load: LoadTarget,
         bus: Bus,
         clock: Clock,
         load_valid: Callable[[], Awaitable[int]] | None = None,
@@ -44,8 +44,8 @@ class Reloader:
         self.target = target
         self.last: Reloaded | None = None
         self._more = more
-        self._work = work
-        self._load_valid = work if load_valid is None else _without_faults(load_valid)
+        self._load = load
+        self._load_valid = load if load_valid is None else _without_faults(load_valid)
         self._bus = bus
         self._clock = clock
         self._lock = asyncio.Lock()
@@ -59,19 +59,19 @@ class Reloader:
 
     async def reload(self) -> Reloaded:
         """Reload after all earlier requests have finished."""
-        return await self._tasks.finish(self._reload(self._work), f"reload of {self.target}")
+        return await self._tasks.finish(self._reload(self._load), f"reload of {self.target}")
 
     async def reload_valid(self) -> Reloaded:
         """Like `reload`, but a fault in one file does not prevent the reload of other files. The API calls this
         method after it has saved a file."""
         return await self._tasks.finish(self._reload(self._load_valid), f"reload of {self.target}")
 
-    async def _reload(self, work: LoadWork) -> Reloaded:
+    async def _reload(self, load: LoadTarget) -> Reloaded:
         async with self._lock:
             self._bus.publish(events.CatalogReloadStarted(target=self.target))
             began = self._clock.monotonic()
             try:
-                count, faults = await work()
+                count, faults = await load()
             except Exception as error:  # the caller needs a result, so report every exception as one
                 log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
                 message = f"the reload failed ({type(error).__name__}); see the log"
@@ -92,15 +92,15 @@ class Reloader:
             return self.last
 
 
-def _without_faults(load: Callable[[], Awaitable[int]]) -> LoadWork:
-    async def work() -> tuple[int, list[Fault]]:
+def _without_faults(load: Callable[[], Awaitable[int]]) -> LoadTarget:
+    async def load_all() -> tuple[int, list[Fault]]:
         return await load(), []
 
-    return work
+    return load_all
 
 
-def refusing(directory: str, reason: str) -> LoadWork:
-    """Return the `LoadWork` of a disabled target. This `LoadWork` always fails with the given reason."""
+def refusing(directory: str, reason: str) -> LoadTarget:
+    """Return the `LoadTarget` of a disabled target. This `LoadTarget` always fails with the given reason."""
 
     async def refuse() -> tuple[int, list[Fault]]:
         return 0, [Fault(directory, 0, reason)]

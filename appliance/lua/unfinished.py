@@ -51,13 +51,13 @@ class UnfinishedExecutions:
 
     async def __aenter__(self) -> UnfinishedExecutions:
         if self._cut_off:
-            self._storage.remember(RUNNING, None)
+            self._storage.put_later(RUNNING, None)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
         if self._marked:
-            self._storage.remember(RUNNING, None)
+            self._storage.put_later(RUNNING, None)
 
     def report(self, kind: str, history: ExecutionHistory) -> None:
         """Add a history entry for each scene or automation execution that was interrupted before this start."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from appliance.lua.execution import LuaExecution
+from appliance.lua.lua_execution import LuaExecution
 from appliance.lua.process import DEADLINE_GRACE_SECS, ExecutionSettings, WorkerProcess
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode

@@ -54,7 +54,7 @@ class CrashCounter:
     def end_series(self) -> None:
         """Delete the recorded crashes after a clean stop of the hub or a reload of the automations."""
         if self._document.get(CRASHES) is not None:
-            self._document.remember(CRASHES, None)
+            self._document.put_later(CRASHES, None)
 
     def _list_recent(self, now: float) -> list[float]:
         """Return the times of recent crashes, or an empty list if the record is malformed."""

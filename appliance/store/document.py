@@ -181,7 +181,7 @@ class Document:
             self._wait_again(discarded)
             raise
 
-    def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
+    def put_later(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Write the value with the next flush if it differs from the stored value. The value None removes the key.
 
         If `is_minor` is true, write the value only with the next complete flush, unless an earlier value of the key

@@ -21,7 +21,7 @@ class Storage(DocumentReader, Protocol):
     def get(self, key: str) -> bytes | None:
         """Return the key's value as JSON, or None. Until the value changes, each call returns the same object."""
 
-    def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
+    def put_later(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Write the value with the next flush. Return at once. A minor value is written about once per hour."""
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
@@ -49,7 +49,7 @@ class DocumentSnapshot:
     def get(self, key: str) -> bytes | None:
         return self._values.get(key)
 
-    def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
+    def put_later(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Discard the value."""
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:

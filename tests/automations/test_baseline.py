@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from appliance.automations.change_times import ChangeTimes, Comparison
-from appliance.automations.matcher import Matcher
+from appliance.automations.requirement import Requirement
 from appliance.clock import ClockSteps, to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
@@ -49,7 +49,7 @@ async def test_the_first_values_of_a_restored_device_are_not_a_change(
         assert len(it.fired) == fired, "each device has a baseline of its own"
 
 
-POWER, BRIGHT = Comparison("power", Matcher()), Comparison("brightness", Matcher(above=2))
+POWER, BRIGHT = Comparison("power", Requirement()), Comparison("brightness", Requirement(above=2))
 WATCHED = {LAMP: [POWER]}
 
 

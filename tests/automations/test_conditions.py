@@ -14,7 +14,7 @@ from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import check_all, parse_conditions
 from appliance.automations.conditions.device import DeviceState, PlaceState
 from appliance.automations.environment import Environment
-from appliance.automations.matcher import Matcher, check_equal, describe, same
+from appliance.automations.requirement import Requirement, check_equal, describe, same
 from appliance.errors import Invalid
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
@@ -95,9 +95,13 @@ def test_an_invalid_value_is_refused(attribute: str, value: Any, sentence: str) 
 
 
 def test_the_sentence_has_the_expected_and_the_present_value() -> None:
-    assert str(Matcher(above=20, below=30.5)) == "above 20 and below 30.5"
-    assert [str(Matcher(above=1)), str(Matcher(below=2)), str(Matcher())] == ["above 1", "below 2", "any value"]
-    assert [str(Matcher(equals="on")), str(Matcher(equals=True)), str(Matcher(equals=CELSIUS))] == [
+    assert str(Requirement(above=20, below=30.5)) == "above 20 and below 30.5"
+    assert [str(Requirement(above=1)), str(Requirement(below=2)), str(Requirement())] == [
+        "above 1",
+        "below 2",
+        "any value",
+    ]
+    assert [str(Requirement(equals="on")), str(Requirement(equals=True)), str(Requirement(equals=CELSIUS))] == [
         "'on'",
         "true",
         "21.5 celsius",
@@ -105,8 +109,8 @@ def test_the_sentence_has_the_expected_and_the_present_value() -> None:
     assert [describe(20), describe({"r": 1}), describe({"value": 3})] == ["20", "an object", "an object"]
 
 
-def state(attribute: str, matcher: Matcher) -> DeviceState:
-    return DeviceState(device_id=LAMP, attribute=attribute, matcher=matcher)
+def state(attribute: str, requirement: Requirement) -> DeviceState:
+    return DeviceState(device_id=LAMP, attribute=attribute, requirement=requirement)
 
 
 def reason(condition: Condition, attributes: dict[str, Any] | None, instant: datetime | None = NOW) -> str:
@@ -118,33 +122,35 @@ def reason(condition: Condition, attributes: dict[str, Any] | None, instant: dat
 
 
 @each_row(
-    ("matcher", "value", "why"),
+    ("requirement", "value", "why"),
     [
-        (Matcher(above=50), 50, "brightness was 50, needs above 50"),
-        (Matcher(above=50), 50.5, ""),
-        (Matcher(below=50), 50.0, "brightness was 50.0, needs below 50"),
-        (Matcher(above=20, below=30), 20, "brightness was 20, needs above 20 and below 30"),
-        (Matcher(above=20, below=30), 21, ""),
-        (Matcher(above=20, below=30), 30, "brightness was 30, needs above 20 and below 30"),
-        (Matcher(above=20), {"value": 21, "unit": "celsius"}, ""),
-        (Matcher(above=21), {"value": 21, "unit": "celsius"}, "brightness was 21 celsius, needs above 21"),
-        (Matcher(above=20), "high", "brightness was 'high', needs a number above 20"),
-        (Matcher(above=0), True, "brightness was true, needs a number above 0"),
-        (Matcher(equals="on"), "off", "brightness was 'off', needs 'on'"),
-        (Matcher(equals=True), 1, "brightness was 1, needs true"),
-        (Matcher(equals=21), {"value": 21.0, "unit": "celsius"}, ""),
-        (Matcher(), 0, ""),
+        (Requirement(above=50), 50, "brightness was 50, needs above 50"),
+        (Requirement(above=50), 50.5, ""),
+        (Requirement(below=50), 50.0, "brightness was 50.0, needs below 50"),
+        (Requirement(above=20, below=30), 20, "brightness was 20, needs above 20 and below 30"),
+        (Requirement(above=20, below=30), 21, ""),
+        (Requirement(above=20, below=30), 30, "brightness was 30, needs above 20 and below 30"),
+        (Requirement(above=20), {"value": 21, "unit": "celsius"}, ""),
+        (Requirement(above=21), {"value": 21, "unit": "celsius"}, "brightness was 21 celsius, needs above 21"),
+        (Requirement(above=20), "high", "brightness was 'high', needs a number above 20"),
+        (Requirement(above=0), True, "brightness was true, needs a number above 0"),
+        (Requirement(equals="on"), "off", "brightness was 'off', needs 'on'"),
+        (Requirement(equals=True), 1, "brightness was 1, needs true"),
+        (Requirement(equals=21), {"value": 21.0, "unit": "celsius"}, ""),
+        (Requirement(), 0, ""),
     ],
 )
-def test_a_device_state_holds_or_reports_both_values(matcher: Matcher, value: Any, why: str) -> None:
-    assert reason(state("brightness", matcher), {"brightness": value}) == why
+def test_a_device_state_holds_or_reports_both_values(requirement: Requirement, value: Any, why: str) -> None:
+    assert reason(state("brightness", requirement), {"brightness": value}) == why
 
 
 def test_a_missing_device_or_attribute_is_reported() -> None:
-    condition = state("brightness", Matcher(above=50))
+    condition = state("brightness", Requirement(above=50))
     assert reason(condition, None) == "device 'desk:light:0' not found"
     assert reason(condition, {"power": "on"}) == "device 'desk:light:0' has no brightness, needs above 50"
-    assert reason(state("brightness", Matcher()), {}) == "device 'desk:light:0' has no brightness, needs any value"
+    assert (
+        reason(state("brightness", Requirement()), {}) == "device 'desk:light:0' has no brightness, needs any value"
+    )
 
 
 @each_row(

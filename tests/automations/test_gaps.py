@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import Struct, field
 
-from appliance.automations.matcher import Matcher
+from appliance.automations.requirement import Requirement
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from tests.automations.homes import NOW, device
 from tests.fakes.automations import Bench, Card, automation, bench
@@ -164,7 +164,7 @@ async def test_a_trigger_without_a_device_listens_to_every_device_that_has_the_a
 
 
 @pytest.mark.parametrize(
-    ("matcher", "values", "fires"),
+    ("requirement", "values", "fires"),
     [
         ({"equals": 5}, [5], 1),
         ({"above": 3}, [5], 1),
@@ -180,10 +180,10 @@ async def test_a_trigger_without_a_device_listens_to_every_device_that_has_the_a
     ],
 )
 async def test_a_variable_is_compared_with_its_last_value_and_does_not_match_before_it_has_one(
-    matcher: dict[str, Any], values: list[Any], fires: int, tmp_path: Path
+    requirement: dict[str, Any], values: list[Any], fires: int, tmp_path: Path
 ) -> None:
     card, fired = Card(), 0
-    trigger = {"type": "variable_change", "name": "level", **matcher}
+    trigger = {"type": "variable_change", "name": "level", **requirement}
     remaining = list(values)
     while remaining:
         async with bench(tmp_path, automation(trigger), card=card) as it:
@@ -209,7 +209,7 @@ async def test_last_values_are_kept_only_for_variables_that_triggers_name(tmp_pa
 class Model(Struct):
     """A model of gaps, alarms, and waits for one trigger of one attribute."""
 
-    matcher: Matcher
+    requirement: Requirement
     is_alarm: bool
     at_start: bool
     secs: float
@@ -223,7 +223,7 @@ class Model(Struct):
 
     def previous(self) -> Any:
         """Return the last value that can be compared."""
-        return next((each for each in reversed(self.known) if self.matcher.is_usable(each)), None)
+        return next((each for each in reversed(self.known) if self.requirement.is_usable(each)), None)
 
     def pass_to(self, now: datetime) -> None:
         """Fire a wait that has expired."""
@@ -243,10 +243,10 @@ class Model(Struct):
             self.known.append(value)
         if self.is_suspended:
             self._resume(self.previous(), now)
-        if not self.matcher.is_usable(value):
+        if not self.requirement.is_usable(value):
             pass
         elif self.began is not None:
-            if not self.matcher.holds(value):
+            if not self.requirement.holds(value):
                 self.began = None
             elif self.must_rest and value != previous and not is_baseline:
                 self.began, self.value = now, value
@@ -259,20 +259,24 @@ class Model(Struct):
 
     def _resume(self, last: Any, now: datetime) -> None:
         self.is_suspended = False
-        if not self.matcher.holds(last):
+        if not self.requirement.holds(last):
             self.began = None
         elif self.must_rest and last != self.value:
-            self.began, self.value = (None if self.matcher.is_any else now), last
+            self.began, self.value = (None if self.requirement.is_any else now), last
 
     def _counts(self, value: Any, previous: Any, *, is_baseline: bool) -> bool:
         if (is_baseline or previous is None) and not (self.is_alarm or self.at_start):
             return False
         if previous is None and self.is_alarm:
             previous = False
-        if previous is None and self.matcher.is_any:
+        if previous is None and self.requirement.is_any:
             return False
         is_change = previous is None or value != previous or type(value) is not type(previous)
-        return is_change and self.matcher.holds(value) and (self.matcher.is_any or not self.matcher.holds(previous))
+        return (
+            is_change
+            and self.requirement.holds(value)
+            and (self.requirement.is_any or not self.requirement.holds(previous))
+        )
 
 
 MATCHERS: tuple[dict[str, Any], ...] = (
@@ -288,25 +292,25 @@ MATCHERS: tuple[dict[str, Any], ...] = (
 async def run_random(chance: random.Random, folder: Path) -> str:
     """Run a random sequence with the automations and with the model. Return the differences."""
     is_alarm = chance.random() < 0.3
-    matcher = {"equals": chance.random() < 0.8} if is_alarm and chance.random() < 0.7 else chance.choice(MATCHERS)
+    requirement = {"equals": chance.random() < 0.8} if is_alarm and chance.random() < 0.7 else chance.choice(MATCHERS)
     if (
-        (is_alarm and "above" in matcher)
-        or (is_alarm and "below" in matcher)
-        or (matcher.get("equals") in ("on", 2) and is_alarm)
+        (is_alarm and "above" in requirement)
+        or (is_alarm and "below" in requirement)
+        or (requirement.get("equals") in ("on", 2) and is_alarm)
     ):
-        matcher = {}
+        requirement = {}
     wait = chance.choice([{}, {}, {"duration_secs": 5}, {"debounce_secs": 5}])
     at_start = {"at_start": True} if chance.random() < 0.3 else {}
     attribute = "water_leak" if is_alarm else VALUE
     values = [True, False] if is_alarm else [0, 1, 2, 3, 4, 5, "on", "off"]
     model = Model(
-        matcher=Matcher(**matcher),
+        requirement=Requirement(**requirement),
         is_alarm=is_alarm,
         at_start=bool(at_start),
         secs=5 if wait else 0,
-        must_rest="debounce_secs" in wait or not matcher,
+        must_rest="debounce_secs" in wait or not requirement,
     )
-    trigger = trigger_of(attribute, **matcher, **wait, **at_start)
+    trigger = trigger_of(attribute, **requirement, **wait, **at_start)
     card, now = Card(devices=[device({}, "desk:other")]), NOW
     reported = [str(trigger)]
     fired: list[Any] = []

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from appliance.automations.environment import Environment
-from appliance.automations.schedule import Scheduler
+from appliance.automations.scheduler import Scheduler
 from appliance.home.bus import Bus
 from appliance.store.clock_trust import ClockTrust
 from tests.fakes.automations import Card

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
+from appliance.automations.automation_states import AutomationState, AutomationStates, StoredWait
 from appliance.automations.policy import MAX_REMEMBERED, Memory, Policy, after, apply_policy, fingerprint
-from appliance.automations.states import State, States, StoredWait
 from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
@@ -48,7 +48,9 @@ def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[
             case "never began":
                 memory = after(memory, ExecutionStatus.DROPPED, B, NOW)
             case "restart":
-                memory = State.decode(orjson.loads(orjson.dumps(State(memory=memory).encode()))).memory
+                memory = AutomationState.decode(
+                    orjson.loads(orjson.dumps(AutomationState(memory=memory).encode()))
+                ).memory
             case ("ok", secs):
                 memory = after(memory, ExecutionStatus.OK, A, NOW + timedelta(seconds=secs))
             case Policy():
@@ -141,34 +143,34 @@ def test_remembered_events_are_limited_and_expire() -> None:
     assert len(apply_policy(policy, memory, event, NOW + timedelta(days=2)).memory.decided) == 1
 
 
-def states(card: Card) -> States:
-    return States(card)
+def states(card: Card) -> AutomationStates:
+    return AutomationStates(card)
 
 
 def test_state_survives_a_restart() -> None:
     card = Card()
     first = states(card)
     memory = Memory(ended_at=NOW, decided={"x": NOW})
-    first.remember("a", memory)
-    first.note_fired("a", "daily", NOW)
-    first.note_fired("b/ü", "daily", NOW)
-    first.note_run("b/ü", NOW, ExecutionStatus.TIMEOUT, "x" * 500, is_trusted=True)
-    first.note_run("c", NOW, ExecutionStatus.OK, None, is_trusted=False)
+    first.store_memory("a", memory)
+    first.store_fired("a", "daily", NOW)
+    first.store_fired("b/ü", "daily", NOW)
+    first.store_run("b/ü", NOW, ExecutionStatus.TIMEOUT, "x" * 500, is_trusted=True)
+    first.store_run("c", NOW, ExecutionStatus.OK, None, is_trusted=False)
     second = states(card)
-    assert second.of("a") == State(memory=memory, fired={"daily": NOW})
+    assert second.of("a") == AutomationState(memory=memory, fired={"daily": NOW})
     kept = second.of("b/ü")
     assert (kept.fired, kept.last_run) == ({"daily": NOW}, NOW)
     assert (kept.last_status, kept.last_error) == (ExecutionStatus.TIMEOUT, "x" * 199 + "…")
-    assert second.of("c") == State()
+    assert second.of("c") == AutomationState()
 
 
 def test_an_empty_state_leaves_nothing_on_the_card() -> None:
     card = Card()
     first = states(card)
-    first.remember("a", Memory(is_running=True))
+    first.store_memory("a", Memory(is_running=True))
     assert card.values == {}
-    first.remember("a", Memory(ended_at=NOW))
-    first.remember("a", Memory())
+    first.store_memory("a", Memory(ended_at=NOW))
+    first.store_memory("a", Memory())
     assert card.values == {}
 
 
@@ -176,12 +178,12 @@ def test_unchanged_state_is_not_written_again() -> None:
     written: list[str] = []
 
     class NotingCard(Card):
-        def remember(self, key: str, value: Any, *, is_minor: bool = False) -> None:
+        def put_later(self, key: str, value: Any, *, is_minor: bool = False) -> None:
             written.append(key)
 
-    them = States(NotingCard())
+    them = AutomationStates(NotingCard())
     for _ in range(3):
-        them.remember("a", Memory(ended_at=NOW))
+        them.store_memory("a", Memory(ended_at=NOW))
     assert written == ["automation/a"]
 
 
@@ -189,9 +191,9 @@ async def test_deleted_automations_are_removed_from_the_card() -> None:
     card = Card()
     async with states(card) as first:
         for id_ in "ab":
-            first.note_fired(id_, "daily", NOW)
+            first.store_fired(id_, "daily", NOW)
             await first.switch(id_, is_enabled=False)
-        first.forget_others(["a"])
+        first.remove_others(["a"])
         for _ in range(5):
             await asyncio.sleep(0)
     assert card.values.keys() == {"automation/a", "toggle/a"}
@@ -204,7 +206,7 @@ async def test_deleted_automations_are_removed_from_the_card() -> None:
     + [{"fired": {"daily": at}} for at in ("soon", 1e300, float("nan"), None, True)],
 )
 def test_invalid_state_is_ignored(value: Any) -> None:
-    assert states(Card(values={"automation/a": value})).of("a") == State()
+    assert states(Card(values={"automation/a": value})).of("a") == AutomationState()
 
 
 @each_row(
@@ -215,7 +217,7 @@ def test_invalid_state_is_ignored(value: Any) -> None:
     ],
 )
 def test_an_unreadable_state_is_ignored(policy: Any) -> None:
-    assert states(Card(values={"automation/a": {"policy": policy}})).of("a") == State()
+    assert states(Card(values={"automation/a": {"policy": policy}})).of("a") == AutomationState()
 
 
 @each_row(("value", "is_enabled"), [(False, False), (True, True), (None, True), ("off", True)])
@@ -227,16 +229,16 @@ async def test_a_file_sets_the_first_state_and_a_switch_overrides_it_over_restar
     card = Card()
     for asked, expected, kept in ((None, False, {}), (True, True, {"toggle/a": True}), (False, False, {})):
         async with states(card) as them:
-            them.begin_with({"a": False, "b": True})
+            them.switch_all({"a": False, "b": True})
             if asked is not None:
                 await them.switch("a", is_enabled=asked)
             assert (them.of("a").is_enabled, them.of("b").is_enabled) == (expected, True)
         assert card.values == kept
         async with states(card) as again:
-            again.begin_with({"a": False, "b": True})
+            again.switch_all({"a": False, "b": True})
             assert again.of("a").is_enabled is expected
     await again.switch("b", is_enabled=False)
-    again.begin_with({"a": False, "b": True})
+    again.switch_all({"a": False, "b": True})
     assert again.of("b").is_enabled is False and card.values == {"toggle/b": False}
 
 
@@ -262,7 +264,7 @@ async def test_a_begun_switch_is_finished_even_if_its_caller_leaves(tmp_path: Pa
 
 def test_instants_are_stored_to_the_millisecond() -> None:
     at = datetime(2026, 6, 1, 12, 0, 0, 123000, tzinfo=UTC)
-    assert State.decode(State(fired={"x": at}).encode()) == State(fired={"x": at})
+    assert AutomationState.decode(AutomationState(fired={"x": at}).encode()) == AutomationState(fired={"x": at})
 
 
 STEPS = ("flush", "card", "one", "two")
@@ -274,9 +276,9 @@ async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
     async with Document(disk, clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
-            async with States(document) as them:
+            async with AutomationStates(document) as them:
                 for key in ("one", "two"):
-                    them.note_wait("a", key, StoredWait(began_at=1, event={}))
+                    them.store_wait("a", key, StoredWait(began_at=1, event={}))
                 disk.is_free.clear()
                 begun = []
                 for step in steps:
@@ -306,7 +308,7 @@ class HeldDisk(Disk):
         super().sync(descriptor)
 
 
-async def _fire(them: States, document: Document, key: str) -> None:
+async def _fire(them: AutomationStates, document: Document, key: str) -> None:
     gone = them.end_wait("a", key)
     if gone is not None:
         await gone

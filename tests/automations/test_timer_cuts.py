@@ -57,7 +57,7 @@ class SlowCard(Card):
     look: Callable[[], None] = lambda: None
     last: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def remember(self, key: str, value: Any, *, is_minor: bool = False) -> None:
+    def put_later(self, key: str, value: Any, *, is_minor: bool = False) -> None:
         self.handed[key] = value
 
     async def flush(self) -> None:
@@ -80,7 +80,7 @@ class SlowCard(Card):
                 raise StoreFailed("the card is full")
             self.look()
             for key, value in values.items():
-                super().remember(key, value)
+                super().put_later(key, value)
             self.look()
             await _steps(self.slow)
         finally:

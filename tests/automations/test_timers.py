@@ -33,11 +33,11 @@ class SlowCard(Card):
             await super().put_many(values)
         finally:
             for key, value in self.later:
-                super().remember(key, value)
+                super().put_later(key, value)
 
-    def remember(self, key: str, value: Any, *, is_minor: bool = False) -> None:
+    def put_later(self, key: str, value: Any, *, is_minor: bool = False) -> None:
         if self.may_write.is_set():
-            super().remember(key, value)
+            super().put_later(key, value)
         else:
             self.later.append((key, value))
 

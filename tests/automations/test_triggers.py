@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from appliance.automations.matcher import Matcher
+from appliance.automations.requirement import Requirement
 from appliance.automations.triggers.base import Match
 from appliance.automations.triggers.device import Devices, DeviceTrigger
 from appliance.home.events import AdapterStarted, DeviceRemoved, DeviceStateChanged, Event
@@ -17,16 +17,16 @@ from tests.automations.homes import LAMP, change
 from tests.fakes.rows import each_row
 
 POWER = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power")
-ON = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power", matcher=Matcher(equals="on"))
+ON = DeviceTrigger(devices=Devices(ids=(LAMP,)), attribute="power", requirement=Requirement(equals="on"))
 
 
 def brightness(
-    matcher: Matcher, debounce_secs: float | None = None, duration_secs: float | None = None
+    requirement: Requirement, debounce_secs: float | None = None, duration_secs: float | None = None
 ) -> DeviceTrigger:
     return DeviceTrigger(
         devices=Devices(ids=(LAMP,)),
         attribute="brightness",
-        matcher=matcher,
+        requirement=requirement,
         debounce_secs=debounce_secs,
         duration_secs=duration_secs,
     )
@@ -46,54 +46,56 @@ def celsius(value: float) -> dict[str, Any]:
 
 
 @each_row(
-    ("matcher", "before", "after", "fires"),
+    ("requirement", "before", "after", "fires"),
     [
-        (Matcher(), 20, 21, True),
-        (Matcher(), 20, 20.5, True),
-        (Matcher(), 20, 20.0, False),
-        (Matcher(), None, 20, False),
-        (Matcher(), 20, None, False),
-        (Matcher(), celsius(20), celsius(21), True),
-        (Matcher(), celsius(20), celsius(20.0), False),
-        (Matcher(), celsius(20), {"value": 20, "unit": "kelvin"}, True),
-        (Matcher(equals=5), 4, 5, True),
-        (Matcher(equals=5), 4, 5.0, True),
-        (Matcher(equals=5), 5, 5.0, False),
-        (Matcher(equals=5), 5, 6, False),
-        (Matcher(equals=5), None, 5, False),
-        (Matcher(equals=5), 4, True, False),
-        (Matcher(equals=1), 0, True, False),
-        (Matcher(equals=21), celsius(20), celsius(21), True),
-        (Matcher(equals=21), celsius(21), {"value": 21, "unit": "kelvin"}, False),
-        (Matcher(equals=celsius(21)), celsius(20), celsius(21.0), True),
-        (Matcher(above=50), 49, 50, False),
-        (Matcher(above=50), 49, 51, True),
-        (Matcher(above=50), 50, 50.5, True),
-        (Matcher(above=50), 50.0, 51, True),
-        (Matcher(above=50), 51, 52, False),
-        (Matcher(above=50), 52, 49, False),
-        (Matcher(above=50), None, 60, False),
-        (Matcher(above=50), "low", 60, False),
-        (Matcher(above=50), True, 60, False),
-        (Matcher(above=50), 40, "high", False),
-        (Matcher(below=50), 50, 49, True),
-        (Matcher(below=50), 51, 50, False),
-        (Matcher(below=50), 49, 48, False),
-        (Matcher(below=50), 50, 49.9, True),
-        (Matcher(above=20, below=30), 20, 21, True),
-        (Matcher(above=20, below=30), 30, 29, True),
-        (Matcher(above=20, below=30), 31, 19, False),
-        (Matcher(above=20, below=30), 19, 31, False),
-        (Matcher(above=20, below=30), 21, 29, False),
-        (Matcher(above=20, below=30), 25, 30, False),
-        (Matcher(above=20, below=30), 19, 20, False),
-        (Matcher(above=20), celsius(20), celsius(20.5), True),
-        (Matcher(above=20), celsius(20), celsius(20.0), False),
-        (Matcher(above=20), 19, celsius(21), True),
+        (Requirement(), 20, 21, True),
+        (Requirement(), 20, 20.5, True),
+        (Requirement(), 20, 20.0, False),
+        (Requirement(), None, 20, False),
+        (Requirement(), 20, None, False),
+        (Requirement(), celsius(20), celsius(21), True),
+        (Requirement(), celsius(20), celsius(20.0), False),
+        (Requirement(), celsius(20), {"value": 20, "unit": "kelvin"}, True),
+        (Requirement(equals=5), 4, 5, True),
+        (Requirement(equals=5), 4, 5.0, True),
+        (Requirement(equals=5), 5, 5.0, False),
+        (Requirement(equals=5), 5, 6, False),
+        (Requirement(equals=5), None, 5, False),
+        (Requirement(equals=5), 4, True, False),
+        (Requirement(equals=1), 0, True, False),
+        (Requirement(equals=21), celsius(20), celsius(21), True),
+        (Requirement(equals=21), celsius(21), {"value": 21, "unit": "kelvin"}, False),
+        (Requirement(equals=celsius(21)), celsius(20), celsius(21.0), True),
+        (Requirement(above=50), 49, 50, False),
+        (Requirement(above=50), 49, 51, True),
+        (Requirement(above=50), 50, 50.5, True),
+        (Requirement(above=50), 50.0, 51, True),
+        (Requirement(above=50), 51, 52, False),
+        (Requirement(above=50), 52, 49, False),
+        (Requirement(above=50), None, 60, False),
+        (Requirement(above=50), "low", 60, False),
+        (Requirement(above=50), True, 60, False),
+        (Requirement(above=50), 40, "high", False),
+        (Requirement(below=50), 50, 49, True),
+        (Requirement(below=50), 51, 50, False),
+        (Requirement(below=50), 49, 48, False),
+        (Requirement(below=50), 50, 49.9, True),
+        (Requirement(above=20, below=30), 20, 21, True),
+        (Requirement(above=20, below=30), 30, 29, True),
+        (Requirement(above=20, below=30), 31, 19, False),
+        (Requirement(above=20, below=30), 19, 31, False),
+        (Requirement(above=20, below=30), 21, 29, False),
+        (Requirement(above=20, below=30), 25, 30, False),
+        (Requirement(above=20, below=30), 19, 20, False),
+        (Requirement(above=20), celsius(20), celsius(20.5), True),
+        (Requirement(above=20), celsius(20), celsius(20.0), False),
+        (Requirement(above=20), 19, celsius(21), True),
     ],
 )
-def test_a_change_to_the_expected_value_matches(matcher: Matcher, before: Any, after: Any, fires: bool) -> None:
-    assert (brightness(matcher).match(shift(before, after)) is not None) is fires
+def test_a_change_to_the_expected_value_matches(
+    requirement: Requirement, before: Any, after: Any, fires: bool
+) -> None:
+    assert (brightness(requirement).match(shift(before, after)) is not None) is fires
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
     return matched
 
 
-RANGE = Matcher(above=50)
+RANGE = Requirement(above=50)
 
 
 @each_row(
@@ -151,11 +153,15 @@ RANGE = Matcher(above=50)
     [
         (brightness(RANGE, debounce_secs=5), (40, 60, 61, 61.0, 40), ["begins", "anew", "goes on", "ends"]),
         (brightness(RANGE, duration_secs=5), (40, 60, 61, 50, 60), ["begins", "goes on", "ends", "begins"]),
-        (brightness(Matcher(), debounce_secs=5), (1, 2, 3, None, 4), ["begins", "anew", "goes on", "anew"]),
-        (brightness(Matcher(), duration_secs=5), (1, 2, 2.0, 3), ["begins", "goes on", "anew"]),
-        (brightness(Matcher(equals=5), debounce_secs=5), (4, 5, 4, 5, 5), ["begins", "ends", "begins", "goes on"]),
-        (brightness(Matcher(equals=5), duration_secs=5), (4, 5, 5.0, None), ["begins", "goes on", "goes on"]),
-        (brightness(Matcher(equals=5), duration_secs=5), (5, 5, 6, 7), ["none", "none", "none"]),
+        (brightness(Requirement(), debounce_secs=5), (1, 2, 3, None, 4), ["begins", "anew", "goes on", "anew"]),
+        (brightness(Requirement(), duration_secs=5), (1, 2, 2.0, 3), ["begins", "goes on", "anew"]),
+        (
+            brightness(Requirement(equals=5), debounce_secs=5),
+            (4, 5, 4, 5, 5),
+            ["begins", "ends", "begins", "goes on"],
+        ),
+        (brightness(Requirement(equals=5), duration_secs=5), (4, 5, 5.0, None), ["begins", "goes on", "goes on"]),
+        (brightness(Requirement(equals=5), duration_secs=5), (5, 5, 6, 7), ["none", "none", "none"]),
     ],
 )
 def test_waits_continue_restart_or_end(trigger: DeviceTrigger, values: tuple[Any, ...], steps: list[str]) -> None:

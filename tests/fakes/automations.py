@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
+from appliance.automations.automation_states import AutomationStates
 from appliance.automations.automations import Automations
 from appliance.automations.brake import Brake
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
-from appliance.automations.states import States
 from appliance.automations.variables import Variables
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed, StoreFailed
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory
@@ -24,9 +24,9 @@ from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.lua.catalog import Catalog
-from appliance.lua.execution import Failure
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
+from appliance.lua.lua_execution import Failure
 from appliance.lua.source import Source
 from appliance.lua.trace import Trace
 from appliance.store.clock_trust import ClockTrust
@@ -123,7 +123,7 @@ class Card:
     def get(self, key: str) -> bytes | None:
         return json.dumps(self.values[key]).encode() if key in self.values else None
 
-    def remember(self, key: str, value: Any, *, is_minor: bool = False) -> None:
+    def put_later(self, key: str, value: Any, *, is_minor: bool = False) -> None:
         """Store at once. A value that is not JSON raises an error."""
         self.values.pop(key, None)
         if value is not None:
@@ -133,7 +133,7 @@ class Card:
         """Store the values, like the recorder. If `is_bad` is set, store nothing."""
         if not self.is_bad:
             for key, value in values.items():
-                self.remember(key, value)
+                self.put_later(key, value)
         await asyncio.sleep(0)
         if self.is_bad:
             raise StoreFailed("the card is full")
@@ -152,7 +152,7 @@ class Bench:
     bus: Bus
     stage: Stage
     history: FailingHistory
-    states: States
+    states: AutomationStates
     parts: Automations
     folder: Path
     card: Card

@@ -17,7 +17,7 @@ from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Oper
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.automations.automations import Automations
-from appliance.automations.ctx import CtxWork
+from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
 from appliance.automations.variables import Variables
@@ -183,7 +183,7 @@ async def open_week(
             parser = automation_parser(BERLIN, clock, 8)
             catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)
             async with Automations(catalog, environment, made):
-                work.update(CtxWork(environment, _no_scene, ("x:tell",)).table())
+                work.update(CtxMethods(environment, _no_scene, ("x:tell",)).table())
                 week = Week(vendor=vendor, registry=registry, bus=bus, variables=environment.variables, made=made)
                 week.look()
                 for id_, members in groups.items():

@@ -129,7 +129,7 @@ class TestReports:
         for observation in (replace(again, **first), replace(again, **first), again, replace(again, **first)):
             home.registry.apply(Report(adapter="a", observations=(observation,)))
         home.registry.update_attributes("a", "a:1", {"power": "on"})
-        shown = [each.attributes for each in home.news() if isinstance(each, events.AttributesShown)]
+        shown = [each.attributes for each in home.news() if isinstance(each, events.AttributesFirstReported)]
         assert sorted(name for names in shown for name in names) == sorted(home.device().attributes)
         assert shown[0] >= first.get("kept", frozenset())
 

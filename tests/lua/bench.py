@@ -10,12 +10,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.adapters.lua_calls import LuaCalls
-from appliance.automations.ctx import CtxWork
+from appliance.automations.ctx import CtxMethods
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed
 from appliance.lua.context import CtxFunction
-from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.folder import Folder
+from appliance.lua.lua_execution import Failure, LuaExecution
 from appliance.lua.process import ExecutionLimits
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
@@ -55,7 +55,7 @@ class Notes:
 def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxFunction]:
     """Return the operations of `ctx` in the home. No scene can run."""
     environment = environment_of(home.registry, home.bus, clock)
-    return CtxWork(environment, _no_scene, ()).table()
+    return CtxMethods(environment, _no_scene, ()).table()
 
 
 async def _no_scene(id_: str, chain: tuple[str, ...]) -> Any:

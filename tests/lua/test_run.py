@@ -196,7 +196,7 @@ async def test_the_total_processor_time_is_limited_over_waits(caplog: pytest.Log
 async def test_an_execution_that_has_computed_for_long_is_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("appliance.lua.execution.MAX_UNREMARKED_CPU_SECS", 0.1)
+    monkeypatch.setattr("appliance.lua.lua_execution.MAX_UNREMARKED_CPU_SECS", 0.1)
     async with open_pool() as pool:
         await run(pool, f"for _ = 1, 5 do {SPIN} ctx:get_device('x') end")
     assert [each.getMessage() for each in caplog.records] == [
@@ -208,7 +208,7 @@ async def test_an_execution_that_has_computed_for_long_is_one_warning(
 async def test_an_execution_that_has_only_read_for_long_is_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("appliance.lua.execution.MAX_UNREMARKED_CPU_SECS", 0.2)
+    monkeypatch.setattr("appliance.lua.lua_execution.MAX_UNREMARKED_CPU_SECS", 0.2)
     async with open_pool(ExecutionLimits(max_cpu_secs=0.5)) as pool:
         with pytest.raises(ScriptFailed):
             await run(pool, "while true do ctx:get_device('x') end")

@@ -146,7 +146,7 @@ async def test_the_lock_is_held_until_the_last_byte_whatever_fails(tmp_path: Pat
     disk, bus, clock = WatchedDisk(tmp_path), Bus(), Clock()
     store = Store(disk, Registry(bus, clock), bus, clock, flush_secs=60, device_kinds={})
     async with store:
-        store.document.remember("variable/x", {"value": 1})
+        store.document.put_later("variable/x", {"value": 1})
         disk.is_broken, before = is_broken, len(disk.was_free)
     assert len(disk.was_free) > before + 1 and not any(disk.was_free)
     assert is_free(tmp_path)
@@ -164,7 +164,7 @@ class Card:
     async def put_many(self, changes: dict[str, Any]) -> None:
         self.values.update({key: orjson.dumps(value) for key, value in changes.items()})
 
-    def remember(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
+    def put_later(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Remove the value at the next flush."""
         assert value is None
         del self.values[key]

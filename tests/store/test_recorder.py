@@ -123,17 +123,17 @@ async def test_minor_values_wait_for_a_complete_flush_unless_another_value_of_th
     clock = VirtualClock(LATER)
     async with recording(tmp_path, clock) as (_, document):
         if due == "before":
-            document.remember("automation/a", {"waits": 1})
-        document.remember("automation/a", {"run": 1}, is_minor=True)
+            document.put_later("automation/a", {"waits": 1})
+        document.put_later("automation/a", {"run": 1}, is_minor=True)
         if due == "after":
-            document.remember("automation/a", {"run": 1, "waits": 1})
+            document.put_later("automation/a", {"run": 1, "waits": 1})
         expected = {"run": 1, "waits": 1} if due == "after" else {"run": 1}
         assert document.list_later() == {"automation/a": expected}
         for number in range(1, COMPLETE_FLUSHES + 1):
             await clock.advance(300, sleepers=1)
             is_written = due != "none" or number == COMPLETE_FLUSHES
             assert stored(document, "automation/a") == (expected if is_written else None)
-        document.remember("automation/a", {"run": 2}, is_minor=True)
+        document.put_later("automation/a", {"run": 2}, is_minor=True)
     async with recording(tmp_path, clock) as (_, document):
         assert stored(document, "automation/a") == {"run": 2}, "the stop writes everything"
 
@@ -142,12 +142,12 @@ async def test_a_minor_value_survives_failed_writes_of_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(_: Any) -> None:
-        document.remember("automation/b", {"run": 3}, is_minor=True)
+        document.put_later("automation/b", {"run": 3}, is_minor=True)
         raise StoreFailed("full")
 
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
         for key in ("automation/a", "automation/b"):
-            document.remember(key, {"run": 2}, is_minor=True)
+            document.put_later(key, {"run": 2}, is_minor=True)
         with monkeypatch.context() as full:
             full.setattr(document, "change", refuse)
             with pytest.raises(StoreFailed):
@@ -158,11 +158,11 @@ async def test_a_minor_value_survives_failed_writes_of_its_key(
 
 async def test_none_removes_a_value_and_leaving_writes_the_rest(tmp_path: Path) -> None:
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
-        document.remember("fired/dusk", {"last": 1})
-        document.remember("fired/dawn", {"last": 1})
+        document.put_later("fired/dusk", {"last": 1})
+        document.put_later("fired/dawn", {"last": 1})
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
         assert stored(document, "fired/dusk") == {"last": 1}
-        document.remember("fired/dusk", None)
+        document.put_later("fired/dusk", None)
         await recorder.flush()
         assert stored(document, "fired/dusk") is None
 
@@ -172,7 +172,7 @@ async def test_a_half_written_entry_is_written_at_the_stop(tmp_path: Path, monke
         await asyncio.Event().wait()
 
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
-        document.remember("fired/dusk", {"last": 1})
+        document.put_later("fired/dusk", {"last": 1})
         with monkeypatch.context() as slow:
             slow.setattr(document, "change", hang)
             flush = asyncio.create_task(recorder.flush())
@@ -191,12 +191,12 @@ async def test_the_next_flush_has_the_failed_entries(
         raise error
 
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
-        document.remember("fired/dusk", {"last": 1})
-        document.remember("fired/dawn", {"last": 1})
+        document.put_later("fired/dusk", {"last": 1})
+        document.put_later("fired/dawn", {"last": 1})
         with monkeypatch.context() as failing:
             failing.setattr(document, "change", fail)
             await recorder.flush()
-        document.remember("fired/dawn", {"last": 2})
+        document.put_later("fired/dawn", {"last": 2})
         await recorder.flush()
         assert (stored(document, "fired/dusk"), stored(document, "fired/dawn")) == ({"last": 1}, {"last": 2})
 
@@ -204,7 +204,7 @@ async def test_the_next_flush_has_the_failed_entries(
 async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bool, str]:
     """Start, write something, and stop. Return whether the clock was trusted, and the stored time."""
     async with recording(folder, clock) as (recorder, document):
-        document.remember("some/thing", {"number": number})
+        document.put_later("some/thing", {"number": number})
         await recorder.flush()
         return recorder.trust.is_trusted(), stored(document, CARD)["at"]
 
@@ -227,11 +227,11 @@ async def test_a_clock_before_the_date_of_this_version_is_not_trusted(tmp_path: 
 async def test_a_corrected_clock_is_trusted_after_a_restart(tmp_path: Path) -> None:
     clock = VirtualClock(LATER + timedelta(days=3650))
     async with recording(tmp_path, clock) as (recorder, document):
-        document.remember("some/thing", {"number": 1})
+        document.put_later("some/thing", {"number": 1})
         await recorder.flush()
         assert recorder.trust.is_trusted()
         clock.set(LATER)
-        document.remember("some/thing", {"number": 2})
+        document.put_later("some/thing", {"number": 2})
     assert await written_at(tmp_path, VirtualClock(LATER + timedelta(seconds=1)), 3) == (
         True,
         timestamp(LATER + timedelta(seconds=1)),
@@ -243,8 +243,8 @@ async def test_a_value_without_json_is_reported_once_and_blocks_no_other(caplog:
     async with Document(RecordingDisk(), clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
             for turn in range(2):
-                document.remember("automation/bad", {"text": "\ud800", "turn": turn})
-                document.remember("automation/good", {"turn": turn})
+                document.put_later("automation/bad", {"text": "\ud800", "turn": turn})
+                document.put_later("automation/good", {"turn": turn})
                 await recorder.flush()
         assert dict(document.items("automation/")) == {"good": {"turn": 1}}
     assert len([each for each in caplog.messages if "'automation/bad' cannot be stored" in each]) == 1
@@ -255,14 +255,14 @@ async def test_a_durable_value_replaces_a_waiting_one_unless_it_fails(tmp_path: 
     async with Document(disk, clock) as document:
         bus = Bus()
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300):
-            document.remember("timer/a", {"end": 1})
+            document.put_later("timer/a", {"end": 1})
             await document.put_many({"timer/a": {"end": 2}})
-            document.remember("timer/b", {"end": 1})
+            document.put_later("timer/b", {"end": 1})
             putting = asyncio.ensure_future(document.put_many({"timer/b": {"end": 2}}))
             await asyncio.sleep(0)
-            document.remember("timer/b", {"end": 3})
+            document.put_later("timer/b", {"end": 3})
             await putting
-            document.remember("timer/c", {"end": 1})
+            document.put_later("timer/c", {"end": 1})
             with pytest.raises(TypeError):
                 await document.put_many({"timer/c": {"end": "\ud800"}})
         assert dict(document.items("timer/")) == {"a": {"end": 2}, "b": {"end": 3}, "c": {"end": 1}}
@@ -276,7 +276,7 @@ async def test_a_waiting_value_survives_two_failures(tmp_path: Path, monkeypatch
         raise StoreFailed("no room")
 
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
-        document.remember("timer/a", {"end": 1})
+        document.put_later("timer/a", {"end": 1})
         with monkeypatch.context() as failing:
             failing.setattr(document, "change", fail)
             flushing = asyncio.ensure_future(recorder.flush())
@@ -294,10 +294,10 @@ async def test_a_waiting_value_survives_two_failures(tmp_path: Path, monkeypatch
 async def test_the_last_value_wins_while_an_earlier_one_is_being_saved(tmp_path: Path, *, is_put: bool) -> None:
     async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
         await document.put_many({"timer/a": {"end": 1}})
-        document.remember("timer/a", {"end": 2})
+        document.put_later("timer/a", {"end": 2})
         on_its_way = asyncio.ensure_future(document.put_many({"timer/a": {"end": 2}}) if is_put else recorder.flush())
         await asyncio.sleep(0)
-        document.remember("timer/a", {"end": 1})
+        document.put_later("timer/a", {"end": 1})
         await recorder.flush()
         await on_its_way
         assert stored(document, "timer/a") == {"end": 1}

@@ -74,14 +74,14 @@ class Condition(Struct, frozen=True, kw_only=True):
         level, starting at 1."""
         raise NotImplementedError
 
-    def look(self, home: Environment, instant: datetime | None) -> Fact:
+    def look(self, environment: Environment, instant: datetime | None) -> Fact:
         """Compare the condition with the current state of the home. `instant` is None while the clock is not
         trusted."""
         raise NotImplementedError
 
-    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
+    def holds(self, environment: Environment, instant: datetime | None) -> ConditionResult:
         """Return whether the condition holds, with the reason if it does not."""
-        fact = self.look(home, instant)
+        fact = self.look(environment, instant)
         return HOLDS if fact.holds else refused(fact.refusal, is_unknown=fact.holds is None)
 
     def names(self) -> list[NamedThing]:

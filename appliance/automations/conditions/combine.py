@@ -37,8 +37,8 @@ class Combination(Condition, frozen=True, kw_only=True):
             return None
         return cls(type=kind, conditions=parse_conditions(table, locale, depth + 1))
 
-    def holds(self, home: Environment, instant: datetime | None) -> ConditionResult:
-        return _COMBINE[self.type](self.conditions, home, instant)
+    def holds(self, environment: Environment, instant: datetime | None) -> ConditionResult:
+        return _COMBINE[self.type](self.conditions, environment, instant)
 
 
 CONDITION_KINDS: Mapping[str, type[Condition]] = {
@@ -76,7 +76,7 @@ def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
             yield from list_nested(condition.conditions)
 
 
-class Demand(Enum):
+class Needed(Enum):
     """The result that a combination requires from a nested condition."""
 
     MUST = "must be"
@@ -86,10 +86,10 @@ class Demand(Enum):
 
 def explain(
     conditions: Sequence[Condition],
-    home: Environment,
+    environment: Environment,
     instant: datetime | None,
     prefix: str = "",
-    demand: Demand = Demand.MUST,
+    needed: Needed = Needed.MUST,
 ) -> Iterator[str]:
     """Yield a sentence for each condition, including nested conditions: whether it holds or prevents a run.
 
@@ -98,48 +98,48 @@ def explain(
     for number, condition in enumerate(conditions, 1):
         label = f"condition {prefix}{number}"
         if isinstance(condition, Combination):
-            inner = _DEMANDS[condition.type] if demand is Demand.MUST else Demand.MAY
-            if inner is Demand.MAY:
-                holds = condition.holds(home, instant).holds
-                yield f"{label}: {_verdict(demand, holds=holds)}: {condition.type} of {len(condition.conditions)}"
-            yield from explain(condition.conditions, home, instant, f"{prefix}{number}.", inner)
+            inner = _NEEDED[condition.type] if needed is Needed.MUST else Needed.MAY
+            if inner is Needed.MAY:
+                holds = condition.holds(environment, instant).holds
+                yield f"{label}: {_verdict(needed, holds=holds)}: {condition.type} of {len(condition.conditions)}"
+            yield from explain(condition.conditions, environment, instant, f"{prefix}{number}.", inner)
         else:
-            fact = condition.look(home, instant)
-            yield f"{label}: {_verdict(demand, holds=fact.holds)}: {fact.present}{_needs(fact, demand)}"
+            fact = condition.look(environment, instant)
+            yield f"{label}: {_verdict(needed, holds=fact.holds)}: {fact.present}{_needs(fact, needed)}"
 
 
-_DEMANDS = {"all": Demand.MUST, "none": Demand.MUST_NOT, "any": Demand.MAY}
+_NEEDED = {"all": Needed.MUST, "none": Needed.MUST_NOT, "any": Needed.MAY}
 
 
-def _verdict(demand: Demand, *, holds: bool | None) -> str:
-    if demand is Demand.MAY:
+def _verdict(needed: Needed, *, holds: bool | None) -> str:
+    if needed is Needed.MAY:
         return "holds" if holds else "does not hold"
-    return "holds" if holds is (demand is Demand.MUST) else "blocked"
+    return "holds" if holds is (needed is Needed.MUST) else "blocked"
 
 
-def _needs(fact: Fact, demand: Demand) -> str:
+def _needs(fact: Fact, needed: Needed) -> str:
     if not fact.needs:
         return ""
-    if demand is Demand.MUST_NOT:
+    if needed is Needed.MUST_NOT:
         return " (must not be)" if fact.holds else f" (must not be {fact.needs})"
     return f" (must be {fact.needs})"
 
 
-def check_all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
+def check_all(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
     """Return whether all conditions hold. If not, the reason begins with the number of the first failed condition:
     `condition 2.1: brightness was …`.
 
     `instant` is None while the clock is not trusted.
     """
-    outcome = _all(conditions, home, instant)
+    outcome = _all(conditions, environment, instant)
     return HOLDS if outcome.holds else refused(f"condition {outcome.branch}: {outcome.reason}", outcome.branch)
 
 
-def _all(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
+def _all(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
     """Return the first refusal. The result is unknown if each refusal is unknown."""
     refusals: list[ConditionResult] = []
     for number, condition in enumerate(conditions, 1):
-        outcome = condition.holds(home, instant)
+        outcome = condition.holds(environment, instant)
         if not outcome.holds:
             refusals.append(replace(outcome, branch=_branch(number, outcome)))
         if outcome.holds is False:
@@ -147,11 +147,11 @@ def _all(conditions: Sequence[Condition], home: Environment, instant: datetime |
     return replace(refusals[0], holds=refusals[-1].holds) if refusals else HOLDS
 
 
-def _any(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
+def _any(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
     """Return whether any condition holds. If not, the reason joins the reasons of all conditions."""
     refusals: list[ConditionResult] = []
     for number, condition in enumerate(conditions, 1):
-        outcome = condition.holds(home, instant)
+        outcome = condition.holds(environment, instant)
         if outcome.holds:
             return HOLDS
         refusals.append(replace(outcome, branch=_branch(number, outcome)))
@@ -160,16 +160,16 @@ def _any(conditions: Sequence[Condition], home: Environment, instant: datetime |
     return refused(f"none of {len(conditions)} holds ({reasons})", is_unknown=is_unknown)
 
 
-def _none(conditions: Sequence[Condition], home: Environment, instant: datetime | None) -> ConditionResult:
+def _none(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
     """Return the first condition that holds. If no condition holds, return the first unknown condition, because it
     may hold."""
     unknown: ConditionResult | None = None
     for number, condition in enumerate(conditions, 1):
         if isinstance(condition, Combination):
-            outcome = condition.holds(home, instant)
+            outcome = condition.holds(environment, instant)
             holds, seen = outcome.holds, f"{condition.type} holds" if outcome.holds else outcome.reason
         else:
-            fact = condition.look(home, instant)
+            fact = condition.look(environment, instant)
             holds, seen = fact.holds, fact.past
         if holds:
             return refused(f"{seen}, must not be", str(number))

@@ -12,8 +12,8 @@ from appliance.automations.change_times import Comparison
 from appliance.automations.conditions.base import Condition, Fact
 from appliance.automations.environment import UNTRUSTED, Environment
 from appliance.automations.field_checks import take_attribute
-from appliance.automations.matcher import Matcher, describe, take_equal, take_matcher
 from appliance.automations.named_things import NamedThing
+from appliance.automations.requirement import Requirement, describe, take_equal, take_requirement
 from appliance.errors import NotFound
 from appliance.home.model import Device
 from appliance.home.values import Value, number_in
@@ -33,7 +33,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
     type: str = "device_state"
     device_id: str
     attribute: str
-    matcher: Matcher
+    requirement: Requirement
     for_secs: float = 0
 
     @classmethod
@@ -43,50 +43,50 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         for_secs = 0.0
         if kind == "presence":
             attribute = attribute if table.has("attribute") else check.PRESENCE_ATTRIBUTE
-            matcher = take_equal(table, attribute, default=True)
+            requirement = take_equal(table, attribute, default=True)
         else:
             if not table.has("attribute"):
                 table.fault("attribute", "is missing")
-            matcher = take_matcher(table, attribute)
+            requirement = take_requirement(table, attribute)
             for_secs = table.take("for_secs", check.seconds) or 0
             if attribute is not None and not table.has("for_secs"):
                 _demand_comparison(table)
         if device_id is None or attribute is None:
             return None
-        return cls(type=kind, device_id=device_id, attribute=attribute, matcher=matcher, for_secs=for_secs)
+        return cls(type=kind, device_id=device_id, attribute=attribute, requirement=requirement, for_secs=for_secs)
 
     def names(self) -> list[NamedThing]:
         device = NamedThing("device_id", "device", self.device_id)
-        return [device, NamedThing("attribute", "attribute", self.attribute, device.subject, self.matcher)]
+        return [device, NamedThing("attribute", "attribute", self.attribute, device.subject, self.requirement)]
 
-    def look(self, home: Environment, instant: datetime | None) -> Fact:
+    def look(self, environment: Environment, instant: datetime | None) -> Fact:
         """Compare the attribute. If the device or attribute is missing, the result is unknown."""
-        devices, needs = home.registry.find_devices([self.device_id]), str(self.matcher)
+        devices, needs = environment.registry.find_devices([self.device_id]), str(self.requirement)
         if not devices:
             return Fact(holds=None, sentence=str(NotFound("device", self.device_id)))
         value = devices[0].attributes.get(self.attribute)
         if value is None:
             return Fact(holds=None, sentence=f"device '{self.device_id}' has no {self.attribute}", needs=needs)
-        fact = replace(_compare(self.attribute, value, self.matcher), device_id=self.device_id)
-        return self._look_at_time(home, devices[0], instant, fact) if fact.holds and self.for_secs else fact
+        fact = replace(_compare(self.attribute, value, self.requirement), device_id=self.device_id)
+        return self._look_at_time(environment, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
-    def _look_at_time(self, home: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
+    def _look_at_time(self, environment: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
         """Check whether the attribute has matched for long enough. While the clock is not trusted, the result is
         unknown."""
-        needs = f"{self.matcher} for {self.for_secs:g} s"
+        needs = f"{self.requirement} for {self.for_secs:g} s"
         if instant is None:
             return Fact(holds=None, sentence=UNTRUSTED, needs=needs)
-        since = max(timedelta(), instant - home.change_times.get(device, self.comparison))
+        since = max(timedelta(), instant - environment.change_times.get(device, self.comparison))
         if since >= timedelta(seconds=self.for_secs):
             return replace(fact, needs=needs)
         secs = f"{since.total_seconds():.0f} s"
-        held = f"was {self.matcher} for {secs}" if self.matcher.is_range else f"changed {secs} ago"
+        held = f"was {self.requirement} for {secs}" if self.requirement.is_range else f"changed {secs} ago"
         return Fact(holds=False, sentence=f"{self.attribute} {held}", needs=needs)
 
     @property
     def comparison(self) -> Comparison:
         """Return the comparison that must hold for `for_secs` seconds."""
-        return Comparison(self.attribute, self.matcher)
+        return Comparison(self.attribute, self.requirement)
 
 
 class PlaceState(Condition, frozen=True, kw_only=True):
@@ -117,9 +117,9 @@ class PlaceState(Condition, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing(f"{self.place}_id", self.place, self.place_id)]
 
-    def look(self, home: Environment, instant: datetime | None) -> Fact:
+    def look(self, environment: Environment, instant: datetime | None) -> Fact:
         """Compare the number of devices. If the room or group is missing, the number is unknown."""
-        registry = home.registry
+        registry = environment.registry
         list_devices = registry.list_room_devices if self.place == "room" else registry.list_group_devices
         try:
             count = len(list_devices(self.place_id))
@@ -139,23 +139,23 @@ class VariableState(Condition, frozen=True, kw_only=True):
 
     type: str = "variable"
     name: str
-    matcher: Matcher
+    requirement: Requirement
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
-        name, matcher = table.need("name", check.variable_name), take_matcher(table, None)
+        name, requirement = table.need("name", check.variable_name), take_requirement(table, None)
         _demand_comparison(table)
-        return None if name is None else cls(name=name, matcher=matcher)
+        return None if name is None else cls(name=name, requirement=requirement)
 
     def names(self) -> list[NamedThing]:
         return [NamedThing("name", "variable", self.name)]
 
-    def look(self, home: Environment, instant: datetime | None) -> Fact:
+    def look(self, environment: Environment, instant: datetime | None) -> Fact:
         """Compare the variable. An unset variable does not match."""
-        value = home.variables.find(self.name)
+        value = environment.variables.find(self.name)
         if value is None:
-            return Fact(holds=False, sentence=f"variable '{self.name}' is not set", needs=str(self.matcher))
-        return _compare(self.name, value, self.matcher, kind="variable")
+            return Fact(holds=False, sentence=f"variable '{self.name}' is not set", needs=str(self.requirement))
+        return _compare(self.name, value, self.requirement, kind="variable")
 
 
 def _demand_comparison(table: Table) -> None:
@@ -163,10 +163,10 @@ def _demand_comparison(table: Table) -> None:
         table.fault("equals", "is missing; set equals, above, or below")
 
 
-def _compare(name: str, value: Value, matcher: Matcher, kind: str = "") -> Fact:
-    is_number_missing = "above" in matcher.fields() and number_in(value) is None
-    needs = f"{'a number ' if is_number_missing else ''}{matcher}"
-    holds = matcher.holds(value) if matcher.is_usable(value) else None
+def _compare(name: str, value: Value, requirement: Requirement, kind: str = "") -> Fact:
+    is_number_missing = "above" in requirement.fields() and number_in(value) is None
+    needs = f"{'a number ' if is_number_missing else ''}{requirement}"
+    holds = requirement.holds(value) if requirement.is_usable(value) else None
     return Fact(holds=holds, name=name, value=describe(value), needs=needs, kind=kind)
 
 

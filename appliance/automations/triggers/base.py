@@ -24,11 +24,11 @@ class Match(Struct, frozen=True, kw_only=True):
     event: Mapping[str, Value]
     began_in_stop: bool = False
 
-    def dated(self, home: Environment) -> Match:
+    def dated(self, environment: Environment) -> Match:
         """Return the match. If the change happened before this start, add its maximum delay in seconds."""
         if not self.began_in_stop:
             return self
-        return Match(event={**self.event, "late_secs": home.secs_since_stop()})
+        return Match(event={**self.event, "late_secs": environment.secs_since_stop()})
 
 
 class Trigger(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
         `names`."""
         return [each.subject for each in self.names() if each.owner is None]
 
-    def describe(self, home: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None) -> str:
         """Describe the trigger with current values. `instant` is None while the clock is not trusted."""
         raise NotImplementedError
 
@@ -79,7 +79,7 @@ class TimedTrigger(Trigger, frozen=True, kw_only=True):
         """Return the event table for this due time."""
         return {"type": self.type, "scheduled_at": timestamp(due)}
 
-    def describe(self, home: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None) -> str:
         if instant is None:
             return f"waits for {self}; {UNTRUSTED}"
         due = self.next_after(instant)

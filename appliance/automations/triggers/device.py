@@ -10,8 +10,15 @@ from msgspec import Struct
 from appliance.automations import field_checks as check
 from appliance.automations.environment import Environment
 from appliance.automations.field_checks import take_attribute
-from appliance.automations.matcher import ONLY_A_CHANGE, Matcher, describe, describe_demand, same, take_matcher
 from appliance.automations.named_things import NamedThing, Subject
+from appliance.automations.requirement import (
+    ONLY_A_CHANGE,
+    Requirement,
+    describe,
+    describe_requirement,
+    same,
+    take_requirement,
+)
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
 from appliance.home.model import AWAY, Device
@@ -75,12 +82,12 @@ class Devices(Struct, frozen=True, kw_only=True):
             return f"a device of group '{self.group_id}'"
         return " or ".join(f"'{id_}'" for id_ in self.ids)
 
-    def describe_each(self, home: Environment, describe: Callable[[Device], str]) -> str:
+    def describe_each(self, environment: Environment, describe: Callable[[Device], str]) -> str:
         """Join one sentence per device in `device_id` with semicolons. Omit empty sentences."""
         sentences = []
         for device_id in self.ids:
             whose = "it" if len(self.ids) == 1 else f"'{device_id}'"
-            found = home.registry.find_devices([device_id])
+            found = environment.registry.find_devices([device_id])
             if not found:
                 sentences.append(f"; there is no device '{device_id}'")
                 continue
@@ -118,7 +125,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     type: str = "device_state_change"
     devices: Devices
     attribute: str | None = None
-    matcher: Matcher = Matcher()
+    requirement: Requirement = Requirement()
     debounce_secs: float | None = None
     duration_secs: float | None = None
     at_start: bool | None = None
@@ -127,7 +134,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
         attribute = take_attribute(table)
         devices = Devices.parse(table, may_be_any=table.has("attribute"))
-        matcher = take_matcher(table, attribute)
+        requirement = take_requirement(table, attribute)
         debounce = table.take("debounce_secs", check.seconds)
         duration = table.take("duration_secs", check.seconds)
         at_start = table.take("at_start", boolean)
@@ -144,7 +151,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             type=kind,
             devices=devices,
             attribute=attribute,
-            matcher=matcher,
+            requirement=requirement,
             debounce_secs=debounce or None,
             duration_secs=duration or None,
             at_start=at_start or None,
@@ -155,19 +162,21 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         if self.attribute is None:
             return whose
         owners = [each.subject for each in whose] or [ANY_DEVICE]
-        return whose + [NamedThing("attribute", "attribute", self.attribute, owner, self.matcher) for owner in owners]
+        return whose + [
+            NamedThing("attribute", "attribute", self.attribute, owner, self.requirement) for owner in owners
+        ]
 
     def subjects(self) -> list[Subject]:
         if self.devices.is_any and self.attribute is not None:
             return [("attribute", self.attribute)]
         return super().subjects()
 
-    def describe(self, home: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None) -> str:
         change = f"{self.devices} changes"
         if self.attribute is not None:
             secs = "" if self.wait_secs is None else f" for {self.wait_secs:g} s"
-            change = f"{self.devices} reports {describe_demand(self.attribute, self.matcher)}{secs}"
-        return f"waits until {change}{self.devices.describe_each(home, self._describe_value)}"
+            change = f"{self.devices} reports {describe_requirement(self.attribute, self.requirement)}{secs}"
+        return f"waits until {change}{self.devices.describe_each(environment, self._describe_value)}"
 
     def _describe_value(self, device: Device) -> str:
         if self.attribute is None:
@@ -175,7 +184,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         value = device.attributes.get(self.attribute)
         if value is not None:
             reported = f"reports {self.attribute} = {describe(value)}"
-            return f"already {reported}{ONLY_A_CHANGE}" if self.matcher.must_change(value) else reported
+            return f"already {reported}{ONLY_A_CHANGE}" if self.requirement.must_change(value) else reported
         names = ", ".join(sorted(each for each in device.attributes if each != "state"))
         reported = f"reports no {self.attribute}, but {names}" if names else "reports nothing now"
         return reported + ("" if device.known(self.attribute) else f"; {self._first_value(device, self.attribute)}")
@@ -186,7 +195,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return (
                 f"{attribute} has never had a value; because it is an alarm attribute, even its first value can fire"
             )
-        fires = self.at_start and not self.matcher.is_any
+        fires = self.at_start and not self.requirement.is_any
         return f"{attribute} has never had a value; its first value " + ("can fire" if fires else "does not fire")
 
     @property
@@ -207,13 +216,13 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         if name not in event.changed:
             return None
         value, is_baseline = device.attributes.get(name), name in event.baseline
-        previous = None if before is None else self.matcher.last_usable(before.known(name))
+        previous = None if before is None else self.requirement.last_usable(before.known(name))
         is_alarm = device.is_alarm(name)
         if (is_baseline or previous is None) and not is_alarm and not self.at_start:
             return None
-        if previous is None and not is_alarm and self.matcher.is_any:
+        if previous is None and not is_alarm and self.requirement.is_any:
             return None
-        if not self.matcher.is_entered(value, False if previous is None and is_alarm else previous):
+        if not self.requirement.is_entered(value, False if previous is None and is_alarm else previous):
             return None
         table = self._table(device, previous)
         return Match(event=table if previous is not None else {**table, "late_secs": 0}, began_in_stop=is_baseline)
@@ -226,11 +235,13 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         if self.attribute is None or self.attribute not in event.changed:
             return pending
         value = event.device.attributes.get(self.attribute)
-        if not self.matcher.is_usable(value):
+        if not self.requirement.is_usable(value):
             return pending
-        if not self.matcher.holds(value):
+        if not self.requirement.holds(value):
             return None
-        previous = None if event.previous is None else self.matcher.last_usable(event.previous.known(self.attribute))
+        previous = (
+            None if event.previous is None else self.requirement.last_usable(event.previous.known(self.attribute))
+        )
         is_new = self._must_rest and self.attribute not in event.baseline and not same(value, previous)
         return Match(event=self._table(event.device, previous)) if is_new else pending
 
@@ -241,27 +252,27 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         wait.
         """
         value, previous = self._last_value(device), pending.event.get("value")
-        if not self.matcher.holds(value):
+        if not self.requirement.holds(value):
             return None
         if not self._must_rest or same(value, previous):
             return pending
-        return None if self.matcher.is_any else Match(event=self._table(device, previous))
+        return None if self.requirement.is_any else Match(event=self._table(device, previous))
 
     def resolve(self, pending: Match, device: Device | None) -> Match | None:
         """Return the match to fire at the end of the wait, with the last known value. Return None if this value does
         not match."""
-        if device is None or not self.matcher.holds(self._last_value(device)):
+        if device is None or not self.requirement.holds(self._last_value(device)):
             return None
         kept = {name: pending.event[name] for name in ("late_secs",) if name in pending.event}
         return Match(event={**self._table(device, pending.event.get("previous_value")), **kept})
 
     @property
     def _must_rest(self) -> bool:
-        return self.debounce_secs is not None or self.matcher.is_any
+        return self.debounce_secs is not None or self.requirement.is_any
 
     def _last_value(self, device: Device) -> Value:
         """Return the newest comparable value, even from before a gap."""
-        return self.matcher.last_usable(device.known(self.attribute or ""))
+        return self.requirement.last_usable(device.known(self.attribute or ""))
 
     def _table(self, device: Device, previous: Value = None) -> dict[str, Value]:
         table: dict[str, Value] = {"type": self.type, "device_id": device.id, "attributes": dict(device.attributes)}
@@ -292,8 +303,8 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
         field = None if self.event is None else "event"
         return whose + [NamedThing(field or each.field, "event", self.event or "", each.subject) for each in whose]
 
-    def describe(self, home: Environment, instant: datetime | None) -> str:
-        devices = self.devices.describe_each(home, _sent)
+    def describe(self, environment: Environment, instant: datetime | None) -> str:
+        devices = self.devices.describe_each(environment, _sent)
         return f"waits until {self.devices} sends {self.event or 'any event'}{devices}"
 
     def match(self, event: Event) -> Match | None:

@@ -8,8 +8,15 @@ from typing import Any
 
 from appliance.automations import field_checks as check
 from appliance.automations.environment import UNTRUSTED, Environment
-from appliance.automations.matcher import ONLY_A_CHANGE, Matcher, describe, describe_demand, same, take_matcher
 from appliance.automations.named_things import NamedThing, Subject
+from appliance.automations.requirement import (
+    ONLY_A_CHANGE,
+    Requirement,
+    describe,
+    describe_requirement,
+    same,
+    take_requirement,
+)
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.clock import timestamp
 from appliance.home import events
@@ -38,7 +45,7 @@ class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
     def subjects(self) -> list[Subject]:
         return [("adapter", "")]
 
-    def describe(self, home: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None) -> str:
         return f"waits until {'an adapter' if self.adapter is None else f'the adapter {self.adapter!r}'} starts"
 
     def match(self, event: Event) -> Match | None:
@@ -60,7 +67,7 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
     def subjects(self) -> list[Subject]:
         return [("error", "")]
 
-    def describe(self, home: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None) -> str:
         return "waits until something fails" + (
             "" if self.contains is None else f" with {self.contains!r} in its message"
         )
@@ -78,33 +85,33 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
 
     type: str = "variable_change"
     name: str
-    matcher: Matcher = Matcher()
+    requirement: Requirement = Requirement()
 
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
-        name, matcher = table.need("name", check.variable_name), take_matcher(table, None)
-        return None if name is None else cls(name=name, matcher=matcher)
+        name, requirement = table.need("name", check.variable_name), take_requirement(table, None)
+        return None if name is None else cls(name=name, requirement=requirement)
 
     def names(self) -> list[NamedThing]:
         return [NamedThing("name", "variable", self.name)]
 
-    def describe(self, home: Environment, instant: datetime | None) -> str:
-        value = home.variables.find(self.name)
+    def describe(self, environment: Environment, instant: datetime | None) -> str:
+        value = environment.variables.find(self.name)
         shown = "is not set" if value is None else f"is {describe(value)}"
-        if value is not None and self.matcher.must_change(value):
+        if value is not None and self.requirement.must_change(value):
             shown = f"is already {describe(value)}{ONLY_A_CHANGE}"
-        demand = f"for variable {describe_demand(self.name, self.matcher)}"
-        change = f"until variable {self.name} changes" if self.matcher.is_any else demand
+        demand = f"for variable {describe_requirement(self.name, self.requirement)}"
+        change = f"until variable {self.name} changes" if self.requirement.is_any else demand
         return f"waits {change}; the variable {shown}"
 
     def match(self, event: Event) -> Match | None:
         if not isinstance(event, events.VariableChanged) or event.name != self.name:
             return None
-        if self.matcher.is_any:
+        if self.requirement.is_any:
             previous, is_match = event.previous, not same(event.value, event.previous)
         else:
-            previous = self.matcher.last_usable(event.known)
-            is_match = self.matcher.is_entered(event.value, previous)
+            previous = self.requirement.last_usable(event.known)
+            is_match = self.requirement.is_entered(event.value, previous)
         if not is_match:
             return None
         table = {"type": self.type, "name": self.name, "value": event.value}
@@ -125,8 +132,8 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing("name", "timer", self.name)]
 
-    def describe(self, home: Environment, instant: datetime | None) -> str:
-        due = home.timers.find_end(self.name)
+    def describe(self, environment: Environment, instant: datetime | None) -> str:
+        due = environment.timers.find_end(self.name)
         doubt = f", and {UNTRUSTED}" if instant is None else ""
         remaining = "the timer is not running" if due is None else f"it ends at {timestamp(due)}{doubt}"
         return f"waits until the timer '{self.name}' ends; {remaining}"
@@ -155,7 +162,7 @@ class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
     def subjects(self) -> list[Subject]:
         return [("hook", self.hook)]
 
-    def describe(self, home: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None) -> str:
         return f"waits for a call of the hook '{self.hook}'"
 
     def match(self, event: Event) -> Match | None:

@@ -230,7 +230,7 @@ class Interval(TimedTrigger, frozen=True, kw_only=True):
         every_secs = table.need("every_secs", check.period)
         return None if every_secs is None else cls(every_secs=every_secs)
 
-    def describe(self, home: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None) -> str:
         return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:

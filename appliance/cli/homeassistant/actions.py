@@ -18,7 +18,7 @@ from appliance.cli.homeassistant.services import Services
 from appliance.cli.homeassistant.source import as_list, is_template
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, as_yaml, words_of
 from appliance.cli.homeassistant.times import SECONDS, duration, seconds, whole
-from appliance.lua.execution import MAX_WAIT_SECS
+from appliance.lua.lua_execution import MAX_WAIT_SECS
 
 MAX_UNROLLED = 20
 

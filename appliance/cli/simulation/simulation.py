@@ -16,10 +16,10 @@ from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automations import Automations, build_automation_catalog
-from appliance.automations.ctx import CtxWork
+from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.schedule import MICROSECOND, TimerHandle
+from appliance.automations.scheduler import MICROSECOND, DelayedCall
 from appliance.cli.check import open_pool
 from appliance.cli.simulation.device_events import FileEvent, FileHook
 from appliance.cli.simulation.home import (
@@ -93,8 +93,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
     async def _collapse(self, active: ActiveTrigger, until: datetime) -> None:
         """Combine the times of an interval into one step if their results are equal. Keep the first times and the
         last time separate."""
-        timer = active.due
-        if not isinstance(timer, TimerHandle) or (every := timer.every) is None:
+        timer = active.call
+        if not isinstance(timer, DelayedCall) or (every := timer.every) is None:
             return
         await self.clock.sleep(timer.due - self.clock.monotonic() + (MAX_EQUAL_LINES - 0.5) * every)
         secs_left = (until - self.clock.now()).total_seconds() + self.clock.monotonic() - timer.due
@@ -144,7 +144,7 @@ async def open_simulation(
             Scenes(in_scenes, new_executor(ExecutionHistory())) as scenes,
             Automations(catalog, environment, new_executor(printer)) as automations,
         ):
-            work.update(CtxWork(environment, scenes.run, settings.notify.targets).table())
+            work.update(CtxMethods(environment, scenes.run, settings.notify.targets).table())
             bus.listen(printer.on_event)
             yield Simulation(
                 definitions=catalog.list_definitions(),

@@ -65,7 +65,7 @@ def _color_temperature(value: Value) -> int:
     return number
 
 
-class Matcher(Struct, frozen=True, kw_only=True, eq=False):
+class Requirement(Struct, frozen=True, kw_only=True, eq=False):
     """The requirement for a value: equal to `equals`, or a number between the exclusive bounds. If none of these
     is set, every value matches. A number without a unit is treated as equal to the same number with any unit."""
 
@@ -74,7 +74,7 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
     below: float | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Matcher) and same(self.fields(), other.fields())
+        return isinstance(other, Requirement) and same(self.fields(), other.fields())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -133,20 +133,20 @@ class Matcher(Struct, frozen=True, kw_only=True, eq=False):
         return " and ".join(f"{name} {bound}" for name, bound in ends if bound is not None)
 
 
-def describe_demand(name: str, matcher: Matcher) -> str:
+def describe_requirement(name: str, requirement: Requirement) -> str:
     """Describe the requirement in words: `power = on`, `brightness above 50`, or `any change of power`."""
-    if matcher.is_any:
+    if requirement.is_any:
         return f"any change of {name}"
-    return f"{name} {'' if matcher.equals is UNSET else '= '}{matcher}"
+    return f"{name} {'' if requirement.equals is UNSET else '= '}{requirement}"
 
 
 ONLY_A_CHANGE = ", so it must change first"
 
 
-def take_matcher(table: Table, attribute: str | None) -> Matcher:
+def take_requirement(table: Table, attribute: str | None) -> Requirement:
     """Read `equals`, or `above` and `below`, and check that they fit the attribute. If all are missing, any value
     matches."""
-    within = Matcher(above=_bound(table, "above", attribute), below=_bound(table, "below", attribute))
+    within = Requirement(above=_bound(table, "above", attribute), below=_bound(table, "below", attribute))
     if table.has("equals") and (table.has("above") or table.has("below")):
         table.fault("equals", "cannot be used together with above or below; choose one")
     if table.has("equals"):
@@ -160,7 +160,7 @@ def take_matcher(table: Table, attribute: str | None) -> Matcher:
     return within
 
 
-def _is_empty(within: Matcher, entry: Capability | None) -> bool:
+def _is_empty(within: Requirement, entry: Capability | None) -> bool:
     """Return whether the attribute has no possible value in the range. For example, there is no integer between 1
     and 2."""
     if entry is None or entry.type not in ("percentage", "integer"):
@@ -171,7 +171,7 @@ def _is_empty(within: Matcher, entry: Capability | None) -> bool:
     return max(low, bounds[0]) > min(high, bounds[1])
 
 
-def take_equal(table: Table, attribute: str | None, default: Value = None) -> Matcher:
+def take_equal(table: Table, attribute: str | None, default: Value = None) -> Requirement:
     """Read the field `equals`, which must be a value that the attribute accepts."""
     value = table.raw("equals")
     value = default if value is None else value
@@ -180,7 +180,7 @@ def take_equal(table: Table, attribute: str | None, default: Value = None) -> Ma
             value = check_equal(attribute, value)
         except Invalid as fault:
             table.fault("equals", f"{fault}, for {attribute}" if table.has("equals") else f"is missing; it {fault}")
-    return Matcher(equals=value)
+    return Requirement(equals=value)
 
 
 def _bound(table: Table, name: str, attribute: str | None) -> float | None:

@@ -48,7 +48,7 @@ class StoredRun(Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-class StoredState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StoredAutomation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The stored state of an automation, without the switch. `fired` is in milliseconds since 1970."""
 
     policy: StoredMemory | None = None
@@ -57,7 +57,7 @@ class StoredState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: StoredRun | None = None
 
 
-class State(Struct, kw_only=True):
+class AutomationState(Struct, kw_only=True):
     """The state of an automation.
 
     - `fired`: the last occurrence of each schedule, or the start of an interval.
@@ -82,7 +82,7 @@ class State(Struct, kw_only=True):
             ended_at=None if ended is None else to_millis(ended),
             decided={key: to_millis(at) for key, at in self.memory.decided.items()},
         )
-        stored = StoredState(
+        stored = StoredAutomation(
             policy=None if memory == StoredMemory() else memory,
             fired={schedule: to_millis(at) for schedule, at in self.fired.items()},
             run=self.run,
@@ -91,11 +91,11 @@ class State(Struct, kw_only=True):
         return {**fields, "waits": self.waits} if self.waits else fields
 
     @staticmethod
-    def decode(raw: Any) -> State:
+    def decode(raw: Any) -> AutomationState:
         """Decode the result of `encode`. If the data has another form, raise `ValueError` or `ArithmeticError`."""
-        stored = convert(raw, StoredState)
+        stored = convert(raw, StoredAutomation)
         memory, run = stored.policy or StoredMemory(), stored.run
-        return State(
+        return AutomationState(
             memory=Memory(
                 ended_at=None if memory.ended_at is None else from_millis(memory.ended_at),
                 decided={key: from_millis(at) for key, at in memory.decided.items()},
@@ -109,7 +109,7 @@ class State(Struct, kw_only=True):
         )
 
 
-class States:
+class AutomationStates:
     """The states by automation id. The next flush stores changes, but a switch is stored before it takes effect. A
     last run is stored as a minor value."""
 
@@ -119,41 +119,41 @@ class States:
         self._removals: dict[str, asyncio.Task[None]] = {}
         self._stored_waits: dict[str, tuple[bytes | None, Collection[str]]] = {}
         self._tasks = Tasks()
-        self._states = read_all(storage, AUTOMATION_PREFIX, lambda _, value: State.decode(value), skip)
+        self._states = read_all(storage, AUTOMATION_PREFIX, lambda _, value: AutomationState.decode(value), skip)
         self._switched = read_all(storage, TOGGLE_PREFIX, lambda _, value: convert(value, bool), skip)
         self._at_first: Mapping[str, bool] = {}
-        self.begin_with({})
+        self.switch_all({})
 
-    async def __aenter__(self) -> States:
+    async def __aenter__(self) -> AutomationStates:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
 
-    def of(self, id_: str) -> State:
+    def of(self, id_: str) -> AutomationState:
         """Return the automation's state. Create the state for a new automation."""
-        return self._states.setdefault(id_, State())
+        return self._states.setdefault(id_, AutomationState())
 
-    def begin_with(self, enabled: Mapping[str, bool]) -> None:
+    def switch_all(self, enabled: Mapping[str, bool]) -> None:
         """Apply the field `enabled` of files to automations without a stored switch."""
         self._at_first = enabled
         for id_ in {**self._switched, **enabled}:
             self.of(id_).is_enabled = self._switched.get(id_, enabled.get(id_, True))
 
-    def remember(self, id_: str, memory: Memory) -> None:
+    def store_memory(self, id_: str, memory: Memory) -> None:
         """Store the memory of a policy."""
         state = self.of(id_)
         if memory != state.memory:
             state.memory = memory
             self._store(id_, state)
 
-    def note_fired(self, id_: str, schedule: str, at: datetime) -> None:
+    def store_fired(self, id_: str, schedule: str, at: datetime) -> None:
         """Store the schedule's last occurrence."""
         state = self.of(id_)
         state.fired[schedule] = at
         self._store(id_, state)
 
-    def note_run(
+    def store_run(
         self, id_: str, at: datetime, status: ExecutionStatus, error: str | None, *, is_trusted: bool
     ) -> None:
         """Set the time and the result of the last execution. Store both only if the time is trusted."""
@@ -163,7 +163,7 @@ class States:
             state.run = StoredRun(at=to_millis(at), status=status, error=fit_for_card(error))
             self._store(id_, state, is_minor=True)
 
-    def note_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:
+    def store_wait(self, id_: str, key: str, wait: StoredWait | None) -> None:
         """Store a running wait. If `wait` is None, remove the stored wait."""
         state = self.of(id_)
         if wait is not None:
@@ -172,7 +172,7 @@ class States:
             return
         self._store(id_, state)
 
-    def keep_waits(self, id_: str, keys: Collection[str]) -> None:
+    def drop_other_waits(self, id_: str, keys: Collection[str]) -> None:
         """Remove all waits except those of triggers with these keys."""
         state = self.of(id_)
         waits = {key: wait for key, wait in state.waits.items() if key.partition(" ")[0] in keys}
@@ -186,7 +186,7 @@ class States:
         removes it from storage. Waits that end together share this coroutine."""
         is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or self._removing[id_] > 0
         is_stored = key in self._list_stored_waits(id_)
-        self.note_wait(id_, key, None)
+        self.store_wait(id_, key, None)
         if not is_stored and not is_on_its_way:
             return None
         if id_ not in self._removals:
@@ -201,7 +201,7 @@ class States:
         before, keys = self._stored_waits.get(id_, (None, ()))
         if stored is not before:
             found = read_all(
-                self._storage, AUTOMATION_PREFIX + id_, lambda _, value: convert(value, StoredState), skip
+                self._storage, AUTOMATION_PREFIX + id_, lambda _, value: convert(value, StoredAutomation), skip
             )
             keys = found[""].waits.keys() if "" in found else ()
             self._stored_waits[id_] = stored, keys
@@ -216,13 +216,13 @@ class States:
             self._removing[id_] -= 1
             self._stored_waits.pop(id_, None)
 
-    def forget_others(self, ids: Collection[str]) -> None:
+    def remove_others(self, ids: Collection[str]) -> None:
         """Remove all other automations' states and switches, also in storage."""
         gone = [id_ for id_ in self._states if id_ not in ids]
         switched = [TOGGLE_PREFIX + id_ for id_ in gone if self._switched.pop(id_, None) is not None]
         for id_ in gone:
             del self._states[id_]
-            self._storage.remember(AUTOMATION_PREFIX + id_, None)
+            self._storage.put_later(AUTOMATION_PREFIX + id_, None)
         if switched:
             self._tasks.start(self._remove(switched), "removal of deleted automations")
 
@@ -243,5 +243,5 @@ class States:
         with contextlib.suppress(StoreFailed):  # the next start finds these states again
             await self._storage.put_many(dict.fromkeys(keys))
 
-    def _store(self, id_: str, state: State, *, is_minor: bool = False) -> None:
-        self._storage.remember(AUTOMATION_PREFIX + id_, state.encode() or None, is_minor=is_minor)
+    def _store(self, id_: str, state: AutomationState, *, is_minor: bool = False) -> None:
+        self._storage.put_later(AUTOMATION_PREFIX + id_, state.encode() or None, is_minor=is_minor)

@@ -9,9 +9,9 @@ from itertools import groupby, islice
 from typing import Any
 
 from appliance.automations.active_triggers import ActiveTrigger
+from appliance.automations.automation_states import AutomationStates
 from appliance.automations.environment import Environment
-from appliance.automations.schedule import Alarm, TimerHandle
-from appliance.automations.states import States
+from appliance.automations.scheduler import CalendarCall, DelayedCall
 from appliance.automations.triggers.base import TimedTrigger
 from appliance.automations.triggers.time import Interval
 from appliance.clock import timestamp
@@ -19,11 +19,11 @@ from appliance.clock import timestamp
 MAX_NEXT = 10
 
 
-class Upcoming:
+class DueTimes:
     """The times of the active triggers. `active` contains the triggers by automation id."""
 
     def __init__(
-        self, active: Mapping[str, Sequence[ActiveTrigger]], states: States, environment: Environment
+        self, active: Mapping[str, Sequence[ActiveTrigger]], states: AutomationStates, environment: Environment
     ) -> None:
         self._active = active
         self._states = states
@@ -38,13 +38,13 @@ class Upcoming:
     def find_missed(self, id_: str) -> datetime | None:
         """Return the first occurrence that the automation's schedules have missed since the last occurrence that
         fired, or None."""
-        alarms = (active.due for active in self._active.get(id_, ()) if isinstance(active.due, Alarm))
-        return min((missed for alarm in alarms if (missed := alarm.find_missed())), default=None)
+        calls = (active.call for active in self._active.get(id_, ()) if isinstance(active.call, CalendarCall))
+        return min((missed for call in calls if (missed := call.find_missed())), default=None)
 
     def list_waits(self, id_: str) -> list[tuple[str, datetime]]:
         """Return the automation's running waits, as pairs of device id and end of the wait."""
         return [
-            (device_id, self._instant_of(wait.timer))
+            (device_id, self._instant_of(wait.call))
             for active in self._active.get(id_, ())
             for device_id, wait in sorted(active.waits.items())
         ]
@@ -67,18 +67,18 @@ class Upcoming:
 
     def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
         """Return the next due time or end of a wait, or None."""
-        timers = [wait.timer for active in active_triggers for wait in active.waits.values()]
-        times = [self._instant_of(timer) for timer in timers]
+        calls = [wait.call for active in active_triggers for wait in active.waits.values()]
+        times = [self._instant_of(call) for call in calls]
         times += [due for active in active_triggers if (due := self._due_of(active)) is not None]
         return min(times, default=None)
 
     def _due_of(self, active: ActiveTrigger) -> datetime | None:
-        if isinstance(active.due, TimerHandle):
-            return self._instant_of(active.due)
-        return None if active.due is None else active.due.due
+        if isinstance(active.call, DelayedCall):
+            return self._instant_of(active.call)
+        return None if active.call is None else active.call.due
 
-    def _instant_of(self, timer: TimerHandle) -> datetime:
-        return self._clock.now() + timedelta(seconds=timer.due - self._clock.monotonic())
+    def _instant_of(self, call: DelayedCall) -> datetime:
+        return self._clock.now() + timedelta(seconds=call.due - self._clock.monotonic())
 
     def _next_of(self, active: ActiveTrigger) -> Iterator[datetime]:
         due, trigger = self._due_of(active), active.trigger

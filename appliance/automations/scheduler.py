@@ -1,4 +1,4 @@
-"""Timers for real durations, alarms at calendar times, and the task that fires both."""
+"""The scheduler calls functions after a delay, at regular intervals, and at calendar times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_ADJUSTMENT = timedelta(minutes=1)
 """If the clock is set back by less than this time, for example by NTP, no occurrence is repeated."""
 
 MAX_STALE = 64
-"""Maximum number of cancelled timers in the queue."""
+"""Maximum number of cancelled calls in the queue."""
 
 MAX_COUNTED = 1000
 """Maximum number of missed occurrences that are counted."""
@@ -49,8 +49,8 @@ class Schedule(Protocol):
         """Return the first occurrence after the instant, or None."""
 
 
-class TimerHandle(Struct, eq=False):
-    """A timer for a real duration. If `every` (in seconds) is set, the timer repeats."""
+class DelayedCall(Struct, eq=False):
+    """A callback after a real duration. If `every` (in seconds) is set, the call repeats."""
 
     name: str
     due: float
@@ -59,7 +59,7 @@ class TimerHandle(Struct, eq=False):
     is_cancelled: bool = False
 
     def advance(self, now: float) -> tuple[float | None, int]:
-        """Return the delay in seconds and the number of missed times. The delay is None if the timer does not fire
+        """Return the delay in seconds and the number of missed times. The delay is None if nothing is called
         now."""
         if self.every is None:
             return now - self.due, 0
@@ -68,7 +68,7 @@ class TimerHandle(Struct, eq=False):
         return (late, int(passed)) if late <= MAX_LATE.total_seconds() else (None, int(passed) + 1)
 
 
-class Alarm(Struct, eq=False, kw_only=True):
+class CalendarCall(Struct, eq=False, kw_only=True):
     """A callback at the occurrences of a schedule.
 
     - `name`: the name in the log.
@@ -117,13 +117,13 @@ class Alarm(Struct, eq=False, kw_only=True):
         return fires
 
     def find_missed(self) -> datetime | None:
-        """Return the first occurrence that was skipped since the alarm last fired, or None."""
+        """Return the first occurrence that was skipped since the last call, or None."""
         due = None if self.gap is None else self.next_after(self.gap[0])
         return due if self.gap is not None and due is not None and due < self.gap[1] else None
 
 
 class Scheduler:
-    """Fires timers and alarms when they are due. Callbacks run on the event loop and must not block.
+    """Makes delayed calls and calendar calls when they are due. Callbacks run on the event loop and must not block.
 
     For `began`, `stopped_at`, and `left_at`, see `Environment`.
     """
@@ -147,10 +147,10 @@ class Scheduler:
         self._steps = steps
         self._step = timedelta()
         self._steps.listen(self._note_step)
-        self._timers: list[tuple[float, int, TimerHandle]] = []
+        self._delayed_calls: list[tuple[float, int, DelayedCall]] = []
         self._stale = 0
         self._numbers = itertools.count()
-        self._alarms: dict[Alarm, None] = {}
+        self._calendar_calls: dict[CalendarCall, None] = {}
         self._is_trusted = trust.is_trusted()
         self._on_trust: list[Callable[[], None]] = []
         self._awaits_trust = False
@@ -170,17 +170,17 @@ class Scheduler:
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
 
-    def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> TimerHandle:
+    def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> DelayedCall:
         """Call `on_due` once after this number of real seconds. The argument of `on_due` is the delay in seconds."""
-        return self._start(TimerHandle(name, self._clock.monotonic() + seconds, on_due))
+        return self._start(DelayedCall(name, self._clock.monotonic() + seconds, on_due))
 
     def every(
         self, name: str, seconds: float, on_due: Callable[[float], None], *, first: float | None = None
-    ) -> TimerHandle:
+    ) -> DelayedCall:
         """Call `on_due` at this interval of real seconds. Make the first call after `first` seconds, or after one
         interval if `first` is missing."""
         due = self._clock.monotonic() + (seconds if first is None else first)
-        return self._start(TimerHandle(name, due, on_due, seconds))
+        return self._start(DelayedCall(name, due, on_due, seconds))
 
     def at(
         self,
@@ -190,24 +190,25 @@ class Scheduler:
         *,
         never_repeats: bool = False,
         last: datetime | None = None,
-    ) -> Alarm:
-        """Call `on_due` with each occurrence of the schedule from now on. See `Alarm` for the other arguments."""
-        alarm = Alarm(name=name, schedule=schedule, on_due=on_due, never_repeats=never_repeats, last=last)
-        self._alarms[alarm] = None
+    ) -> CalendarCall:
+        """Call `on_due` with each occurrence of the schedule from now on. For the other arguments, see
+        `CalendarCall`."""
+        call = CalendarCall(name=name, schedule=schedule, on_due=on_due, never_repeats=never_repeats, last=last)
+        self._calendar_calls[call] = None
         if self._is_trusted:
             now = self._clock.now()
-            self._begin(alarm, self._start_instant(now) if self._is_starting else now)
+            self._begin(call, self._start_instant(now) if self._is_starting else now)
         self._changed.set()
-        return alarm
+        return call
 
-    def cancel(self, what: TimerHandle | Alarm) -> None:
-        """Cancel a timer or an alarm. If it is already cancelled, do nothing."""
-        if isinstance(what, Alarm):
-            self._alarms.pop(what, None)
+    def cancel(self, what: DelayedCall | CalendarCall) -> None:
+        """Cancel a call. If it is already cancelled, do nothing."""
+        if isinstance(what, CalendarCall):
+            self._calendar_calls.pop(what, None)
         elif not what.is_cancelled:
             what.is_cancelled = True
             self._stale += 1
-            if self._stale > max(MAX_STALE, len(self._timers) // 2):
+            if self._stale > max(MAX_STALE, len(self._delayed_calls) // 2):
                 self._remove_cancelled()
 
     def when_trusted(self, do: Callable[[], None]) -> None:
@@ -250,15 +251,15 @@ class Scheduler:
             log.warning("the stored time %s is ignored: it is in the future, so the clock was wrong", stored)
 
     def _remove_cancelled(self) -> None:
-        self._timers = [each for each in self._timers if not each[2].is_cancelled]
-        heapq.heapify(self._timers)
+        self._delayed_calls = [each for each in self._delayed_calls if not each[2].is_cancelled]
+        heapq.heapify(self._delayed_calls)
         self._stale = 0
 
-    def _start(self, timer: TimerHandle) -> TimerHandle:
-        heapq.heappush(self._timers, (timer.due, next(self._numbers), timer))
-        if self._timers[0][2] is timer:
+    def _start(self, call: DelayedCall) -> DelayedCall:
+        heapq.heappush(self._delayed_calls, (call.due, next(self._numbers), call))
+        if self._delayed_calls[0][2] is call:
             self._changed.set()
-        return timer
+        return call
 
     async def _run(self) -> None:
         while True:
@@ -266,9 +267,9 @@ class Scheduler:
             self._check_clock()
             self._is_starting = False
             self._left_at = None if self._is_trusted else self._left_at
-            await in_steps(self._clock, self._fire_timers())
-            await in_steps(self._clock, self._fire_alarms())
-            if self._timers or self._alarms or (self._awaits_trust and not self._is_trusted):
+            await in_steps(self._clock, self._fire_delayed_calls())
+            await in_steps(self._clock, self._fire_calendar_calls())
+            if self._delayed_calls or self._calendar_calls or (self._awaits_trust and not self._is_trusted):
                 await self._clock.wait(self._changed, self._secs_to_next())
             else:
                 await self._changed.wait()
@@ -297,74 +298,74 @@ class Scheduler:
             self._is_trusted = True
             earliest = min(earliest, self._start_instant(now))
         if self._is_trusted and (becomes_trusted or step < timedelta()):
-            for alarm in self._alarms:
+            for call in self._calendar_calls:
                 if becomes_trusted:
-                    self._begin(alarm, earliest)
+                    self._begin(call, earliest)
                 else:
-                    alarm.arm(earliest, settles=step > -MAX_ADJUSTMENT)
+                    call.arm(earliest, settles=step > -MAX_ADJUSTMENT)
         if becomes_trusted:
             waiting, self._on_trust = self._on_trust, []
             for do in waiting:
                 _safely(do)
 
-    def _fire_timers(self) -> Iterator[None]:
-        """Fire the due timers, one per step."""
+    def _fire_delayed_calls(self) -> Iterator[None]:
+        """Make the due delayed calls, one per step."""
         now = self._clock.monotonic()
-        while self._timers and self._timers[0][0] <= now:
-            timer = heapq.heappop(self._timers)[2]
-            if timer.is_cancelled:
+        while self._delayed_calls and self._delayed_calls[0][0] <= now:
+            call = heapq.heappop(self._delayed_calls)[2]
+            if call.is_cancelled:
                 self._stale -= 1
                 continue
-            late, passed = timer.advance(now)
-            if timer.every is not None:
-                self._start(timer)
-            _report_passed(timer.name, passed)
+            late, passed = call.advance(now)
+            if call.every is not None:
+                self._start(call)
+            _report_passed(call.name, passed)
             if late is not None:
                 self._late += late > LATE_SECS
-                _safely(partial(timer.on_due, late))
+                _safely(partial(call.on_due, late))
             yield
 
-    def _fire_alarms(self) -> Iterator[None]:
-        """Fire the due alarms, one per step."""
+    def _fire_calendar_calls(self) -> Iterator[None]:
+        """Make the due calendar calls, one per step."""
         now = self._clock.now()
-        ready = [alarm for alarm in self._alarms if alarm.due is not None and alarm.due <= now]
-        for alarm in ready:
-            first, due = alarm.due, alarm.advance(now)
-            self._count(alarm, first, now + MICROSECOND if due is None else due)
-            if due is not None and alarm in self._alarms:
+        ready = [call for call in self._calendar_calls if call.due is not None and call.due <= now]
+        for call in ready:
+            first, due = call.due, call.advance(now)
+            self._count(call, first, now + MICROSECOND if due is None else due)
+            if due is not None and call in self._calendar_calls:
                 self._late += (now - due).total_seconds() > LATE_SECS
-                _safely(partial(alarm.on_due, due))
+                _safely(partial(call.on_due, due))
             yield
 
-    def _begin(self, alarm: Alarm, now: datetime) -> None:
-        """Find the alarm's first occurrence, and count the occurrences missed before this start."""
+    def _begin(self, call: CalendarCall, now: datetime) -> None:
+        """Find the call's first occurrence, and count the occurrences missed before this start."""
         if self._left_at is not None:
-            alarm.gap = self._left_at, now + MICROSECOND
-        if alarm.never_repeats and alarm.last is not None:
-            self._count(alarm, alarm.next_after(alarm.last), now + MICROSECOND)
-        alarm.arm(now)
+            call.gap = self._left_at, now + MICROSECOND
+        if call.never_repeats and call.last is not None:
+            self._count(call, call.next_after(call.last), now + MICROSECOND)
+        call.arm(now)
 
-    def _count(self, alarm: Alarm, since: datetime | None, until: datetime) -> None:
+    def _count(self, call: CalendarCall, since: datetime | None, until: datetime) -> None:
         """Count the occurrences from `since` (inclusive) to `until` (exclusive) in the background, and log the
         number."""
         if since is not None and since < until:
-            alarm.gap = since - MICROSECOND, until
-            self._tasks.start(self._log_counted(alarm, since, until), f"count of missed times of {alarm.name}")
+            call.gap = since - MICROSECOND, until
+            self._tasks.start(self._log_counted(call, since, until), f"count of missed times of {call.name}")
 
-    async def _log_counted(self, alarm: Alarm, due: datetime | None, until: datetime) -> None:
+    async def _log_counted(self, call: CalendarCall, due: datetime | None, until: datetime) -> None:
         """Count missed occurrences up to `MAX_COUNTED`, in small steps so that the event loop is not blocked."""
         count = 0
         while due is not None and due < until and count < MAX_COUNTED:
-            count, due = count + 1, alarm.next_after(due)
+            count, due = count + 1, call.next_after(due)
             await self._clock.sleep(0)
-        _report_passed(alarm.name, count)
+        _report_passed(call.name, count)
 
     def _secs_to_next(self) -> float:
-        """Return the seconds until the next timer, alarm, or check of the clock."""
+        """Return the seconds until the next call or check of the clock."""
         waits = [self._clock.recheck_secs]
-        if self._timers:
-            waits.append(self._timers[0][0] - self._clock.monotonic())
-        soonest = min((alarm.due for alarm in self._alarms if alarm.due is not None), default=None)
+        if self._delayed_calls:
+            waits.append(self._delayed_calls[0][0] - self._clock.monotonic())
+        soonest = min((call.due for call in self._calendar_calls if call.due is not None), default=None)
         if soonest is not None:
             waits.append((soonest - self._clock.now()).total_seconds())
         return max(0.0, min(waits))

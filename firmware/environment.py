@@ -40,10 +40,9 @@ class Environment:
         self.test_lock = root / "firmware" / "test.lock"
 
     def ensure(self, *locks: Path) -> None:
-        """Make .venv match the last lock, which includes the earlier locks. Return quickly if .venv already
-        matches.
+        """Make .venv match the last lock, which includes the earlier locks. Return quickly if .venv already matches.
 
-        Raises `BuildFailed`. Concurrent processes wait for each other.
+        Raises `BuildFailed` on failure. Concurrent processes wait for each other.
         """
         if not self.find_fault(locks) and not self.is_missing(locks[-1]):
             return

@@ -33,7 +33,7 @@ EXIT_TIMEOUT_SECS = 1.0
 """Time limit for the `__aexit__` of an adapter."""
 
 HEALTHY_AFTER_SECS = 120.0
-"""Running time after which the count of failures is reset."""
+"""If an adapter has run for this number of seconds, its count of failures is reset."""
 
 Build = Callable[[AdapterContext], Adapter]
 
@@ -43,7 +43,7 @@ T = TypeVar("T")
 class AdapterRunner:
     """Runs one adapter inside its `async with` block. After each failure, `build` makes a new adapter.
 
-    If `begin` is given, the first adapter is made when this event is set. Until then, commands wait up to five
+    If `begin` is given, the first adapter is made when this event is set. Before that, a command waits for up to five
     seconds. Methods may be called concurrently.
     """
 
@@ -84,7 +84,7 @@ class AdapterRunner:
     ) -> list[LaresError | None]:
         """Send the command once the address is free, publish the readings, and return each device's error.
 
-        Raises `LaresError` if the command failed for all devices: `Busy`, `Unreachable`, `Unsupported`, or another
+        Raise `LaresError` if the command failed for all devices: `Busy`, `Unreachable`, `Unsupported`, or another
         `AdapterFailed`.
         """
         await self._wait_until_made()
@@ -93,14 +93,15 @@ class AdapterRunner:
             return await self._contained(self._command_and_publish(adapter, device_ids, command))
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
-        """Run an operation of the adapter. Raises `LaresError`, such as `Unsupported` for an unknown operation."""
+        """Run an operation of the adapter. Raise a `LaresError` if it fails, such as `Unsupported` for an unknown
+        operation."""
         await self._wait_until_made()
         adapter = self._require_adapter()
         return await self._contained(_invoke(adapter, operation, payload))
 
     async def picture(self, device_id: str, attribute: str | None) -> Picture | None:
-        """Return the newest picture of a device. Return None without a picture or a running adapter. Raises
-        `LaresError`."""
+        """Return the newest picture of a device. Return None if there is no picture, or if no adapter is running.
+        Raise `LaresError` on failure."""
         if self.adapter is None:
             return None
         return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
@@ -112,7 +113,7 @@ class AdapterRunner:
         return self._hooks if self.adapter is None else self.adapter.hooks
 
     async def hook(self, request: HookRequest) -> None:
-        """Pass a request to the adapter. Raises `LaresError`."""
+        """Pass a request to the adapter. Raise `LaresError` if the adapter rejects the request."""
         adapter = self._require_adapter()
         try:
             await self._contained(adapter.within_limit(adapter.hook(request)))
@@ -154,7 +155,7 @@ class AdapterRunner:
             raise self._context.publish.faulted(error) from None
 
     async def _wait_until_made(self) -> None:
-        """Wait until the adapter exists or has failed for the first time, up to the time limit of a command."""
+        """Wait until the adapter exists or has failed once. The wait is limited to the time limit of a command."""
         if self._begin is not None and not self._is_made.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(COMMAND_TIMEOUT_SECS):
@@ -166,7 +167,7 @@ class AdapterRunner:
         return self.adapter
 
     def _publish_result(self, result: CommandResult, *, is_answered: bool) -> LaresError | None:
-        """Publish the reading of a command and its error, and that the vendor answered. Return the error."""
+        """Publish that the vendor answered, and publish the reading and error of the command. Return the error."""
         publish = self._context.publish
         if result.report is not None:
             publish.report(result.report)
@@ -207,7 +208,7 @@ class AdapterRunner:
                 await adapter.run()
             finally:
                 self._hooks = adapter.hooks
-                if self.adapter is adapter:  # if this adapter ended late, the next one may already run
+                if self.adapter is adapter:  # if this adapter ended late, the next one may already be running
                     self.adapter = None
                 await self._leave(adapter)
             raise AdapterFailed("it stopped unexpectedly")
@@ -224,7 +225,7 @@ class AdapterRunner:
         self._context.publish.started()
 
     async def _leave(self, adapter: Adapter) -> None:
-        """Exit the adapter, within a time limit. Ignore a failure of the exit."""
+        """Exit the adapter within a time limit. If the exit fails, ignore the failure."""
         leaving = end_within(adapter.__aexit__(None, None, None), EXIT_TIMEOUT_SECS)
         with suppress(TimeoutError, AdapterFailed):
             await self._contained(leaving)

@@ -17,7 +17,7 @@ from appliance.imports import import_ahead
 class AdapterStart:
     """Makes a runner for each enabled section, in the order of the configuration, and starts and stops the adapters.
 
-    Adapters start once the API answers, because importing their modules takes long. While the context is entered,
+    Adapters start once the API answers, because importing their modules takes long. While the context is open,
     `start` and `stop` change the running sections.
     """
 
@@ -65,7 +65,7 @@ class AdapterStart:
         return AdapterRunner(build, self._context_of(name), self._begins[name])
 
     async def begin(self) -> None:
-        """Import the modules of the adapters on a thread. Then start one adapter per iteration of the event loop.
+        """Import the adapters' modules on a thread. Afterwards, start one adapter per iteration of the event loop.
 
         A hundred adapters that start in one iteration would block the loop for tens of milliseconds, and would block
         it again at each poll.

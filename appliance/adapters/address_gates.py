@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from appliance.errors import Busy, Unreachable
 
 LOCK_TIMEOUT_SECS = 30.0
-"""Time limit for waiting for other senders' commands to the same address."""
+"""How long a command waits for the commands of other senders to the same address."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 
@@ -25,8 +25,8 @@ class AddressGate:
     """Allows `concurrency` commands at a time to one address, and one command at a time to each device.
 
     Commands run in the order of the calls of `lock`. Commands of one sender wait for each other without a time limit,
-    so that a command to a large room never fails with `Busy`. For the commands of other senders, they wait at most
-    `LOCK_TIMEOUT_SECS`.
+    so that a command to a large room never fails with `Busy`. Commands wait for the commands of other senders for at
+    most `LOCK_TIMEOUT_SECS`.
     """
 
     def __init__(self, address: str, concurrency: int) -> None:
@@ -43,7 +43,7 @@ class AddressGate:
     async def lock(self, device_ids: Collection[str] = (), sender: Sender | None = None) -> AsyncIterator[None]:
         """Wait until a command to these devices may run. Hold the lock until the block ends.
 
-        Raises `Busy` after `LOCK_TIMEOUT_SECS`, and `Unreachable` after a call of `fail_waiting`. In both cases, the
+        Raise `Busy` after `LOCK_TIMEOUT_SECS`, and `Unreachable` after a call of `fail_waiting`. In both cases, the
         caller has sent nothing.
         """
         waiting = _WaitingCommand(device_ids)
@@ -84,7 +84,8 @@ class AddressGate:
                 held.append(each)
 
     def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None) -> None:
-        """Raise `outage` in the waiting commands to these devices. None selects all waiting commands."""
+        """Raise `outage` in the waiting commands to these devices. If `device_ids` is None, raise it in all
+        waiting commands."""
         for waiting in self._waiting:
             if device_ids is None or not set(device_ids).isdisjoint(waiting.device_ids):
                 waiting.outage = outage

@@ -13,14 +13,14 @@ scheme or port."""
 _SYNONYMS = frozenset({*ADDRESS_KEYS, "address", "addr", "ip", "hostname", "server", "broker", "uri", "baseurl"})
 
 _DEFAULT_URL: Mapping[str, str] = {"matter": "ws://{}:5580/ws"}
-"""Template for the value of `url`, by kind. The default is `http://host`."""
+"""Maps a kind to a template for its value of `url`. The default template is `http://host`."""
 
 Hint = Callable[[str, list[str]], str]
 
 
 def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hint:
-    """Return a function that explains an unknown key. For an address key, it returns the correct line. For any other
-    key, it calls `otherwise`."""
+    """Return a function that explains an unknown key. For an address key, the function returns the correct line.
+    For any other key, it calls `otherwise`."""
 
     def hint(key: str, known: list[str]) -> str:
         right = next((each for each in ADDRESS_KEYS if each in known), None)

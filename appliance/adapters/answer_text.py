@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MAX_ANSWER_CHARS = 200
-"""Length limit of a server's text in an error."""
+"""Maximum length of a server's text in an error message."""
 
 
 def one_line(text: str, max_chars: int = MAX_ANSWER_CHARS) -> str:

@@ -20,19 +20,20 @@ from appliance.home.values import Value
 from appliance.tasks import end_within
 
 COMMAND_TIMEOUT_SECS = 5.0
-"""Default time limit of a poll, or of a command including the reads that confirm it."""
+"""Default time limit of a poll. This is also the default time limit of a command, including the reads that confirm
+it."""
 
 T = TypeVar("T")
 
 Operation = Callable[[Mapping[str, Value]], Awaitable[Value]]
-"""Takes a payload, and returns JSON. Raises `LaresError`."""
+"""Takes a payload, and returns JSON. Raises `LaresError` on failure."""
 
 
 class HookRequest(Struct, frozen=True, kw_only=True):
     """A request to `/hooks/<id>` with a valid key. `hook` is the id. `method` is `GET` or `POST`.
 
-    `data` is the body if it is JSON or a form, otherwise None. `body` has the raw bytes. `query` does not contain the
-    key. The names of `headers` are in lower case. Headers with secrets are omitted.
+    `data` contains the body if it is JSON or a form, and is otherwise None. `body` has the raw bytes. `query` does
+    not contain the key. The names of `headers` are in lower case. Headers with secrets are omitted.
     """
 
     hook: str
@@ -46,20 +47,19 @@ class HookRequest(Struct, frozen=True, kw_only=True):
 class Secrets(Protocol):
     """Stores short texts of an adapter across restarts, such as a token."""
 
-    def get(self, key: str) -> str | None:
-        """Return the text of the key, or None."""
+    def get(self, key: str) -> str | None: ...
 
     async def put(self, key: str, value: str) -> None:
-        """Store the text durably. Raises `StoreFailed`."""
+        """Store the text durably. Raise `StoreFailed` on failure."""
 
 
 class AdapterContext(Struct, frozen=True, kw_only=True):
     """The parts of the hub that an adapter uses. `name` is the section's name, and the prefix of its devices' ids.
 
     `open_session` returns the `DeviceSession` that all adapters share. The first call opens the session. Relative
-    paths in the section start at `root`. `timezone` is the time zone of the home. `record` stores devices and returns
-    once they are durable, or raises `StoreFailed`. `record` publishes nothing. `lua_host` is the `KindHost` of kinds
-    in Lua.
+    paths in the section start at `root`. `timezone` is the time zone of the home. `record` stores devices, and
+    returns when they are durable or raises `StoreFailed`. It does not publish the devices. `lua_host` is the
+    `KindHost` of kinds in Lua.
     """
 
     name: str
@@ -94,18 +94,19 @@ class Picture(Struct, frozen=True, kw_only=True):
 
 
 class Adapter(ABC):
-    """Connects one section of the configuration: publishes the states of its devices and sends them commands.
+    """Connects the devices of one section of the configuration. An adapter publishes the devices' states, and sends
+    commands to the devices.
 
     The runner enters the adapter, awaits `run`, and calls `command` while `run` works. When `run` raises or returns,
-    the runner exits the adapter, pauses, and builds a new one. The devices keep their state.
+    the runner exits the adapter, pauses, and builds a new one. Meanwhile, the devices keep their states.
 
     Commands to one `address` wait for each other, even across adapters. At most `concurrency` commands run at a time.
     If `takes_many` is true, one call gets the commands for several devices. If `shares_outages` is true, an
-    unanswered command means that no device at the address answers. All waiting commands then fail at once, and are
-    not sent. Without `shares_outages`, only waiting commands to the same device fail.
+    unanswered command means that no device at the address answers. In this case, all waiting commands fail at once,
+    and are not sent. Without `shares_outages`, only waiting commands to the same device fail.
 
-    `command_secs` is the time limit of a command, a poll, and any other call except `run`. `operation_secs` has the
-    time limits of slower operations.
+    `command_secs` is the time limit of a command, a poll, and any other call except `run`. `operation_secs` maps
+    slower operations to their time limits.
     """
 
     concurrency = 1
@@ -136,7 +137,7 @@ class Adapter(ABC):
         The dispatcher has checked the command against the stored device. Check the command again with `command =
         check_offered(…)`, because the device's offered commands can change while the command waits.
 
-        Raises `AdapterFailed`, `Unsupported` for a command that the device does not offer, and `Invalid` for an
+        Raise `AdapterFailed`, `Unsupported` for a command that the device does not offer, and `Invalid` for an
         invalid value. Adapters for read-only devices need not implement this method.
         """
         raise Unsupported(f"{device_id} accepts no commands")
@@ -144,15 +145,15 @@ class Adapter(ABC):
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
         """Send the command to the devices, and return one result per device.
 
-        An adapter implements `command` or, with `takes_many`, this method. If `takes_many` is false, `device_ids` has
-        one device.
+        An adapter implements `command` or, with `takes_many`, this method. If `takes_many` is false, `device_ids`
+        contains only one device.
         """
         return [await self.command(device_id, command) for device_id in device_ids]
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
         """Return the newest still picture of a device, or of one of its attributes, within `command_secs`.
 
-        Return None if there is no picture. Raises `AdapterFailed`.
+        Return None if there is no picture. Raise `AdapterFailed` on failure.
         """
         return None
 
@@ -175,8 +176,8 @@ class Adapter(ABC):
     async def hook(self, request: HookRequest) -> None:
         """Handle a request to one of `hooks`, within `command_secs`. Calls can be concurrent.
 
-        Publish the result like that of a poll. Raises `Invalid` for an unusable request, and `AdapterFailed`. The
-        caller gets the error message.
+        Publish the result in the same way as the result of a poll. Raise `Invalid` for an unusable request, and
+        `AdapterFailed`. The caller gets the error message.
         """
         raise NotFound("hook", request.hook)
 
@@ -185,11 +186,11 @@ class Adapter(ABC):
         self.publish.record_error(error)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Await the work. Raises `Unanswered` after `command_secs`."""
+        """Await the work. Raise `Unanswered` after `command_secs`."""
         return await self.within(self.command_secs, work)
 
     async def within(self, secs: float, work: Awaitable[T]) -> T:
-        """Await the work. Raises `Unanswered` after `secs`."""
+        """Await the work. Raise `Unanswered` after `secs`."""
         try:
             return await end_within(work, secs)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""Parses and repairs the JSON of devices. This module does not import an HTTP library."""
+"""Parses and repairs the JSON of devices. The module does not import an HTTP library."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LONE_SURROGATE = re.compile(rf"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
 
 _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 
-# Match complete JSON strings, so that only numbers outside of strings are replaced. A string may lack its closing
-# quote.
+# this pattern matches complete JSON strings, so that only numbers outside of strings are replaced; a string may lack
+# its closing quote
 _NOT_A_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"?|[-+]?\b(?:nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
 
 _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
@@ -29,8 +29,8 @@ _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
 def load_json(body: bytes | str, parse: Callable[[bytes], Any] = orjson.loads) -> Any:
     """Parse a device's JSON. If `parse` rejects the JSON, repair it and parse it again, up to `MAX_REPAIRED_BYTES`.
 
-    A byte order mark and zero bytes around the JSON are ignored. Raises the exception of `parse`, which is a
-    `ValueError` or `Invalid`.
+    A byte order mark, and zero bytes before or after the JSON, are ignored. Raise the exception of `parse`, which is
+    a `ValueError` or `Invalid`.
     """
     raw = body.encode(errors="replace") if isinstance(body, str) else body
     data = raw.removeprefix(_BOM).rstrip(_JSON_PADDING)

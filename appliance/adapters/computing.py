@@ -1,4 +1,4 @@
-"""Threads for slow computations of kinds in Lua. Scenes use other threads, so that they never wait for these
+"""Threads for slow computations by kinds in Lua. Scenes use other threads, so scenes never wait for these
 computations."""
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ MAX_WAITING_RESPONSES = 8
 """Maximum number of unread responses on a connection, including interim responses (1xx)."""
 
 PARSED_BYTES = 4096
-"""Maximum number of bytes that one iteration of the event loop reads and parses: 100 of the shortest responses, or
-2,000 frames."""
+"""Maximum number of bytes that one iteration of the event loop reads and parses. This corresponds to 100 of the
+shortest responses, or to 2,000 frames."""
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
 """The kernel's receive buffer of a connection. The buffer's size limits the data that one iteration parses."""
@@ -41,11 +41,10 @@ _LENGTH = re.compile(rb"(?i)content-length[ \t]*:([ \t\d,]*)")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _METADATA = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254")))
-"""Addresses at which a virtual machine in a cloud can read its credentials."""
+"""Addresses at which a virtual machine in a cloud can read its own credentials."""
 
 _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96")))
-"""Ranges of IPv6 addresses whose last four bytes are an IPv4 address: IPv4-compatible, IPv4-mapped, and NAT64
-addresses."""
+"""Ranges of IPv6 addresses whose last four bytes are an IPv4 address: IPv4-compatible, IPv4-mapped, and NAT64."""
 
 
 class DeviceResolver(ThreadedResolver):
@@ -59,7 +58,7 @@ class DeviceResolver(ThreadedResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Return the addresses of the host. Raises `OSError` if the host has no address, or if an address is
+        """Return the addresses of the host. Raise `OSError` if the host has no address, or if an address is
         forbidden."""
         found = await super().resolve(host, port, family)
         for each in found:
@@ -76,7 +75,7 @@ def is_allowed_address(name: str, address: str) -> bool:
 
 
 def _without_carrier(address: _Address) -> _Address:
-    """Return the embedded IPv4 address. Return an address without one unchanged."""
+    """Return the embedded IPv4 address. If the address does not embed one, return it unchanged."""
     # the unspecified and loopback addresses do not embed an IPv4 address
     if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
         return address
@@ -100,7 +99,7 @@ class _Protocol(ResponseHandler):
     """One connection. Repairs malformed response heads, and closes the connection after unrequested responses."""
 
     _head: bytearray | None = None
-    """Incomplete head of the next response. None while a body is received."""
+    """The incomplete head of the next response, or None while a body is received."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Limit the bytes per iteration of the event loop."""
@@ -156,7 +155,7 @@ def repair_head(head: bytes) -> bytes:
 
 
 class DeviceConnector(aiohttp.TCPConnector):
-    """Keeps idle connections for `keep_secs`. If `keep_secs` is None, each request opens a new connection."""
+    """Keeps idle connections for `keep_secs`. If `keep_secs` is None, a new connection is opened for each request."""
 
     def __init__(self, keep_secs: float | None = None) -> None:
         kept: dict[str, Any] = {"force_close": True} if keep_secs is None else {"keepalive_timeout": keep_secs}
@@ -166,7 +165,7 @@ class DeviceConnector(aiohttp.TCPConnector):
         self._factory = partial(build, loop=self._loop)
 
     def _get_ssl_context(self, req: ClientRequest) -> ssl.SSLContext | None:
-        """Return the context for the request. Load the system's certificates at the first use, see `imports`."""
+        """Return the TLS context for the request. At the first use, load the system's certificates. See `imports`."""
         context = super()._get_ssl_context(req)
         if context is not None and req.ssl is True and context not in self._complete:
             self._complete.add(context)
@@ -176,7 +175,7 @@ class DeviceConnector(aiohttp.TCPConnector):
     async def connect(
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.connector.Connection:
-        """Return a connection for the request. Raises `ClientError`, or `TimeoutError` after two seconds."""
+        """Return a connection for the request. Raise `ClientError`, or `TimeoutError` after two seconds."""
         if (idle := await self._get(req.connection_key, traces)) is not None:
             return idle
         async with time_limit(CONNECT_TIMEOUT_SECS):

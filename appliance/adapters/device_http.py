@@ -27,15 +27,15 @@ from appliance.tables.addresses import is_numeric
 from appliance.tasks import time_limit
 
 LASTING_SECS = 60.0
-"""Lifetime of an idle connection. Only repeatable requests use idle connections, because the device may be closing
-the connection."""
+"""How long an idle connection is kept, in seconds. Only repeatable requests use idle connections, because the
+device may be closing the connection."""
 
 RETRY_AFTER_SECS = 0.25
 """Pause before an unanswered request is repeated."""
 
 BUSY, BUSY_PAUSE_SECS, MAX_BUSY_PAUSE_SECS = frozenset({429, 503}), 0.5, 2.0
-"""Statuses of a busy device, the pause before the request is repeated once, and the longest pause that a device can
-request."""
+"""For a busy device: its statuses, the pause before the request is repeated once, and the longest pause that a
+device can request."""
 
 MAX_RESPONSE_BYTES = 256 * 1024
 """Size limit of a response. All known devices send less."""
@@ -44,13 +44,14 @@ HEADERS = {"User-Agent": "Lares", "Accept-Encoding": "identity"}
 """The headers of every request."""
 
 _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""Arguments for zlib by Content-Encoding."""
+"""Arguments for zlib, by Content-Encoding."""
 
 
 class DeviceSession:
-    """The sessions of all adapters. `fresh` opens a connection for each request, `lasting` reuses idle connections.
+    """The sessions of all adapters. `fresh` opens a connection for each request; `lasting` reuses idle connections.
 
-    An address with at least one request per minute keeps one connection if the device allows it.
+    If an address gets at least one request per minute, one connection to it remains open, provided that the device
+    allows this.
     """
 
     def __init__(self) -> None:
@@ -64,7 +65,7 @@ class DeviceSession:
         return _open(self.fresh.connector, middlewares, is_owner=False)
 
     async def resolve(self, host: str, port: int) -> str:
-        """Return an address of the host, preferably IPv4. Raises `OSError`."""
+        """Return an address of the host, preferably IPv4. Raise `OSError` on failure."""
         async with time_limit(CONNECT_TIMEOUT_SECS):
             found = await self._resolver.resolve(host, port, socket.AF_UNSPEC)
         return min(found, key=lambda each: each["family"] != socket.AF_INET)["host"]
@@ -113,7 +114,7 @@ async def send_once(request: ClientRequest, handler: ClientHandlerType) -> Clien
 
 
 class _CutOff(aiohttp.ClientError):
-    """The connection failed or ended before a response arrived."""
+    """Raised if the connection failed or ended before a response arrived."""
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
@@ -156,7 +157,7 @@ class HttpClient:
     async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
         """Return the body of a 2xx response.
 
-        Raises `Unreachable` if the device does not answer, and `BadAnswer` if the device refuses or its answer is not
+        Raise `Unreachable` if the device does not answer, and `BadAnswer` if the device refuses or its answer is not
         HTTP. If `repeat` is true, `Unreachable` is raised only after a second attempt.
         """
         response = await self.exchange(method, path, repeat=repeat, json=json)
@@ -165,7 +166,7 @@ class HttpClient:
         return response.body
 
     async def request_json(self, method: str, path: str, **sent: Any) -> Any:
-        """Return the parsed JSON of a 2xx response. Raises `Unreadable` for invalid JSON, and the exceptions of
+        """Return the parsed JSON of a 2xx response. Raise `Unreadable` for invalid JSON, and the exceptions of
         `request`."""
         return parse_json(await self.request(method, path, **sent), self.address)
 
@@ -182,7 +183,7 @@ class HttpClient:
         """Return the response, of any status. `sent` holds the arguments `params`, `json`, and `data` for aiohttp.
 
         If `repeat` is true, an unanswered request is sent once more, over a new connection. With `repeat_busy` (by
-        default equal to `repeat`), a request that a busy device rejects is also sent once more. Raises `Unreachable`,
+        default equal to `repeat`), a request that a busy device rejects is also sent once more. Raise `Unreachable`,
         and `BadAnswer` for an answer that is not HTTP.
         """
         session, pause, can_repeat = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS, True
@@ -229,10 +230,10 @@ class HttpClient:
     async def _exchange_plainly(
         self, session: aiohttp.ClientSession, method: str, path: str, json: Any
     ) -> HttpResponse:
-        """Return the response to a request without headers of its own.
+        """Return the response to a request that has no headers of its own.
 
-        The request is written directly to a connection of the session, because aiohttp's objects for a request and
-        its response take half of the time of an exchange.
+        The request is written directly to a connection of the session. aiohttp's own objects for a request and its
+        response take half of the time of an exchange.
         """
         address = await self._numeric_address() if self._sends_address else self.address
         if self._plain is None or self._plain.address != address:
@@ -264,10 +265,12 @@ class HttpClient:
     async def events(
         self, path: str, *, silence_secs: float, last_id: str = "", max_bytes: int = MAX_RESPONSE_BYTES
     ) -> AsyncIterator[AsyncIterator[ServerEvent]]:
-        """Open a stream of server-sent events. The iterator ends with the stream or after `silence_secs` of silence.
+        """Open a stream of server-sent events. The iterator ends when the stream ends, or when no data arrives for
+        `silence_secs`.
 
-        If `last_id` is given, the stream starts after the event with that id. Raises `Unreachable` if the stream
-        cannot be opened, and `BadAnswer` for a refusal, another content type, or an event of more than `max_bytes`.
+        If `last_id` is given, the stream starts after the event with that id. Raise `Unreachable` if the stream
+        cannot be opened, and `BadAnswer` if the device refuses, sends another content type, or sends an event of more
+        than `max_bytes`.
         """
         headers = {"Accept": EVENT_STREAM, **({"Last-Event-ID": last_id} if last_id else {})}
         timeout = aiohttp.ClientTimeout(total=None, sock_read=silence_secs)
@@ -299,8 +302,9 @@ class HttpClient:
         """Open a WebSocket. The result iterates over messages, and can also send messages.
 
         `parse` gets each message and the address. By default, messages are parsed as JSON. After `silence_secs`
-        without a message, a ping is sent. If no pong comes, the socket is closed. Raises `Unreachable` if the socket
-        cannot be opened within `silence_secs`, and `BadAnswer` for a refusal, or for a malformed or too long message.
+        without a message, a ping is sent. If no pong arrives, the socket is closed. Raise `Unreachable` if the
+        socket cannot be opened within `silence_secs`, and `BadAnswer` if the device refuses, or sends a malformed or
+        too long message.
         """
         with self._failing(path):
             async with self._session.for_sockets(self._middlewares) as session:
@@ -332,7 +336,8 @@ class HttpClient:
         return self._decompress(bytes(body), headers.get("Content-Encoding", ""))
 
     def _decompress(self, body: bytes, coding: str) -> bytes:
-        """Decompress a body that the device compressed without being asked. Return other bodies unchanged."""
+        """Decompress a body that the device compressed although compression was not requested. Return other bodies
+        unchanged."""
         bits = _WINDOW_BITS.get(coding.strip().lower())
         if bits is None or not body:
             return body
@@ -352,13 +357,14 @@ class HttpClient:
 
 
 def _busy_pause(response: HttpResponse) -> float:
-    """Return the seconds to wait before the request is repeated: the device's `Retry-After`, within the limits."""
+    """Return the number of seconds to wait before the request is repeated. This is the device's `Retry-After`,
+    within the limits."""
     stated = response.headers.get("Retry-After", "")
     return min(max(float(stated) if stated.isdecimal() else 0.0, BUSY_PAUSE_SECS), MAX_BUSY_PAUSE_SECS)
 
 
 def parse_json(body: bytes | str, address: str) -> Any:
-    """Parse a device's JSON. Raises `Unreadable`."""
+    """Parse a device's JSON. Raise `Unreadable` on failure."""
     try:
         return load_json(body)
     except ValueError:

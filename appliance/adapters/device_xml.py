@@ -18,8 +18,8 @@ _AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
 
 
 def parse_xml(text: bytes) -> Element:
-    """Return the root element. Raises `Invalid` for malformed XML, and for a document type declaration. The time is
-    proportional to the length."""
+    """Return the root element. Raise `Invalid` for malformed XML, and for a document type declaration. The running
+    time is proportional to the length."""
     for repair in (bytes, _repaired):
         try:
             root: Element = fromstring(repair(text), forbid_dtd=True)
@@ -34,7 +34,7 @@ def parse_xml(text: bytes) -> Element:
 def _repaired(text: bytes) -> bytes:
     """Remove forbidden characters and references to them, escape bare ampersands, and replace broken UTF-8.
 
-    The text must have one byte per ASCII character, or be UTF-16 with a byte order mark.
+    The text must be UTF-16 with a byte order mark, or an encoding with one byte per ASCII character.
     """
     if text.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)):
         return text

@@ -65,7 +65,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class _Batch(NamedTuple):
-    """The devices of one call, with a command that they all accept or the reason for a refusal."""
+    """The devices of one call, with the command that all of them accept, or with the reason why the command is
+    refused."""
 
     devices: list[Device]
     command: Command | LaresError
@@ -74,7 +75,7 @@ class _Batch(NamedTuple):
 class Dispatcher:
     """Sends commands. Methods may be called concurrently.
 
-    A running command is finished even if its sender is cancelled. Leaving the context ends all commands.
+    A running command is finished even if its sender is cancelled. When the context is left, all commands end.
     """
 
     def __init__(self, runners: Sequence[AdapterRunner], bus: Bus, clock: Clock) -> None:
@@ -90,17 +91,18 @@ class Dispatcher:
         await self._tasks.__aexit__()
 
     def add(self, runner: AdapterRunner) -> None:
-        """Send all further commands for the section to this runner."""
+        """From now on, send all commands for the section to this runner."""
         self._runners[runner.name] = runner
 
     def remove(self, name: str) -> None:
-        """Refuse all further commands to the section."""
+        """From now on, refuse all commands to the section."""
         self._runners.pop(name, None)
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
-        """Command the devices, in parallel if their addresses differ. Return the outcomes in the order of `devices`.
+        """Send the command to the devices, in parallel if their addresses differ. Return the outcomes in the order of
+        `devices`.
 
-        `source` is for the audit log: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raises `Invalid` if
+        `source` is for the audit log: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raise `Invalid` if
         the command has a number without a unit and no device accepts it. No other exception is raised.
         """
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
@@ -123,8 +125,8 @@ class Dispatcher:
         ]
 
     def _collect(self, devices: Sequence[Device], command: Command, batches: list[_Batch]) -> Iterator[None]:
-        """Group the devices by call, one device per step. A batch has several devices only if their adapter accepts
-        several devices in one call."""
+        """Group the devices by call, one device per step. A group has several devices only if their adapter
+        accepts several devices in one call."""
         together: dict[str, _Batch] = {}
         for device in devices:
             source, checked = device.metadata.source, _check(device, command, self._runners)
@@ -141,7 +143,7 @@ class Dispatcher:
         self._tasks.cancel()
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """Run an operation. `target` is `<adapter>:<operation>`. Raises `LaresError`, such as `Unsupported` for an
+        """Run an operation. `target` is `<adapter>:<operation>`. Raise `LaresError`, such as `Unsupported` for an
         unknown target."""
         name, _, operation = target.partition(":")
         runner = self._runners.get(name)
@@ -152,7 +154,7 @@ class Dispatcher:
     async def picture(self, device: Device, attribute: str | None = None) -> Picture:
         """Return the newest still picture of a device, or of one of its attributes.
 
-        Raises `NoPicture` if there is no picture, and `LaresError`.
+        Raise `NoPicture` if there is no picture, and `LaresError`.
         """
         runner = self._runners.get(device.metadata.source)
         found = None if runner is None else await runner.picture(device.id, attribute)
@@ -165,9 +167,10 @@ class Dispatcher:
         return bool(await self._listeners_to(hook))
 
     async def hook(self, request: HookRequest) -> bool:
-        """Pass the request to each adapter that handles the hook, in order. Return whether there is such an adapter.
+        """Pass the request to each adapter that handles the hook, in order. Return whether at least one adapter
+        handles the hook.
 
-        Raises the `LaresError` of the first adapter that refuses the request.
+        Raise the `LaresError` of the first adapter that refuses the request.
         """
         runners = await self._listeners_to(request.hook)
         for runner in runners:
@@ -180,7 +183,7 @@ class Dispatcher:
         return [runner for runner, hooks in zip(runners, found, strict=True) if hook in hooks]
 
     def operations_of(self, adapter: str) -> tuple[str, ...]:
-        """Return the names of an adapter's operations, sorted. Return an empty tuple before the adapter starts."""
+        """Return the names of an adapter's operations, sorted. Until the adapter starts, return an empty tuple."""
         runner = self._runners.get(adapter)
         return () if runner is None or runner.adapter is None else tuple(sorted(runner.adapter.operations))
 
@@ -194,7 +197,7 @@ class Dispatcher:
     async def _send_and_audit(
         self, batch: _Batch, command: Command, source: str, sender: Sender | None
     ) -> dict[str, Outcome]:
-        """Command the devices of one batch. Publish each outcome for the audit log."""
+        """Send a group's command to its devices. Publish each outcome for the audit log."""
         devices, checked = batch
         if isinstance(checked, Command):
             command = checked
@@ -210,10 +213,12 @@ class Dispatcher:
         return outcomes
 
     async def _send_batch(self, batch: _Batch, sender: Sender | None) -> Mapping[str, Exception | None]:
-        """Return the error of each device. A fault in an adapter affects only its own devices."""
+        """Return the error of each device. If an adapter has a fault, only its own devices get errors."""
         ids = [device.id for device in batch.devices]
         if not isinstance(batch.command, Command):
-            return dict.fromkeys(ids, batch.command)  # raising it would make a reference cycle with the traceback
+            return dict.fromkeys(
+                ids, batch.command
+            )  # raising the error would create a reference cycle with its traceback
         try:
             runner = self._runners[batch.devices[0].metadata.source]
             return dict(zip(ids, await runner.command_when_free(ids, batch.command, sender), strict=True))
@@ -235,7 +240,7 @@ class Dispatcher:
 
 
 def _check(device: Device, command: Command, runners: Mapping[str, AdapterRunner]) -> Command | LaresError:
-    """Return the command in a form that the device accepts, or the reason for a refusal."""
+    """Return the command in a form that the device accepts, or the reason why it is refused."""
     if device.metadata.source not in runners:
         return Unsupported(f"device '{device.id}' does not offer {command}")
     try:

@@ -1,4 +1,5 @@
-"""Checks whether a device has carried out a command: the expected state, the wait for it, and the error message.
+"""Checks whether a device has carried out a command. Computes the expected state, waits for this state, and builds
+the error message.
 
 Matter and MQTT compare the values that they sent, in the units of the protocol, because a device may round or limit a
 value. A Roku TV that has accepted a key press has no error, so its adapter compares only the power.
@@ -25,7 +26,7 @@ MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": (
 """States of a cover that confirm each action."""
 
 _TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
-"""Accepted difference for each component of a colour."""
+"""The accepted difference for each component of a colour."""
 
 COVER_CAPABILITIES = ("cover_position", "cover_tilt")
 DOORS = ("door", "garage_door")
@@ -36,9 +37,9 @@ T = TypeVar("T")
 class ExpectedState:
     """The expected state after a command to a device whose attributes were `before`.
 
-    If the command has a step, a number must be within half a step. Otherwise, the tolerance is that of `is_shown`, or
-    0.5 for numbers without a unit. A cover must move or reach its position. `press`, `stop`, and all other actions
-    without a visible effect are confirmed immediately.
+    If the command has a step, a number must be within half a step. If the command has no step, the tolerance is that
+    of `is_shown`, or 0.5 for numbers without a unit. A cover must move or reach its position. `press`, `stop`, and
+    all other actions without a visible effect are confirmed immediately.
     """
 
     def __init__(self, command: Command, specs: Iterable[CommandSpec], before: Mapping[str, Value]) -> None:
@@ -101,7 +102,8 @@ class ExpectedState:
 
 
 def is_shown(expected: Value, seen: Value) -> bool:
-    """Return whether a value equals the expected value, within the rounding of devices."""
+    """Return whether a value equals the expected value. Differences that result from rounding in devices are
+    ignored."""
     if isinstance(expected, dict) and isinstance(seen, dict):
         if "unit" in expected:
             if expected["unit"] != seen.get("unit"):
@@ -124,8 +126,8 @@ async def read_until(
     """Call `read` until `is_done` accepts the reading, for at most `within` seconds. Return the last reading, and
     whether it was accepted.
 
-    `pauses` lists the seconds from the start of one reading to the start of the next. The last pause repeats. Raises
-    the exceptions of `read`.
+    `pauses` lists the seconds from the start of one reading to the start of the next. After the last pause, this
+    pause is repeated. Raise the exceptions of `read`.
     """
     until, number = clock.monotonic() + within, 0
     while True:

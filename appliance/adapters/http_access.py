@@ -1,4 +1,4 @@
-"""Credentials for vendors' addresses, certificate checks, and reasons of failed requests."""
+"""Credentials and certificate checks for the addresses of vendors, and the reasons of failed requests."""
 
 from __future__ import annotations
 
@@ -50,14 +50,15 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
         return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""),)
 
     def tls(self) -> ssl.SSLContext | aiohttp.Fingerprint | bool:
-        """Return aiohttp's argument `ssl` for the certificate check. Raises `AdapterFailed` for a bad `ca_file`."""
+        """Return aiohttp's argument `ssl` for the certificate check. Raise `AdapterFailed` if `ca_file` cannot be
+        read."""
         if self.fingerprint is not None:
             return aiohttp.Fingerprint(bytes.fromhex(self.fingerprint.replace(":", "")))
         return True if self.ca_file is None else open_tls(self.ca_file)
 
 
 class HttpRefused(BadAnswer):
-    """The device answered with an HTTP status other than 2xx."""
+    """Raised if the device answered with an HTTP status other than 2xx."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -73,7 +74,7 @@ def named_status(status: int) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return in a few words why there was no response."""
+    """Return the reason, in a few words, why there was no response."""
     if isinstance(error, aiohttp.ServerFingerprintMismatch):
         return f"its certificate has a different fingerprint, {error.got.hex()}"
     if isinstance(error, aiohttp.ClientConnectorError):

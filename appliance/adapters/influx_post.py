@@ -16,7 +16,7 @@ MAX_ANSWER_BYTES = 800
 
 
 class LinePost:
-    """Posts lines to one address. The first post opens the session.
+    """Posts lines to one address. The first request opens the session.
 
     A token of one word is sent in InfluxDB's form, `Token …`. A token of two words already contains its scheme, such
     as `Bearer …`.
@@ -32,7 +32,8 @@ class LinePost:
         self._http: Any = None
 
     async def __call__(self, body: bytes) -> tuple[int, str]:
-        """Return status and text of the answer, with the token removed. Raises `AdapterFailed` without an answer."""
+        """Return the status and the text of the answer, with the token removed. Raise `AdapterFailed` if there is
+        no answer."""
         if self._http is None:
             await import_ahead(["appliance.adapters.device_http"])
             from appliance.adapters.device_http import HttpClient

@@ -16,11 +16,11 @@ from appliance.tables.checks import whole
 from appliance.tables.fields import Settings, key
 
 SectionKeys = Mapping[str, str | int]
-"""The keys of a section except `type`, with their values."""
+"""The keys of a section with their values, except the key `type`."""
 
 
 def http_url(host: str, port: int, scheme: str = "http") -> SectionKeys:
-    """Return the section key `base_url`. The default port of the scheme is omitted."""
+    """Return the setting `base_url`. The URL does not contain the scheme's default port."""
     default = {"http": 80, "https": 443}[scheme]
     return {"base_url": f"{scheme}://{host}" if port == default else f"{scheme}://{host}:{port}"}
 
@@ -47,14 +47,14 @@ class DiscoveryMethod(Struct, frozen=True, kw_only=True):
 
 
 class Vendor(Protocol):
-    """A simulated device, which serves inside its `async with` block. See `adapters/simulated.py`."""
+    """A simulated device. It serves requests inside its `async with` block. See `adapters/simulated.py`."""
 
     host: str
     port: int
 
     @property
     def url(self) -> str:
-        """The base URL, known once the simulated device is entered."""
+        """The base URL. It is known once the simulated device's context is open."""
 
     async def __aenter__(self) -> Any: ...
 
@@ -66,11 +66,11 @@ class Vendor(Protocol):
 class AdapterKind(Struct, frozen=True, kw_only=True):
     """One kind of adapter, in the folder of the same name. `title` is the kind's name for people.
 
-    `settings` is the class for a section's values, except `type` and `enabled`. `device_kinds` are the possible
-    kinds of devices. Stored devices of other kinds are not restored. For a kind with a simulator, `simulated`
-    returns the settings of a section. `in_demo` is the section's name in the demo, or None if the demo does not
-    include the kind. `operations` are the names of operations, or None if sections differ. `discovery` lists the
-    ways to find devices.
+    `settings` is the class for a section's values, except `type` and `enabled`. `device_kinds` are the possible kinds
+    of devices. Stored devices of other kinds are not restored. For a kind with a simulator, `simulated` returns the
+    settings of a section. `in_demo` is the section's name in the demo, or None if the demo does not include the kind.
+    `operations` contains the names of operations, or is None if the operations differ between sections. `discovery`
+    lists the ways to find devices.
 
     The folder's `adapter.py` has `build(settings, context)`. The folder's `simulator.py` has `simulate()`.
     `adapter.py` and `simulator.py` are imported on first use. The adapter of an enabled section is imported on a
@@ -98,23 +98,22 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         return adapter
 
     def probe(self, settings: Any) -> tuple[bool, str]:
-        """Return whether the address of a section answers, and a message. Blocks. Requires `has_probe`."""
+        """Return whether the address of a section answers, and a message. The call blocks. `has_probe` must be
+        true."""
         found: tuple[bool, str] = import_module(f"appliance.adapters.{self.name}.probe").probe(settings)
         return found
 
     def simulate(self) -> Vendor:
-        """Return a simulated device, not yet entered. Requires `simulated`."""
+        """Return a simulated device whose context is not open yet. `simulated` must be set."""
         device: Vendor = import_module(f"appliance.adapters.{self.name}.simulator").simulate()
         return device
 
 
 def poll_interval() -> Any:
-    """Return the setting `poll_interval_secs` of a polling kind."""
     return key(whole(1, 86_400), 5)
 
 
 def max_silence() -> Any:
-    """Return the setting `max_silence_secs` of a polling kind."""
     return key(whole(1, 30 * 86_400), required=False)
 
 

@@ -39,5 +39,6 @@ def kind_of(settings: Any) -> AdapterKind:
 
 
 def list_operations(adapters: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:
-    """Return the operations of each enabled section. None means that the operations are unknown."""
+    """Return the operations of each enabled section. If the operations of a section are unknown, its value is
+    None."""
     return {name: kind_of(settings).operations for name, settings in adapters.items()}

@@ -1,4 +1,4 @@
-"""The HTTP session of adapters and history. The first use imports the HTTP client and opens the session."""
+"""The HTTP session of adapters and history. The HTTP client is imported, and the session opened, at the first use."""
 
 from __future__ import annotations
 

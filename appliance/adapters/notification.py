@@ -16,21 +16,22 @@ MAX_MESSAGE_CHARS = 4096
 """Maximum length of a message, and of its title."""
 
 MAX_ACTIONS, MAX_LABEL_CHARS = 3, 40
-"""Maximum number of buttons per message, and maximum length of a label. ntfy supports up to three buttons."""
+"""Maximum number of buttons per message, and maximum length of a button's label. ntfy supports up to three
+buttons."""
 
 
 EXAMPLE = '{ label = "Feed", hook = "feed" }'
 
 
 class Action(Struct, frozen=True):
-    """A button of a message. It calls a hook."""
+    """A button in a message. Pressing the button calls a hook."""
 
     label: str
     hook: str
 
 
 class Notification(Struct, frozen=True):
-    """A message that is not empty, an optional title, and buttons."""
+    """A message that is not empty, with an optional title and with buttons."""
 
     message: str
     title: str | None
@@ -38,7 +39,8 @@ class Notification(Struct, frozen=True):
 
     @classmethod
     def parse(cls, payload: Mapping[str, Value]) -> Notification:
-        """Parse `{message, title?, fields?}`. All `fields` except `actions` are ignored. Raises `Invalid`."""
+        """Parse `{message, title?, fields?}`. All `fields` except `actions` are ignored. Raise `Invalid` on
+        failure."""
         message, title, fields = payload.get("message"), payload.get("title"), payload.get("fields")
         if not isinstance(message, str) or not message.strip():
             raise Invalid("the notification needs a non-empty message")
@@ -57,7 +59,7 @@ class Notification(Struct, frozen=True):
 
 
 def parse_actions(value: Any) -> tuple[Action, ...]:
-    """Parse a list of `{label, hook}`. Raises `Invalid`."""
+    """Parse a list of `{label, hook}`. Raise `Invalid` on failure."""
     if value is None or value == {}:
         return ()
     if not isinstance(value, list) or len(value) > MAX_ACTIONS:

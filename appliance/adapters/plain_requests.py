@@ -1,7 +1,7 @@
 """Requests that are written directly to a connection of aiohttp.
 
-The connector, the protocol, and the parser are those of aiohttp's session. Only aiohttp's objects for a request and
-its response are omitted, because they take half of the time of an exchange.
+They use the connector, the protocol, and the parser of aiohttp's session. They do not use aiohttp's objects for a
+request and its response, because these objects take half of the time of an exchange.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aiohttp import ClientRequest
 
 CLOSING = "Connection: close\r\n"
 
-URL = type(ClientRequest.url)  # of yarl, a dependency of aiohttp
+URL = type(ClientRequest.url)  # yarl is a dependency of aiohttp
 
 _NO_LIMITS = aiohttp.ClientTimeout(total=None)
 
@@ -34,7 +34,7 @@ class PlainRequests:
     ) -> None:
         """Raise `ClientError` for an invalid address."""
         self.address = address
-        # never sent, but aiohttp finds the connection by this request
+        # this request is never sent; aiohttp uses it to find the connection
         self._target = ClientRequest(
             "GET", _parse_url(address), headers=headers, ssl=tls, loop=asyncio.get_running_loop()
         )

@@ -11,7 +11,7 @@ from appliance.home.registry import Registry
 
 
 class PollReading:
-    """One poll from its request to its answer, and the data that its adapter published meanwhile."""
+    """One poll, from its request to its answer, with the data that its adapter publishes in the meantime."""
 
     def __init__(self) -> None:
         self._devices: set[str] = set()
@@ -37,7 +37,7 @@ class PollReading:
             self._devices |= {each for each in registry.ids_of(report.adapter) if each not in report.present}
 
     def without_older(self, report: Report, registry: Registry) -> Report:
-        """Return the poll's report. Data that was published during the poll replaces its readings."""
+        """Return the poll's report. Readings are replaced with data that was published during the poll."""
         if not self._devices and not self._attributes:
             return report
         known = registry.ids_of(report.adapter)

@@ -20,28 +20,30 @@ from appliance.home.values import Value
 from appliance.tasks import back_off, end_within, run_together
 
 POLLS_TO_LOSE = 2
-"""Consecutive unanswered polls after which devices are offline. One unanswered command has the same effect."""
+"""Number of consecutive unanswered polls after which the devices are offline. A single unanswered command has the
+same effect."""
 
 CONFIRM_SECS = 3.5
 """Time limit for the device to report the result of a command."""
 
 CONFIRM_MARGIN_SECS = 0.5
-"""Seconds between the last reading and the command's time limit, so that the error of the reading comes first."""
+"""Seconds between the last reading and the command's time limit. Because of this margin, the reading fails before
+the command does."""
 
 CONFIRM_PAUSES_SECS = (0.1, 0.2, 0.4, 0.6, 0.8)
-"""Pauses between two readings. The last pause repeats."""
+"""Pauses in seconds between two readings. The last pause is repeated."""
 
 SECOND_POLL_SECS = 2.0
-"""Maximum pause after one unanswered poll."""
+"""Maximum pause in seconds between an unanswered poll and the next poll."""
 
 POLLED_ONLY_AFTER = 5
-"""Number of consecutive failed push connections after which a log line is written if the address answers polls."""
+"""If this number of consecutive push connections fail, and the address answers polls, a log line is written."""
 
 T = TypeVar("T")
 
 
 class StateReading(NamedTuple):
-    """One reading: its report, the attributes by device, and the error of an invalid answer."""
+    """One reading: its report, the attributes by device, and the error if the answer was invalid."""
 
     report: Report | None
     attributes: Mapping[str, Mapping[str, Value]]
@@ -55,7 +57,7 @@ class PollingAdapter(Adapter):
     """Polls one address every `poll_interval` seconds, with back-off while the address does not answer.
 
     `misses` counts unanswered polls. An unanswered command sets `misses` to `POLLS_TO_LOSE`. `max_silence_secs` is
-    for sleeping devices: shorter silence is not an outage, even across restarts. `open_push` opens a connection
+    for devices that sleep: a shorter silence is not an outage, even across restarts. `open_push` opens a connection
     for pushed messages.
     """
 
@@ -70,13 +72,12 @@ class PollingAdapter(Adapter):
         self.max_silence_secs = max_silence_secs
         self.misses = 0
         self._is_poll_due = False
-        self._wake = self.publish.recovered  # `poll_now` sets the event too
+        self._wake = self.publish.recovered  # `poll_now` also sets this event
         self._contact_at: float | None = None
         self._is_empty = False
 
     @classmethod
     def of(cls, settings: Any, context: AdapterContext) -> Self:
-        """Return the adapter of a section with `base_url`, `poll_interval_secs`, and `max_silence_secs`."""
         http = HttpClient(context.open_session(), settings.base_url, context.clock)
         return cls(context, http, settings.poll_interval_secs, settings.max_silence_secs)
 
@@ -86,7 +87,7 @@ class PollingAdapter(Adapter):
 
     @abstractmethod
     async def poll(self) -> Report:
-        """Read the state of all devices of this adapter. Raises `AdapterFailed`."""
+        """Read the state of all devices of this adapter. Raise `AdapterFailed` on failure."""
 
     async def poll_state(self) -> Report:
         """Read the state to confirm a command. Override this method if a smaller request than `poll` is
@@ -94,14 +95,15 @@ class PollingAdapter(Adapter):
         return await self.poll()
 
     async def confirm(self, device_id: str, expected: ExpectedState, began: float) -> CommandResult:
-        """Read until the device reports the result of a command that started at `began`. Raises `Unreachable`."""
+        """Read until the device reports the result of a command that started at `began`. Raise `Unreachable` on
+        failure."""
         [result] = (await self.confirm_all({device_id: expected}, began)).values()
         return result
 
     async def confirm_all(
         self, expected: Mapping[str, ExpectedState], began: float, within: float = CONFIRM_SECS
     ) -> dict[str, CommandResult]:
-        """Read until each device reports its result. Return the results by device. Raises `Unreachable`.
+        """Read until each device reports its result. Return the results by device. Raise `Unreachable` on failure.
 
         A result has an error if the device does not report it within `within` seconds, or until `CONFIRM_MARGIN_SECS`
         before the command's time limit.
@@ -137,19 +139,20 @@ class PollingAdapter(Adapter):
         return None
 
     def receive(self, message: Any) -> None:
-        """Publish a pushed message. Raises `AdapterFailed` for an unusable message, which is ignored."""
+        """Publish a pushed message. Raise `AdapterFailed` for an unusable message, which is ignored."""
 
     def describe_answer(self) -> str:
-        """Describe the last good answer, for the log line about an answer without devices. Return an empty string if
-        its content is unknown."""
+        """Describe the last good answer, for the log line about an answer without devices. If its content is
+        unknown, return an empty string."""
         return ""
 
     def record_contact(self) -> None:
-        """Record a sign of life at the present time. Answers and pushed messages are recorded automatically."""
+        """Record that the address has responded at the present time. Answers and pushed messages are recorded
+        automatically."""
         self._contact_at = self.clock.monotonic()
 
     def poll_now(self) -> None:
-        """Poll at once. If a poll is running, poll again after it."""
+        """Poll at once. If a poll is already running, poll again when it has ended."""
         self._is_poll_due = True
         self._wake.set()
 
@@ -207,10 +210,10 @@ class PollingAdapter(Adapter):
             log.debug("%s: unusable pushed message: %s", self.name, error)
 
     async def poll_once(self) -> None:
-        """Poll and publish the result. Discard the result if a command ran meanwhile, because the reading may be
-        older than the command's effect.
+        """Poll and publish the result. If a command ran during the poll, discard the result, because the reading may
+        be older than the command's effect.
 
-        Messages that were pushed meanwhile are newer and take precedence.
+        Messages that were pushed during the poll are newer than its result, and take precedence.
         """
         began = self.clock.monotonic()
         ended_before, answers_before = self.gate.commands_ended, self.answers
@@ -243,7 +246,7 @@ class PollingAdapter(Adapter):
         self._is_empty = is_empty
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Await the work, within `command_secs`. Raises `Unreachable` only if the address gave no answer at all."""
+        """Await the work within `command_secs`. Raise `Unreachable` only if the address has not answered at all."""
         answers_before = self.answers
         try:
             result = await end_within(work, self.command_secs)
@@ -275,8 +278,8 @@ class PollingAdapter(Adapter):
             self.publish.lost(error)
 
     def _may_be_silent(self) -> bool:
-        """Return whether the last sign of life is younger than `max_silence_secs`. Right after a restart, use the
-        devices' stored times."""
+        """Return whether the address has last responded less than `max_silence_secs` ago. Right after a restart,
+        use the devices' stored times."""
         if self.max_silence_secs is None:
             return False
         if self._contact_at is not None:
@@ -288,7 +291,7 @@ class PollingAdapter(Adapter):
 def delay_after(misses: int, interval: float) -> float:
     """Return the seconds between the starts of two polls: `interval`, or longer while the device is unreachable.
 
-    The poll after an unanswered one comes soon, because it decides whether the device is offline.
+    After an unanswered poll, the next poll comes soon, because it decides whether the device is offline.
     """
     if misses < POLLS_TO_LOSE:
         return min(interval, SECOND_POLL_SECS) if misses else interval
@@ -296,7 +299,8 @@ def delay_after(misses: int, interval: float) -> float:
 
 
 def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
-    """Return the device's attributes in a report, including `state` if the bridge does not reach the device."""
+    """Return the attributes that a report contains for the device. If the bridge does not reach the device, they
+    include `state`."""
     seen = next((each for each in reversed(report.observations) if each.device_id == device_id), None)
     if seen is None:
         return {}

@@ -20,12 +20,12 @@ from appliance.home.registry import Registry
 from appliance.home.values import Value
 
 MAX_FAULTS = 100
-"""Maximum number of different command faults that are logged for an adapter."""
+"""Maximum number of different faults of commands that are logged per adapter."""
 
 MAX_OBSERVATIONS_AT_ONCE = 5
 
 MAX_SET_AT_ONCE = 32
-"""Maximum number of devices whose state an outage changes in one turn of the loop."""
+"""When an outage begins or ends: maximum number of devices whose state changes in one turn of the loop."""
 
 log = logging.getLogger("adapters")
 
@@ -33,15 +33,15 @@ log = logging.getLogger("adapters")
 class Publisher:
     """Publishes the data of one adapter. No call blocks. Invalid values are dropped and logged once.
 
-    Calls for the adapter's health, from good to bad:
+    These methods set the adapter's health, from good to bad:
 
-    - `answered`: the answer is good. This ends an outage and a failure.
-    - `ready`: no answer is needed. This ends a failure.
-    - `reached`: there is an answer, good or bad. This ends an outage.
+    - `answered`: the answer is good. Any outage or failure ends.
+    - `ready`: no answer is needed. Any failure ends.
+    - `reached`: there is an answer, good or bad. Any outage ends.
     - `started`: the first attempt has ended, with any result. `progressed`: the first attempt continues.
     - `record_error`: one request failed. The health contains the error, and nothing is logged.
-    - `failed`: the answer is wrong. This begins a failure, which is logged once.
-    - `lost`: there is no answer. This begins an outage, which sets the devices offline and is logged once.
+    - `failed`: the answer is wrong. A failure begins, and is logged once.
+    - `lost`: there is no answer. An outage begins, which sets the devices offline and is logged once.
     - `crashed`, `faulted`: `run`, or a command, raised an unexpected exception. Only the runner calls these methods.
 
     `recovered` is set when an outage ends. `has_started` is set after the adapter's first attempt. `progress` counts
@@ -64,10 +64,10 @@ class Publisher:
 
     @contextmanager
     def reading(self) -> Iterator[PollReading]:
-        """Yield a `PollReading` for the time from a poll's request to its answer. Pass this object to `report`
-        with the poll's report.
+        """Yield a `PollReading` for the time from a poll's request to its answer. Pass this object to `report` with
+        the poll's report.
 
-        Data that is published meanwhile is newer than the poll, so the poll does not overwrite it.
+        Data that is published during the poll is newer than the poll, so the report does not overwrite it.
         """
         reading = PollReading()
         self._readings.append(reading)
@@ -77,13 +77,13 @@ class Publisher:
             self._readings.remove(reading)
 
     def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
-        """Publish like `full_list_parts`, at once."""
+        """Publish like `full_list_parts`, but without pauses."""
         for _ in self.full_list_parts(observations, present):
             pass
 
     def full_list_parts(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> Iterator[None]:
-        """Publish the list of all devices: these observations, and the unreadable devices in `present`. Any other
-        device is removed. Other tasks can run between two parts."""
+        """Publish the list of all devices: these observations, and the unreadable devices in `present`. All
+        devices that are not in the list are removed. Other tasks can run between two parts of the work."""
         seen = tuple(observations)
         ids = frozenset({*present, *(each.device_id for each in seen)})
         return self.report_parts(Report(adapter=self.name, present=ids, observations=seen))
@@ -99,7 +99,8 @@ class Publisher:
         self._registry.remove(self.name, device_id)
 
     def report(self, report: Report, reading: PollReading | None = None) -> None:
-        """Publish observations of some or all devices. If they come from a poll, pass its `reading`."""
+        """Publish observations of some or all devices. If the observations come from a poll, pass the poll's
+        `reading`."""
         if reading is not None:
             report = reading.without_older(report, self._registry)
         for each in self._readings:
@@ -107,7 +108,8 @@ class Publisher:
         self._registry.apply(report)
 
     def report_parts(self, report: Report, reading: PollReading | None = None) -> Iterator[None]:
-        """Publish like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`. Other tasks can run between two parts."""
+        """Publish like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`. Other tasks can run between two of these
+        parts."""
         seen, size = report.observations, MAX_OBSERVATIONS_AT_ONCE
         last = max(len(seen) - 1, 0) // size * size
         for at in range(0, last, size):
@@ -123,7 +125,7 @@ class Publisher:
                 self.removed(device_id)
 
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Publish some attributes of a known device. All other attributes keep their values."""
+        """Publish some attributes of a known device, and leave its other attributes unchanged."""
         for each in self._readings:
             each.record_attributes(device_id, [*attributes, "state"])
         self._registry.update_attributes(self.name, device_id, attributes)
@@ -136,8 +138,8 @@ class Publisher:
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
     def devices(self) -> dict[str, Device]:
-        """Return the adapter's devices by id, with their current state. Right after a restart, this is the stored
-        state."""
+        """Return the adapter's devices by id, with their current state. Right after a restart, the current state
+        is the stored state."""
         return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
 
     def find(self, device_id: str) -> Device | None:
@@ -146,7 +148,7 @@ class Publisher:
         return found[0] if found and found[0].metadata.source == self.name else None
 
     def event(self, device_id: str, event: str, data: Mapping[str, Value] | None = None) -> None:
-        """Publish an event of the device. Two identical events are two events."""
+        """Publish an event of the device. Two equal calls publish two events."""
         self._registry.publish_event(self.name, device_id, event, data or {})
 
     def dropped(self, device_id: str, attribute: str, reason: str) -> None:
@@ -193,7 +195,7 @@ class Publisher:
             self.recovered.set()
 
     def lost(self, error: LaresError) -> None:
-        """Publish an outage: one event per device, one log line, and one `system.error`."""
+        """Publish an outage. This causes one event per device, one log line, and one `system.error`."""
         self.record_error(error)
         if not self._is_lost:
             self._is_lost = True
@@ -201,7 +203,7 @@ class Publisher:
             self._report(error, log.warning)
 
     def _set_state(self, state: str) -> None:
-        """Set the state of all devices, some of them per turn of the loop. A newer state ends this work."""
+        """Set the state of all devices, a few devices per turn of the loop. If a newer state is set, stop."""
         self._remaining = deque(self._registry.ids_of(self.name))
         self._set_some(self._remaining, state)
 
@@ -250,7 +252,7 @@ class Publisher:
 
 
 def _fault_key(error: BaseException) -> str:
-    """Return the file and line that raised the error, with the error's class, as a key."""
+    """Return a key for the error: its class, and the file and line that raised it."""
     at, line = error.__traceback__, ""
     while at is not None:
         line = f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"

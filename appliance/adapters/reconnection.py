@@ -1,4 +1,4 @@
-"""Keeps a connection open: reconnects with back-off."""
+"""Keeps a connection open, and reconnects with back-off."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ async def keep_open(
 ) -> NoReturn:
     """Run one session after another until cancelled. Pauses grow from `first_secs` to `most_secs`.
 
-    `session` connects and works until the connection ends. `session` may raise `AdapterFailed`. After each
-    session, `on_end` gets the error and the number of consecutive unstable sessions, and may return another pause.
-    A stable session resets that number. If `is_stable` is given, it decides whether a session was stable.
-    Otherwise, a session is stable after `most_secs`.
+    `session` connects and works until the connection ends. `session` may raise `AdapterFailed`. After each session,
+    `on_end` gets the error and the number of consecutive unstable sessions, and may return another pause. A stable
+    session resets that number. If `is_stable` is given, it decides whether a session was stable. If `is_stable` is
+    not given, a session is stable after `most_secs`.
     """
     failures = 0
     while True:

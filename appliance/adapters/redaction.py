@@ -19,24 +19,25 @@ HIDDEN = "***"
 
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _IN_ATTRIBUTE = {**_IN_TEXT, **str.maketrans({'"': "&quot;", "'": "&#x27;"})}
-"""The characters that XML and HTML escape in texts and attributes. Python's module `html` takes 0.3 MB."""
+"""Escapes for the characters that XML and HTML escape in texts and attributes. They are listed here because
+Python's module `html` takes 0.3 MB."""
 
 MIN_SECRET_CHARS = 3
-"""Minimum length of a secret that is replaced in texts. Shorter texts occur everywhere."""
+"""Minimum length of a secret that is replaced in texts. Shorter secrets could occur in any text."""
 
 MIN_SHOWN_CHARS, MIN_SHOWN_KEPT_CHARS = 8, 16
-"""Minimum length of a secret, and of a kept text, that is replaced in the values of devices. Shorter texts can be
-ordinary values: `50`, `fan_only`."""
+"""Minimum length of a secret, and of a kept text, that is replaced in the values of devices. A shorter text can be
+an ordinary value, such as `50` or `fan_only`."""
 
 MAX_SECRETS = 300
 """Maximum number of a section's secrets that are replaced. The longest secrets take precedence."""
 
 MAX_SHARING = 2
-"""Maximum number of secrets with the same beginning that are compared. Beyond the limit, the whole word is replaced.
-"""
+"""Maximum number of secrets with the same beginning that are compared. If there are more, the whole word is
+replaced."""
 
 _BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
-"""Lengths of the prefixes by which the search finds a secret, longest first."""
+"""Lengths of the prefixes with which the search finds a secret, longest first."""
 
 MIN_WORD_CHARS, _SCHEMES = 6, frozenset({"bearer", "digest"})
 
@@ -69,8 +70,8 @@ class Redaction:
         self._texts = self._devices = _Search(())
 
     async def prepare(self) -> None:
-        """If the secrets have changed, update the search on a thread. Otherwise, the next use would update it on the
-        event loop."""
+        """If the secrets have changed, update the search on a thread. If this method is not called, the next use
+        updates the search on the event loop."""
         if self._known is not self._kept.secrets:
             self._use(*await compute_apart(self._build, self._kept.secrets))
 
@@ -106,14 +107,14 @@ class Redaction:
 
 
 def secret_words(texts: Iterable[str]) -> list[str]:
-    """Return the words of headers that can be secrets, without short words and the names of authentication
-    schemes."""
+    """Return the words in the values of headers that can be secrets. Omit short words and the names of
+    authentication schemes."""
     words = [word for text in texts for word in text.split()]
     return [word for word in words if len(word) >= MIN_WORD_CHARS and word.lower() not in _SCHEMES]
 
 
 def count_characters(value: Any, most: int) -> int:
-    """Return the approximate size of a JSON value in characters. Counting stops once the size exceeds `most`."""
+    """Return the approximate size of a JSON value in characters. Stop counting when the size exceeds `most`."""
     if isinstance(value, str):
         return len(value) + 1
     inner = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, list) else ()
@@ -215,6 +216,7 @@ def _lower_escapes(quoted: str) -> str:
 
 
 def _inner_base64(raw: bytes, before: int) -> str:
-    """Return the base64 characters that depend only on these bytes if `before` other bytes precede them."""
+    """Return the base64 characters that depend only on these bytes, provided that `before` other bytes precede
+    them."""
     encoded = base64.b64encode(bytes(before) + raw).decode()
     return encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]

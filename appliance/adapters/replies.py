@@ -33,8 +33,8 @@ class Replies:
     async def request(self, send: Callable[[int], Awaitable[None]], secs: float) -> Any:
         """Send a request with a new number, and return the reply.
 
-        Raises `TimeoutError` if no reply comes within `secs`. Also raises the error that was passed to `fail`, and
-        the errors of `send`. The caller limits the time of `send`.
+        Raise `TimeoutError` if no reply arrives within `secs`. Also raise the error that was passed to `fail`, and
+        the errors of `send`. The caller must limit the time of `send`.
         """
         self._last_number += 1
         number = self._last_number

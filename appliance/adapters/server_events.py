@@ -17,7 +17,7 @@ SLICE_BYTES = 2048
 """Number of bytes of a stream that are parsed before other tasks can run."""
 
 LARGE_EVENT_CHARS = 1 << 20
-"""Length of an event above which other tasks can run before it is yielded."""
+"""If an event is longer than this, other tasks can run before the event is yielded."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
@@ -31,7 +31,7 @@ class ServerEvent(Struct, frozen=True, kw_only=True):
 
 
 class EventDecoder:
-    """Decodes the bytes of one stream, in pieces of any size. `max_bytes` limits one event."""
+    """Decodes the bytes of one stream, in pieces of any size. `max_bytes` is the maximum size of one event."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -44,9 +44,9 @@ class EventDecoder:
         self._id = ""
 
     def feed(self, piece: bytes) -> Iterator[ServerEvent]:
-        """Yield the events that end in this piece. Raises `BadAnswer` if an event is too large."""
+        """Yield the events that end in this piece. Raise `BadAnswer` if an event is too large."""
         piece = self._held + piece
-        whole = len(piece) - piece.endswith(b"\r")  # the last character may be the first half of a line end
+        whole = len(piece) - piece.endswith(b"\r")  # the last character may be the first half of a line break
         self._held = piece[whole:]
         for number, part in enumerate(_LINE_END.split(piece[:whole])):
             if number > 0 and (event := self._end_line()) is not None:
@@ -85,12 +85,12 @@ class EventDecoder:
 
 
 async def read_events(response: aiohttp.ClientResponse, clock: Clock, max_bytes: int) -> AsyncIterator[ServerEvent]:
-    """Yield the events of a response until it ends or is interrupted. Raises `BadAnswer` if an event is too large."""
+    """Yield the events of a response until it ends or is interrupted. Raise `BadAnswer` if an event is too large."""
     decoder = EventDecoder(max_bytes)
     while True:
         try:
             piece = await response.content.readany()
-        except (aiohttp.ClientError, OSError):  # also raised if no data arrives for too long
+        except (aiohttp.ClientError, OSError):  # this error is also raised if no data arrives for too long
             return
         if not piece:
             return

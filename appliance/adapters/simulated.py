@@ -27,7 +27,7 @@ class Faults(Struct, kw_only=True):
     silent: bool = False
     """Requests are accepted but never answered, and have no effect."""
     status: int | None = None
-    """Every response has this status and the bytes of `body`, if any. Requests have no effect."""
+    """Every response has this status. Its body is `body`, if set. Requests have no effect."""
     body: bytes | None = None
     """Every response has status 200 and these bytes under the vendor's content type. Requests have no effect."""
     stubborn: bool = False
@@ -35,16 +35,16 @@ class Faults(Struct, kw_only=True):
     lag: float = 0.0
     """Seconds until a write or a key press takes effect."""
     drop: int = 0
-    """Number of further requests that are cut off without a response, and have no effect."""
+    """Number of further requests whose connection is closed without a response. These requests have no effect."""
     torn: int = 0
-    """Number of further responses that break off in the middle, although the requests take effect."""
+    """Number of further responses that are interrupted in the middle. The requests still take effect."""
 
 
 class SimulatedDevice(ABC):
     """Simulates a vendor's device on this machine. The device listens inside its `async with` block while it is
     plugged in.
 
-    `host` is an address. `port` 0 selects a free port when the device is entered, and this port does not change
+    `host` is an address. If `port` is 0, a free port is selected at the beginning of the block, and does not change
     later. If `tls` is true, the device uses HTTPS. `requests` holds method and path of every received request, in
     order, including requests that a fault left unanswered.
     """
@@ -87,7 +87,7 @@ class SimulatedDevice(ABC):
         self._release()
 
     async def plug_in(self) -> None:
-        """Listen again, with the same state as before. Raises OSError if the port is in use."""
+        """Listen again, in the same state as before. Raise OSError if the port is in use."""
         if self._runner is not None:
             return
         listener = self._reserve()
@@ -126,8 +126,7 @@ class SimulatedDevice(ABC):
         """Return the vendor's routes."""
 
     @abstractmethod
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Record a received request."""
+    def _note(self, request: web.Request, body: bytes) -> None: ...
 
     def _json(self, payload: Any, status: int = 200) -> web.Response:
         """Return a JSON response with the vendor's content type."""
@@ -160,14 +159,14 @@ class SimulatedDevice(ABC):
         return response
 
     async def _tear(self, request: web.Request, whole: web.Response) -> None:
-        """Send the head of a response and half of its body. Then reset the connection."""
+        """Send the head of a response and half of its body, then reset the connection."""
         body = whole.body if isinstance(whole.body, bytes) else b""
         part = web.StreamResponse(status=whole.status, headers={"Content-Length": str(len(body) + 1)})
         part.content_type = self.content_type
         await part.prepare(request)
         await part.write(body[: len(body) // 2])
         _abort(request.transport)
-        await asyncio.Event().wait()  # as for `drop`
+        await asyncio.Event().wait()  # wait, as for `drop`
 
     async def _delay(self, request: web.Request, response: web.StreamResponse) -> None:
         if self.faults.delay > 0:

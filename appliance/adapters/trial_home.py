@@ -19,10 +19,10 @@ from appliance.home.registry import Registry
 
 
 class TrialHome:
-    """The home of the section `name`, which collects devices, the latest error, and a message for each dropped
-    value.
+    """A home that contains only the section `name`. It collects devices, the latest error, and a message for each
+    dropped value.
 
-    The adapter reads the `stored` secrets of the section. Nothing is stored.
+    The adapter can read the section's `stored` secrets. Nothing is stored.
     """
 
     def __init__(self, name: str, clock: Clock, stored: Secrets | None = None) -> None:

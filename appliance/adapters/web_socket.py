@@ -14,14 +14,14 @@ from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unreachable
 
 CLOSE_TIMEOUT_SECS = 1.0
-"""Time limit for sending the Close frame. If the limit is exceeded, the connection is closed without the frame."""
+"""Time limit for sending the Close frame. If sending takes longer, the connection is closed without the frame."""
 
 MESSAGES_AT_ONCE = 8
 """Number of messages of one connection that are processed before other tasks can run. The state of a WLED strip takes
 a third of a millisecond to process."""
 
 LARGE_MESSAGE = 1 << 20
-"""Size, in bytes or characters, of a message above which other tasks can run before it is parsed."""
+"""If a message is larger than this, in bytes or characters, other tasks can run before the message is parsed."""
 
 DecodeMessage = Callable[[bytes | str, str], Any]
 """Decodes the body of a frame. The address is used in the message of a `BadAnswer`."""
@@ -50,7 +50,7 @@ class Messages(AsyncIterator[Any]):
         self._count = 0
 
     async def __anext__(self) -> Any:
-        """Return the next message of text or bytes. Raises `BadAnswer` for a malformed or too large message."""
+        """Return the next message of text or bytes. Raise `BadAnswer` for a malformed or too large message."""
         while (kind := (message := await self._next_frame()).type) is not _TEXT and kind is not _BINARY:
             if kind is _PING:
                 await self._answer_ping(message.data)
@@ -62,7 +62,7 @@ class Messages(AsyncIterator[Any]):
         return self._parse(message.data, self._address)
 
     async def _next_frame(self) -> aiohttp.WSMessage:
-        """Return the next frame, including pings. Other tasks can run even if many frames wait."""
+        """Return the next frame, including pings. Even if many frames are waiting, other tasks can run."""
         self._count += 1
         if self._count % MESSAGES_AT_ONCE == 0:
             await self._clock.sleep(0)
@@ -75,7 +75,7 @@ class Messages(AsyncIterator[Any]):
             raise Unreachable(f"{self._address} has closed the connection ({reason_of(error)})") from None
 
     async def send(self, message: Any) -> None:
-        """Send text unchanged, and any other value as JSON. Raises `Unreachable` if the socket is closed.
+        """Send text unchanged, and any other value as JSON. Raise `Unreachable` if the socket is closed.
 
         The call blocks while the other side does not read, so the caller must limit the time.
         """
@@ -89,15 +89,15 @@ class PromptSocket(aiohttp.ClientWebSocketResponse[Literal[True]]):
     """Sends a Close frame and closes immediately, because the other side's Close frame may never come."""
 
     def _on_data_received(self) -> None:
-        """Postpone the next ping at once. The base class would schedule a callback before each message."""
-        if self._heartbeat is None or self._heartbeat_cb is None:  # waits for a pong
+        """Postpone the next ping directly, because the base class would schedule a callback before each message."""
+        if self._heartbeat is None or self._heartbeat_cb is None:  # a pong is awaited
             super()._on_data_received()
         else:
             self._heartbeat_when = self._loop.time() + self._heartbeat
 
     async def close(self, *, code: int = aiohttp.WSCloseCode.OK, message: bytes = b"") -> bool:
-        """Send the Close frame, for at most `CLOSE_TIMEOUT_SECS`, and close. Return False if the frame or the
-        connection failed."""
+        """Send the Close frame, for at most `CLOSE_TIMEOUT_SECS`, and close. Return False if sending failed or the
+        connection was broken."""
         # with a close code, aiohttp does not wait for the other side's Close frame
         self._close_code = self._close_code or code
         try:

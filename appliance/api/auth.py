@@ -102,7 +102,7 @@ class Authenticator:
     async def identify(self, token: str | None) -> Principal:
         """Return the principal of the token.
 
-        Raise `Unauthenticated`, `TooManyChecks`, or `AuthenticationUnavailable`.
+        Raise `Unauthenticated`, `TooManyChecks`, or `AuthenticationUnavailable` on failure.
         """
         if token is None:
             raise Unauthenticated("authentication required")

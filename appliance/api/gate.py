@@ -108,7 +108,7 @@ class Gate:
         limit of the key.
 
         `hook` is the id of the hook in the path. Raise `Unauthenticated`, `TooManyChecks`,
-        `AuthenticationUnavailable`, `Forbidden`, or `RateLimited`.
+        `AuthenticationUnavailable`, `Forbidden`, or `RateLimited` on failure.
         """
         if route.role is None:
             return None

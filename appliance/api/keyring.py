@@ -80,7 +80,7 @@ class Keyring:
     async def create(self, label: str, role: Role, hook: str | None = None) -> tuple[Key, str]:
         """Create a key, and return it with its token. `hook` is the only hook that a key of the role `hook` may call.
 
-        Raise `StoreFailed` or `AuthenticationUnavailable`.
+        Raise `StoreFailed` or `AuthenticationUnavailable` on failure.
         """
         name = self._new_name()
         token = KeyToken.make(name).text

@@ -273,7 +273,7 @@ def shutdown_write(transport: asyncio.Transport) -> None:
 def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtocol, bytes]:
     """Return the protocol of a new WebSocket and the response that opens it.
 
-    Raise `UpgradeRequired` or `MalformedRequest`.
+    Raise `UpgradeRequired` or `MalformedRequest` on failure.
     """
     exchange = exchange_of(request)
     if exchange.request_body == "chunked" or exchange.request_bytes_left:  # the body would be read as frames

@@ -165,7 +165,7 @@ class HomeFiles:
 
     async def delete(self, path: str) -> None:
         """Delete the file. Its versions are kept, and its last text becomes one more version. Raise `NotFound` or
-        `StoreFailed`."""
+        `StoreFailed` on failure."""
         location = self.locations.get(path)
         await self._tasks.finish(self._delete(location), f"deletion of {path}")
 

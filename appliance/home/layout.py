@@ -147,7 +147,7 @@ Devices = Mapping[str, Device]
 
 Change = Callable[[Layout, Devices], Layout]
 """Takes a layout and the present devices, and returns a changed layout. Raises `NotFound`, `AliasTaken`, or
-`Invalid`."""
+`Invalid` on failure."""
 
 MAX_NAMESAKES = 3
 """Maximum number of equally named devices in a message."""

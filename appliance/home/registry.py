@@ -234,7 +234,7 @@ class Registry:
 
     def preview(self, change: Change, layout: Layout) -> LayoutChange:
         """Return the result of a layout change without applying the change. Raise `NotFound`, `AliasTaken`, or
-        `Invalid`."""
+        `Invalid` on failure."""
         return compare_layouts(layout, change(layout, self._devices))
 
     def commit(self, made: LayoutChange) -> None:

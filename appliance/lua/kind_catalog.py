@@ -45,7 +45,7 @@ _BUNDLED = "bundled"
 
 
 class DescribeKind(Protocol):
-    """Runs a file's top-level code and returns its result. Raises `ScriptFailed`."""
+    """Runs a file's top-level code and returns its result. Raises `ScriptFailed` on failure."""
 
     async def __call__(self, source: Source, *, is_kind: bool) -> Mapping[str, Any]: ...
 

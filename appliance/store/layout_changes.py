@@ -19,7 +19,8 @@ class LayoutChanges:
         self._prepared: tuple[EncodedChanges, Layout] = ({}, registry.layout)
 
     async def make(self, change: Change) -> Layout:
-        """Check and store the change. Return the changed layout. Raise `NotFound`, `Invalid`, or `StoreFailed`."""
+        """Check and store the change. Return the changed layout. Raise `NotFound`, `Invalid`, or `StoreFailed` on
+        failure."""
         made: LayoutChange
 
         def prepare(batch: EncodedChanges) -> EncodedChanges:

@@ -21,11 +21,11 @@ MAX_NAME_STEPS = 16
 """Maximum number of labels and pointers in one name. A packet can contain thousands of pointers."""
 
 MAX_QUERY_BYTES = 1200
-"""Size limit of a question. A question of this size fits into one packet in any network."""
+"""Size limit of a question. A packet with a question of this size is not split in any network."""
 
 _IN = 1
-"""The class `IN`. A question from another port than mDNS's gets its answer by unicast, without the cache-flush bit.
-"""
+"""The class `IN`. If a question is sent from a port other than mDNS's, the answer is sent by unicast, without the
+cache-flush bit."""
 
 _IS_RESPONSE = 0x8000
 
@@ -34,7 +34,7 @@ Name = tuple[str, ...]
 
 
 class Malformed(ValueError):
-    """The bytes are not a DNS message, or exceed the limits."""
+    """Raised if the bytes are not a DNS message, or exceed the limits."""
 
 
 class DnsRecord(Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ def encode_query(questions: Iterable[tuple[Name, int]]) -> bytes:
 
 
 def decode_answer(message: bytes) -> list[DnsRecord]:
-    """Return the known records of an answer. Raises `Malformed` for a malformed message, and for a question."""
+    """Return the known records of an answer. Raise `Malformed` for a malformed message, and for a question."""
     if len(message) < 12:
         raise Malformed
     _, flags, *counts = struct.unpack_from(">6H", message)
@@ -112,7 +112,8 @@ def _record(message: bytes, name: Name, type_: int, start: int, end: int) -> Dns
 
 
 def _read_name(message: bytes, at: int) -> tuple[Name, int]:
-    """Return the name and the index after it. Each pointer must point further back than the previous one."""
+    """Return the name and the index after it. Each pointer must point to an earlier position than the previous
+    pointer."""
     labels: list[bytes] = []
     size, end, limit = 0, -1, at
     for _ in range(MAX_NAME_STEPS + 1):

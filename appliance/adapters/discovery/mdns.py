@@ -14,7 +14,7 @@ from appliance.adapters.discovery.dns_messages import PTR, SRV, TXT, A, DnsRecor
 T = TypeVar("T")
 
 MAX_INSTANCES = 64
-"""Maximum number of instances per sender, and of hosts per sender. Further entries are ignored."""
+"""Maximum number of service instances per sender, and of hosts per sender. Any further ones are ignored."""
 
 MAX_SENDERS = 256
 """Maximum number of senders. Packets of further senders are ignored."""
@@ -91,8 +91,8 @@ class MdnsAnswers:
             yield from sender.missing()
 
     def list_instances(self) -> list[Instance]:
-        """Return the instances with a known port. If a host has several addresses, use the one that fits the local
-        network best."""
+        """Return the instances with a known port. If a host has several addresses, use the address that
+        `choose_address` returns."""
         found = []
         for address, sender in self._senders.items():
             for id_, (service, name) in sender.instances.items():
@@ -119,8 +119,8 @@ def is_local(address: str) -> bool:
 
 
 def choose_address(sender: str, stated: Iterable[str]) -> str:
-    """Return the sender's address if it is in `stated`, or if no address in `stated` is usable. Otherwise, return a
-    usable address from `stated`.
+    """Return an address of the sender's host. This is the sender's address if it is in `stated`, or if no address in
+    `stated` is usable. If not, it is a usable address from `stated`.
 
     Only addresses of local networks are usable. A loopback address is usable only if the sender also has one.
     """

@@ -30,7 +30,7 @@ DISCOVERY_METHODS: Sequence[DiscoveryMethod] = (
 kinds instead."""
 
 DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS = 3, 30
-"""Duration of a search."""
+"""The default and the maximum duration of a search, in seconds."""
 
 MAX_FOUND = 256
 
@@ -49,7 +49,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Discovery:
-    """Searches the network on request. Requests during a search share its result.
+    """Searches the network on request. Requests that arrive during a search get the result of this search.
 
     `kinds` returns the kinds of the hub. `sections` returns the names of the configured sections. Discovery does not
     connect to the devices it finds.
@@ -96,7 +96,8 @@ def list_found(
     answers: Iterable[SsdpAnswer],
     sections: Collection[str] = (),
 ) -> list[Found]:
-    """Return at most `MAX_FOUND` devices of these answers. List a device that answered by mDNS and SSDP once."""
+    """Return at most `MAX_FOUND` devices of these answers. If a device has answered both by mDNS and by SSDP, list
+    it only once."""
     seen: dict[tuple[str, str, int], tuple[DiscoveryMethod, str, str, int, str | None]] = {}
     for way in ways:
         for name, host, port, serial in (*_of_mdns(way, instances), *_of_ssdp(way, answers)):

@@ -31,12 +31,12 @@ PACKETS_PER_TURN = 4
 """Maximum number of packets that are read in one iteration of the event loop."""
 
 ASKED_AFTER_SECS = (0.0, 0.3, 0.6, 1.2)
-"""Seconds after which the questions are sent again, because packets can be lost."""
+"""After this number of seconds, the questions are sent again, because packets can be lost."""
 
 MAX_INTERFACES = 32
 
 _SIOCGIFCONF, _ENTRY_BYTES = 0x8912, 40
-"""The request that lists interfaces (netdevice(7)), and the size of an entry on 64-bit machines."""
+"""The ioctl request that lists network interfaces (netdevice(7)), and the size of an entry on 64-bit machines."""
 
 _MDNS_TTL, _SSDP_TTL = 255, 1
 

@@ -1,7 +1,7 @@
 """Elgato lights: one device for each index at the address.
 
 The adapter uses `GET` and `PUT /elgato/lights`, `GET /elgato/accessory-info`, and `POST /elgato/identify` on port
-9123. Requests and responses are JSON. Colour temperature is in mired. `on` is 0 or 1. A light in colour mode has
+9123. Requests and responses are JSON. Colour temperature is in mired. `on` is 0 or 1. In colour mode, a light has
 `hue` and `saturation` instead of `temperature`.
 """
 
@@ -40,7 +40,7 @@ FACTS_WITHIN = 2.0
 log = logging.getLogger("adapters")
 
 _ATTRIBUTES = {"on": "power", "temperature": "color_temperature"}
-"""Capabilities whose names differ from the light's fields."""
+"""Maps fields of a light to capabilities with different names."""
 
 RawLight = Mapping[str, Any]
 
@@ -51,7 +51,6 @@ _FIELDS: Mapping[str, Callable[[Any], float]] = {
     "hue": number,
     "saturation": number,
 }
-"""A check for each field of a light."""
 
 
 class LightState(Struct, frozen=True, kw_only=True):
@@ -70,7 +69,7 @@ class LightState(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(raw: Any) -> LightState:
-        """Parse one entry of `lights`. Raises `Invalid` if no field of a light is readable."""
+        """Parse one entry of `lights`. Raise `Invalid` if no field of a light is readable."""
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {format_value(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
@@ -102,7 +101,7 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any], dict[str, int]]] = {
     ("brightness", "set"): lambda percent: {"brightness": percent},
     ("color_temperature", "set"): lambda white: {"temperature": clamped_mireds(kelvin_in(white))},
 }
-"""For each command, a function from its value to the changed fields."""
+"""Maps each command to a function that converts the command's value to changed fields."""
 
 LIGHT_COMMANDS = (
     CommandSpec(capability="brightness", actions=("set",), min=0, max=100),
@@ -129,7 +128,8 @@ class ElgatoAdapter(PollingAdapter):
     _answer: Mapping[str, Any] = {}
 
     async def poll(self) -> Report:
-        """Read all lights at the address. A light without a readable field stays present, without an observation."""
+        """Read all lights at the address. If a light has no readable field, report it as present without an
+        observation."""
         lights = await self._fetch_lights()
         await self._refresh_facts()
         return self._report([_parse(raw) for raw in lights])
@@ -205,7 +205,8 @@ class ElgatoAdapter(PollingAdapter):
         return answer
 
     async def _refresh_facts(self) -> None:
-        """Read `accessory-info` every `FACTS_EVERY` seconds. If a request fails, keep the previous reading."""
+        """Read `accessory-info` every `FACTS_EVERY` seconds. If a request fails, keep the result of the previous
+        request."""
         if self.clock.monotonic() < self._facts_due_at:
             return
         try:
@@ -228,7 +229,7 @@ class ElgatoAdapter(PollingAdapter):
         return Report(adapter=self.name, present=frozenset(ids), observations=observations)
 
     def _observe(self, index: int, ids: list[str], light: LightState | Invalid) -> Observation | None:
-        """Return the observation of a light. For an unreadable light, return None and log the fault once."""
+        """Return the observation of a light. If the light is unreadable, log the fault once and return None."""
         device_id, name = ids[index], _text(self._facts, "displayName") or _text(self._facts, "productName")
         if isinstance(light, Invalid):
             if device_id not in self._unreadable:

@@ -15,7 +15,8 @@ from appliance.adapters.simulated import SimulatedDevice
 
 
 class SimulatedLight(Struct, kw_only=True):
-    """One lamp of the device. A lamp with a hue or saturation is in colour mode and has no temperature."""
+    """One lamp of the device. If a lamp has a hue or saturation, the lamp is in colour mode and has no
+    temperature."""
 
     on: bool = False
     brightness: int = 50
@@ -35,7 +36,8 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "hue": (0.0, 360.0),
     "saturation": (0.0, 100.0),
 }
-"""Range of each field of a light. Written numbers are clamped to this range. Floats keep their fraction."""
+"""Range of each field of a light. Numbers are clamped to this range when they are written. Floats keep their
+fraction."""
 
 _INFO = {
     "productName": "Elgato Key Light",

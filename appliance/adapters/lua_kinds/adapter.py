@@ -41,10 +41,11 @@ from appliance.tables.checks import format_value, is_number
 from appliance.tasks import run_together
 
 MIN_MESSAGE_SECS, MAX_UNPACED_MESSAGES = 0.01, 10
-"""Minimum time between two messages to the file, if more than this number of messages are waiting."""
+"""If more than this number of messages are waiting, the time between two messages to the file is at least this
+number of seconds."""
 
 MAX_LOGGED_FAULTS = 100
-"""Maximum number of different faults of messages and hooks that are logged."""
+"""Maximum number of different faults that are logged for messages and hooks."""
 
 MIN_POLL_SECS, MAX_POLL_SECS = 1.0, 86_400.0
 MAX_SENTENCE_CHARS = 500
@@ -87,7 +88,7 @@ class LuaAdapter(PollingAdapter):
 
     @property
     def connection(self) -> PushConnection | None:
-        """The connection of `listen`. None if the kind does not listen."""
+        """The connection of `listen`, or None if the kind does not listen."""
         return self.functions.connection
 
     async def listen(self) -> None:
@@ -95,17 +96,17 @@ class LuaAdapter(PollingAdapter):
         await run_together(self._keep_receiving(), self._keep_handing_over())
 
     async def run(self) -> None:
-        """Poll and receive until cancelled. Raises `AdapterReplaced` once the kind changes."""
+        """Poll and receive until cancelled. Raise `AdapterReplaced` once the kind changes."""
         await run_together(super().run(), self._keep_handing_over(), replace_when(self._loaded))
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """Forget earlier cancelled calls, so that a timeout concerns only this work."""
+        """Forget calls that were cancelled earlier, so that a timeout is attributed to this work only."""
         self.functions.forget_cancelled()
         return await super().within_limit(work)
 
     def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
-        """Return the error of the base class if the function was waiting for the device. If the function itself was
-        too slow, return an error that is not an outage."""
+        """Return the error for a timeout. If the function was waiting for the device, this is the error of the
+        base class. If the function itself was too slow, the error is not an outage."""
         cancelled = self.functions.cancelled
         if cancelled is not None and cancelled.was_asking:
             return super().timeout_error(is_answered=is_answered)
@@ -113,8 +114,8 @@ class LuaAdapter(PollingAdapter):
         return AdapterFailed(f"{place} took longer than {self.command_secs:g} s without waiting for the device")
 
     async def poll_once(self) -> None:
-        """Poll and publish. If the file has no function `poll`, check the connection, and how long it has been
-        silent, instead."""
+        """Poll and publish. If the file has no function `poll`, check the connection instead, and the time since
+        its last message."""
         if self._definition.has_poll:
             await super().poll_once()
             await self.publish_events()
@@ -127,8 +128,8 @@ class LuaAdapter(PollingAdapter):
             self.publish.answered()
 
     def _note_closed(self) -> None:
-        """Treat a closed connection like an unanswered poll. The first check after the adapter's start is ignored. A
-        refusal by the device is reported, but is not an outage."""
+        """Treat a closed connection like an unanswered poll. Ignore the first check after the adapter's start. If
+        the device refused the connection, report an error but no outage."""
         error = self._push_error or Unreachable(f"{self.http.address}: the connection is not open")
         if self._push_error is None and self.misses == 0:
             self.misses = 1
@@ -140,8 +141,8 @@ class LuaAdapter(PollingAdapter):
             self.publish.record_error(error)
 
     async def poll(self) -> Report:
-        """Call the function `poll`, and return its devices. If the file does not define `poll`, return a report that
-        does not remove devices."""
+        """Call the function `poll`, and return its devices. If the file does not define `poll`, return a report
+        that removes no devices."""
         if not self._definition.has_poll:
             return Report(adapter=self.name)
         calls = self.functions.new_calls(repeats=True)
@@ -190,7 +191,7 @@ class LuaAdapter(PollingAdapter):
         try:
             device = device_for_lua(before, self.name)
             found = await self.functions.call(["command"], device, STATED_COMMAND(command), calls=calls)
-        except (Unanswered, Unreadable):  # the command may have worked, although its answer is missing or unreadable
+        except (Unanswered, Unreadable):  # although the answer is missing or unreadable, the command may have worked
             return await self.confirm(device_id, expected, began)
         if isinstance(found["second"], str):
             return CommandResult(error=BadAnswer(found["second"][:MAX_SENTENCE_CHARS]))
@@ -201,7 +202,7 @@ class LuaAdapter(PollingAdapter):
         return self._result_of(device_id, await self.functions.redacted(found["first"]), expected)
 
     async def _find(self, device_id: str, *, is_fresh: bool) -> Device:
-        """Return the device. If `is_fresh` is true, poll the device first. Raises `BadAnswer` if the device no longer
+        """Return the device. If `is_fresh` is true, poll the device first. Raise `BadAnswer` if the device no longer
         exists."""
         if is_fresh and self._definition.has_poll:
             await in_steps(self.clock, self.publish.report_parts(await self.poll()))
@@ -222,7 +223,7 @@ class LuaAdapter(PollingAdapter):
 
     @property
     def hooks(self) -> Collection[str]:
-        """The section's hook if the file has a function `hook`."""
+        """The section's hook, if the file has a function `hook`."""
         return (self.name,) if self._definition.has_hook else ()
 
     async def hook(self, request: HookRequest) -> None:
@@ -249,8 +250,8 @@ class LuaAdapter(PollingAdapter):
         return await self.functions.redacted(found["first"], self.redact.in_value)
 
     async def apply_update(self, function: str, raw: Any) -> None:
-        """Publish an update that `receive` or `hook` returned, and do what it requests. An update with devices or
-        events waits for the first poll."""
+        """Publish an update that `receive` or `hook` returned, and do what it requests. If the update contains
+        devices or events, wait for the first poll before publishing."""
         has_devices = isinstance(raw, dict) and raw.keys() & {"devices", "events"}
         if has_devices and self._definition.has_poll and not self._has_polled:
             await self.publish.has_started.wait()
@@ -275,7 +276,7 @@ class LuaAdapter(PollingAdapter):
             raise AdapterFailed(self.redact(f"the result of {function} is invalid: {fault}")) from None
 
     def _publish_update(self, update: ReadUpdate) -> Iterator[None]:
-        """Publish the rows of an update one by one in their order, so that each change is visible."""
+        """Publish the rows of an update one by one, in their order. Otherwise, intermediate changes would be lost."""
         for row in update.devices.rows:
             known = self.publish.find(row.device_id)
             if row.seen is not None:
@@ -312,7 +313,7 @@ class LuaAdapter(PollingAdapter):
                 await self.clock.sleep(pause)
 
     def _log_once(self, error: AdapterFailed, place: str) -> None:
-        """Publish an error of a message or hook. Log the error once per place in the file."""
+        """Publish an error of a message or hook. For each position in the file, log only the first error."""
         self.publish.record_error(error)
         if place not in self._logged and len(self._logged) < MAX_LOGGED_FAULTS:
             self._logged.add(place)
@@ -344,12 +345,12 @@ class LuaAdapter(PollingAdapter):
     def _pushed_state(self, device_id: str) -> Mapping[str, Value]:
         device = self.publish.find(device_id)
         seen = {} if device is None else device.attributes
-        # The vendor has answered this command, so the state `offline` is outdated.
+        # the vendor has answered this command, so the state `offline` is out of date
         return {name: each for name, each in seen.items() if (name, each) != ("state", OFFLINE)}
 
 
 class WaitingAdapter(Adapter):
-    """Waits until the file of a kind with faults changes."""
+    """Waits until a faulty file of a kind is changed."""
 
     def __init__(self, context: AdapterContext, fault: SectionFault) -> None:
         super().__init__(context)
@@ -357,7 +358,7 @@ class WaitingAdapter(Adapter):
         self._error = AdapterFailed(str(fault.faults[0]))
 
     async def run(self) -> None:
-        """Publish the fault, and wait. Raises `AdapterReplaced` once the file changes."""
+        """Publish the fault, and wait. Raise `AdapterReplaced` once the file changes."""
         self.publish.failed(self._error)
         self.publish.started()
         await replace_when(self._fault)

@@ -36,7 +36,7 @@ _LEVELS = {
 }
 
 MAX_DESCRIBED, MAX_DESCRIBED_BYTES = 4, 1 << 18
-"""Maximum number of answers in a report, and the size limit of an answer whose fields are listed."""
+"""Maximum number of answers in a report, and the maximum size of an answer whose fields are listed."""
 
 MAX_FIELDS, MAX_FIELD_CHARS = 40, 40
 
@@ -50,7 +50,7 @@ ASKING = frozenset({"http", "send", "ask"})
 class FunctionCalls:
     """The `LuaCalls` of one running function. `request_secs` is the default and maximum time limit of its requests.
 
-    `failure` is the error of the last request with a missing or unreadable answer. `is_asking` is true during a
+    `failure` is the error of the last request if its answer was missing or unreadable. `is_asking` is true during a
     request. `repeats` is passed to `WebRequest.repeat`.
     """
 
@@ -79,7 +79,7 @@ class FunctionCalls:
         self._redact = redact
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Run `ctx:<operation>(…)`. Raises `LaresError`."""
+        """Run `ctx:<operation>(…)`. Raise `LaresError` on failure."""
         first, second, *_ = arguments
         if operation not in _CALLS:
             raise Invalid(f"ctx:{operation} is not available in the Lua file of an adapter kind")
@@ -93,7 +93,7 @@ class FunctionCalls:
             self.is_asking = False
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Write a log line of the file. Secrets are removed."""
+        """Write a log line of the file, without secrets."""
         stated = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
         named = self._redact.in_value(stated)
         extra = own_fields({**dict(sorted(named.items())), "adapter": self._section})

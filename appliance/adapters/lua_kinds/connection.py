@@ -19,13 +19,14 @@ from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 
 SOCKET_PING_SECS = 20.0
-"""Seconds without a message after which a WebSocket is pinged."""
+"""If no message arrives for this number of seconds, a ping is sent over a WebSocket."""
 
 EVENTS_SILENCE_SECS = 600.0
-"""Seconds without an event after which the stream is opened again."""
+"""If no event arrives for this number of seconds, the stream is opened again."""
 
 MAX_PUSHED, MAX_PUSHED_BYTES = 100, 1 << 20
-"""Maximum number of messages that wait for the file, and of their bytes. Reading pauses at these limits."""
+"""Limits for the messages that are waiting for the file: their number, and their total size in bytes. At these
+limits, reading pauses."""
 
 MAX_TEXT = 1 << 20
 """Size limit of a message that is not JSON, in bytes or characters."""
@@ -58,11 +59,11 @@ PushContext = AbstractAsyncContextManager[Any]
 
 
 class PushConnection:
-    """The connection of one section. The adapter opens the connection repeatedly, and passes each `next_message`
-    to the file.
+    """The connection of one section. The adapter opens the connection repeatedly, and passes each `next_message` to
+    the file.
 
     `hello` returns the first message, or None to send nothing. `find_path` returns the path if the file has a
-    function for the path. If the file's function returns nil, no connection is opened.
+    function for the path. If this function returns nil, no connection is opened.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class PushConnection:
 
     @property
     def waiting(self) -> int:
-        """Number of messages that wait for the file."""
+        """The number of messages that are waiting for the file."""
         return self._waiting.qsize()
 
     async def next_message(self) -> Any:
@@ -138,7 +139,7 @@ class PushConnection:
             self._replies.fail(Unanswered(f"{self._http.address} closed the connection"))
 
     async def send(self, message: Any) -> None:
-        """Send text, or any other value as JSON. Raises `Unreachable` if the connection is closed."""
+        """Send text, or any other value as JSON. Raise `Unreachable` if the connection is closed."""
         if not self.can_send:
             raise Invalid("ctx:send: server-sent events are receive-only")
         if self._socket is None:
@@ -190,8 +191,8 @@ def _parse_event(event: ServerEvent, address: str) -> Pushed:
 
 
 def _parse(body: bytes | str, address: str) -> Pushed:
-    """Parse a message as JSON. If the message is not JSON, return text or bytes. Raises `BadAnswer` if text or
-    bytes exceed the limit."""
+    """Parse a message as JSON. If it is not JSON, return it as text or bytes. Raise `BadAnswer` if it exceeds the
+    size limit."""
     try:
         text = compact_json(body)
         return Pushed(len(body), orjson.Fragment(text), text)

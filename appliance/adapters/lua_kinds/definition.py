@@ -37,8 +37,8 @@ BUNDLED_KINDS = Path(__file__).parent / "bundled"
 
 @cache
 def list_bundled_kinds() -> tuple[str, ...]:
-    """Return the names of the bundled kinds. The folder is read only once, because it may become unreadable after
-    root privileges are dropped."""
+    """Return the names of the bundled kinds. The folder is read only once, because it may be unreadable when root
+    privileges have been dropped."""
     return tuple(sorted(file.stem for file in BUNDLED_KINDS.glob("*.lua")))
 
 
@@ -83,9 +83,10 @@ KNOWN_SETTINGS: Fields = {
 class KindDefinition(Struct, frozen=True, kw_only=True):
     """The definition of one kind.
 
-    `settings` are the keys of the kind's sections, including the keys of every kind. `origins` maps the names of
-    further addresses to a URL, or to the setting with a URL. `operations` maps each operation to its time limit in
-    seconds. `declared` contains the settings that the file itself defines, and `descriptions` describes them.
+    `settings` are the keys of the kind's sections, including the keys of every kind. `origins` maps the name of each
+    further address to its URL, or to the setting that contains its URL. `operations` maps each operation to its time
+    limit in seconds. `declared` contains the settings that the file itself defines, and `descriptions` describes
+    them.
     """
 
     name: str
@@ -104,9 +105,9 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
 
 
 class ListenDefinition(Struct, frozen=True, kw_only=True):
-    """The connection on which a kind listens. `reply` is the field with the message id in a reply.
+    """The connection on which a kind listens. `reply` is the field of a reply that contains the message id.
 
-    If `path` is None, a function of the file returns the path for each section. If the function returns nil, no
+    If `path` is None, a function of the file returns the path for each section. If this function returns nil, no
     connection is opened.
     """
 
@@ -118,7 +119,7 @@ class ListenDefinition(Struct, frozen=True, kw_only=True):
 
 
 class OriginSetting(Struct, frozen=True):
-    """The setting with the URL of an origin."""
+    """The setting that contains the URL of an origin."""
 
     setting: str
 
@@ -152,7 +153,7 @@ _TOP: Fields = {
 
 
 def _path(value: Any) -> str | None:
-    """Check a path. Return None for a function, which is called later to get the path."""
+    """Check a path. If the value is a function, return None; the function is called later to get the path."""
     return None if isinstance(value, Function) else url_path(value)
 
 
@@ -297,8 +298,8 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
 
 
 def _one_of(check: Callable[[Any], Any], values: Sequence[Any], *, is_list: bool) -> Callable[[Any], Any]:
-    """Restrict a check to these values, or to lists of them. Raises `Invalid` if the check refuses one of the
-    values."""
+    """Restrict a check to these values, or to lists of these values. Raise `Invalid` if the check refuses one of
+    the values."""
     known = values if is_list else [check(each) for each in values]
 
     def checked(value: Any) -> Any:

@@ -81,9 +81,9 @@ class KindFunctions:
     ) -> Any:
         """Call a function, and return its results as `{first, second}`.
 
-        The argument `first` can be bytes, or a table with a `body` of bytes. If the function failed because of a
-        missing or unreadable answer, raises the error of that request. Otherwise, raises `AdapterFailed` with file
-        and line.
+        The argument `first` can be bytes, or a table with a `body` of bytes. If the function failed because an answer
+        was missing or unreadable, raise the error of that request. If it failed for another reason, raise
+        `AdapterFailed` with file and line.
         """
         calls = calls or self.new_calls()
         await self.redact.prepare()
@@ -108,7 +108,7 @@ class KindFunctions:
         return {name: self.redact(each) if isinstance(each, str) else each for name, each in found.items()}
 
     def forget_cancelled(self) -> None:
-        """Set `cancelled` to None, before work with a time limit."""
+        """Set `cancelled` to None. Call this method before work with a time limit."""
         self.cancelled = None
 
     async def _hello(self) -> Any:
@@ -123,7 +123,8 @@ class KindFunctions:
             raise AdapterFailed(f"listen.path returned {format_value(found)}, which {fault}") from None
 
     def remember(self, before: Mapping[str, Value], after: Mapping[str, Value]) -> None:
-        """Apply the changes that one call made to the memory. Changes of concurrent calls are kept."""
+        """Apply the changes that one call has made to the memory. Keep the changes that concurrent calls have
+        made."""
         changed = {key: value for key, value in after.items() if key not in before or before[key] != value}
         gone = before.keys() - after.keys()
         self.memory = {key: value for key, value in {**self.memory, **changed}.items() if key not in gone}

@@ -1,4 +1,5 @@
-"""The interface of the host that runs kinds in Lua: it finds a section's kind, and runs its functions in a worker."""
+"""The interface of the host that runs kinds in Lua. The host finds a section's kind, and runs the kind's functions
+in a worker."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ class LoadedSection(Struct, frozen=True, kw_only=True):
 
 
 class SectionFault(Struct, frozen=True, kw_only=True):
-    """A section whose kind cannot be loaded, with the faults. `changed` is set when the file changes."""
+    """A section whose kind cannot be loaded, with the faults. `changed` is set when the kind's file changes."""
 
     faults: tuple[Fault, ...]
     changed: asyncio.Event
@@ -39,7 +40,7 @@ class KindHost(Protocol):
     async def call(
         self, section: LuaSection, calls: LuaCalls, path: Sequence[str], given: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Run a function of the kind, and return `{first, second, memory}`. Raises `ScriptFailed`.
+        """Run a function of the kind, and return `{first, second, memory}`. Raise `ScriptFailed` on failure.
 
         `path` is the function's place in the kind's table. `given` is `{settings, memory, first?, second?, bytes?,
         repeat?}`. `bytes` become `first`, or the `body` of `first`. If `repeat` is set, the call runs again if

@@ -19,7 +19,7 @@ MAX_KEPT, MAX_KEPT_BYTES = 16, 4096
 """Maximum number of texts per section, and maximum size of a text in bytes."""
 
 MAX_KEPT_WRITES, KEPT_WRITE_SECS = 60, 10.0
-"""Number of changes that are allowed in immediate succession, and the seconds until one more change is allowed."""
+"""Number of changes that are allowed without a pause, and the number of seconds until one more change is allowed."""
 
 KEPT = "kept"
 """Key in the secrets of a section. The value holds all kept texts as one JSON object."""
@@ -47,7 +47,8 @@ class KeptTexts:
         return self._texts.get(key)
 
     async def put(self, key: Any, text: Any) -> None:
-        """Store a text durably. None deletes the text. Raises `Invalid` or `StoreFailed`."""
+        """Store a text durably. If `text` is None, delete the stored text. Raise `Invalid` or `StoreFailed` on
+        failure."""
         if not isinstance(key, str) or _KEY.fullmatch(key) is None:
             raise Invalid("ctx:keep: the key must have 1 to 64 characters from a-z, 0-9, _, -, and .")
         if text is not None and not isinstance(text, str):

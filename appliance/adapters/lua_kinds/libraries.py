@@ -21,20 +21,21 @@ from appliance.errors import Invalid
 from appliance.tables.checks import integer, one_of
 
 MAX_JSON_MARKS = 500_000
-"""Maximum number of commas, brackets, braces, and backslashes in JSON. More would block the event loop too long."""
+"""Maximum number of commas, brackets, braces, and backslashes in JSON. Parsing more of these would block the event
+loop for too long."""
 
 _SLICE_BYTES = 1 << 18
 
 MAX_ELEMENTS, MAX_DEPTH = 10_000, 14
-"""Maximum number and depth of elements in one text. Each XML element needs two levels of JSON."""
+"""Maximum number of elements in one text, and their maximum depth. Each XML element needs two levels of JSON."""
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 MAX_ROUNDS, MAX_LENGTH = 500_000, 1024
-"""Maximum number of pbkdf2's rounds in all blocks together, and maximum size of its result in bytes."""
+"""For pbkdf2: maximum number of rounds in all blocks together, and maximum size of the result in bytes."""
 
 
 def compact_json(body: bytes | str) -> bytes:
-    """Remove white space from JSON. Raises `Invalid` if the text is not JSON, too deep, or too large.
+    """Remove white space from JSON. Raise `Invalid` if the text is not JSON, too deep, or too large.
 
     The worker decodes the JSON, because decoding in the hub would block the event loop ten times as long.
     """
@@ -56,7 +57,8 @@ def compact_json(body: bytes | str) -> bytes:
 def decode_xml(text: bytes) -> dict[str, Any]:
     """Parse XML. Return the root element as `{value: {name, attributes, text, children}}`, or `{fault}`.
 
-    Names have no namespaces. Entities are rejected. The function blocks for a time proportional to the length.
+    Names have no namespaces. Entities are rejected. The function blocks. Its running time is proportional to the
+    length.
     """
     try:
         root = parse_xml(text)
@@ -88,7 +90,8 @@ def _local(name: str) -> str:
 
 
 def compute(name: str, given: Mapping[str, Any]) -> str:
-    """Return the result of `crypto.<name>`. Digests are hexadecimal. Raises `Invalid`. pbkdf2 can take a second."""
+    """Return the result of `crypto.<name>`. Digests are hexadecimal. Raise `Invalid` on failure. The computation
+    of pbkdf2 can take a second."""
     try:
         return _FUNCTIONS[name](given)
     except Invalid as fault:

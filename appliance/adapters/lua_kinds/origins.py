@@ -47,7 +47,7 @@ class Origins:
             self._clients[""] = self.main
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the response. An unanswered repeatable request is sent once more."""
+        """Return the response. If a repeatable request is not answered, send it once more."""
         client = self._client(request.origin)
         for _ in range(MAX_REDIRECTS + 1):
             response = await self._within(client, request)
@@ -99,12 +99,12 @@ class Origins:
 
 
 def _readable(value: str) -> str:
-    """Replace the surrogates that stand for invalid UTF-8."""
+    """Replace the surrogates that represent invalid UTF-8."""
     return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _follow(address: str, path: str, location: str) -> str:
-    """Return the path of a redirect. Raises `BadAnswer` if the redirect leads to another origin."""
+    """Return the path of a redirect. Raise `BadAnswer` if the redirect leads to another origin."""
     here = urlsplit(address)
     prefix = here.path.rstrip("/")
     try:
@@ -124,7 +124,7 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
 
 
 def _access_of(settings: SectionSettings, context: AdapterContext) -> tuple[HttpAccess, tuple[str, ...]]:
-    """Return a section's credentials, and their secrets. Raises `AdapterFailed` for an unreadable file."""
+    """Return a section's credentials and the secrets in them. Raise `AdapterFailed` if a file is unreadable."""
     values = settings.values
     token, password = (
         secret_of(name, values[name], context.root, values[f"{name}_file"]) for name in ("token", "password")

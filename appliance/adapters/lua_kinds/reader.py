@@ -25,13 +25,14 @@ MAX_DEVICES = 2000
 """Maximum number of devices in one list."""
 
 MAX_ATTRIBUTES, MAX_COMMANDS, MAX_EVENTS = 1000, 250, 100
-"""Maximum numbers of entries in one device. All entries are checked without a pause for other tasks."""
+"""Maximum numbers of entries in one device. The limits are low, because all entries are checked without a pause
+for other tasks."""
 
 EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
 """Actions that a command offers only if the file lists them."""
 
 DEVICE_FAULT = "\0fault"
-"""Key of a message that replaces a device. JSON cannot represent such a device."""
+"""The key of a message that replaces a device in a list, because JSON cannot represent the device."""
 
 MAX_DEVICE_FAULTS = 1000
 """Maximum number of different device faults that one adapter reports."""
@@ -117,14 +118,14 @@ _UPDATE: Fields = {
 }
 
 ReadEvent = tuple[str, str, Mapping[str, Value]]
-"""Device id, event name, and data."""
+"""The device id, the event name, and the data of an event."""
 
 
 class ReadRow(Struct, frozen=True, kw_only=True):
     """One device of a list.
 
-    `attributes` is None if the row has no such field. `seen` has all other fields, or is None if the row only has
-    attributes of a known device.
+    `attributes` is None if the row has no such field. `seen` contains all other fields. If the row contains only
+    attributes of a known device, `seen` is None.
     """
 
     device_id: str
@@ -132,7 +133,8 @@ class ReadRow(Struct, frozen=True, kw_only=True):
     seen: Observation | None = None
 
     def observation(self, before: Mapping[str, Value], *, is_pushed: bool = False) -> Observation:
-        """Return the complete observation. Attributes missing in the row keep their values from `before`."""
+        """Return the complete observation. If an attribute is missing in the row, it keeps its value from
+        `before`."""
         assert self.seen is not None
         stated = self.attributes or {}
         kept = {key: each for key, each in before.items() if key != "state" and key not in stated}
@@ -141,7 +143,8 @@ class ReadRow(Struct, frozen=True, kw_only=True):
 
 
 class ReadDevices(Struct, kw_only=True):
-    """The rows of a list, and the events of their devices. `ids` also contains devices that the list only names."""
+    """The rows of a list, and the events of their devices. `ids` also contains the devices of which the list
+    contains only the id."""
 
     rows: list[ReadRow] = field(default_factory=list)
     ids: dict[str, None] = field(default_factory=dict)
@@ -171,7 +174,7 @@ class DeviceReader:
     def read_list(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool = False) -> Iterator[None]:
         """Add the devices of a list to `read`, one per step. If `in_part` is true, the list may be incomplete.
 
-        Raises `Invalid`.
+        Raise `Invalid` on failure.
         """
         try:
             rows = _array({} if raw is None else raw)
@@ -186,7 +189,7 @@ class DeviceReader:
     def read_update(self, raw: Any, what: str, update: ReadUpdate) -> Iterator[None]:
         """Add the result of `receive` or `hook` to `update`, one device or event per step. `raw` can be None.
 
-        Raises `Invalid`.
+        Raise `Invalid` on failure.
         """
         findings = Findings(LUA)
         try:
@@ -205,8 +208,8 @@ class DeviceReader:
             yield
 
     def read_one(self, raw: Any, device_id: str, what: str) -> Observation | None:
-        """Return the device that `command` returned. The id in `raw` is optional. Return None for an invalid
-        device."""
+        """Return the device that `command` returned. The id in `raw` is optional. Return None if the device is
+        invalid."""
         read = ReadDevices()
         local = device_id.removeprefix(f"{self._section}:")
         known = self._find(device_id)
@@ -217,7 +220,8 @@ class DeviceReader:
         return next((each.observation(before) for each in read.rows if each.device_id == device_id), None)
 
     def observations(self, read: ReadDevices) -> list[Observation]:
-        """Convert the rows of a poll to observations. A device without attributes in its row keeps its attributes."""
+        """Convert the rows of a poll to observations. If a row has no attributes, the device keeps its previous
+        attributes."""
         latest: dict[str, Mapping[str, Value]] = {}
         found = []
         for row in read.rows:

@@ -1,5 +1,5 @@
-"""Records the requests, answers, and pushed messages of one section without secrets. Replays a recording without the
-device."""
+"""Records the requests, answers, and pushed messages of one section, without its secrets. Replays a recording
+without the device."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """One message of a connection: a sent or received body, or a server-sent event."""
+    """One message of a connection. It is a sent or received body, or a server-sent event."""
 
     sent: bool = False
     body: bytes = b""
@@ -115,8 +115,8 @@ class Recorder:
 
     @classmethod
     def for_trial(cls, origins: Origins, recorded: Any, redact: Callable[[Any], Any]) -> Recorder:
-        """Return a recorder of the device, or of the recording `recorded`. Raises `Invalid` if `recorded` is not a
-        recording."""
+        """Return a recorder for the device, or for the recording `recorded` in its place. Raise `Invalid` if
+        `recorded` is not a recording."""
         if recorded is None:
             return cls(origins, origins.main)
         replay = Replay(recorded, redact)
@@ -151,9 +151,9 @@ class _RecordedSocket(AsyncIterator[Any]):
 class Replay:
     """Replays a recording in place of a device. Raises `Invalid` if the data is not a recording.
 
-    A request gets the first unused answer to a similar request, or the last answer if all are used. Each message of a
-    connection has a position in the recording: the number of messages that the file had sent by then. The message is
-    replayed once the file has sent that number. `redact` replaces secrets as in the recording.
+    A request gets the first unused answer to a similar request, or the last answer if all are used. Each received
+    message of a connection is recorded with the number of messages that the file had sent before. It is replayed once
+    the file has sent the same number of messages. `redact` replaces secrets as in the recording.
     """
 
     address = "the recording"
@@ -168,7 +168,7 @@ class Replay:
         self._used: set[int] = set()
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the recorded response. Raises `BadAnswer` if no recorded request is similar."""
+        """Return the recorded response. Raise `BadAnswer` if no recorded request is similar."""
         request = replace(request, path=self._redact(request.path), query=self._redact(request.query))
         alike = [number for number, each in enumerate(self._exchanges) if _is_like(each.request, request)]
         exact = [number for number in alike if self._exchanges[number].request.query == request.query]
@@ -253,7 +253,7 @@ def _read_message(raw: Any) -> Message:
 
 
 def _without_secret(value: Any, redacted: Any, field: Field[Any]) -> Any:
-    """Return a value without secrets that the setting accepts. A power of ten replaces a number."""
+    """Return a value without secrets that the setting accepts. A number is replaced with a power of ten."""
     for each in [redacted] if redacted == value else [redacted, *(10**digits for digits in range(15, -1, -1))]:
         with suppress(Invalid):
             field.check(each)

@@ -33,7 +33,6 @@ class LuaSection(Redacted, frozen=True, kw_only=True):
     line_of: Callable[[Path], int]
 
     def fault(self, message: str, *path: str) -> Fault:
-        """Return a fault of the section, or of one of its keys."""
         at = ("adapters", self.name, *path)
         return Fault(self.file, self.line_of(at) or self.line_of(at[:2]), f"{dotted(at)} {message}")
 
@@ -87,7 +86,7 @@ def read_section(section: LuaSection, definition: KindDefinition) -> SectionSett
 
 
 def _explain(problem: Problem, definition: KindDefinition) -> Problem:
-    """If a key is missing, add its description to the problem."""
+    """If a key is missing, add the key's description to the problem."""
     description = definition.descriptions.get(str(problem.path[-1]))
     if not problem.is_missing or description is None:
         return problem

@@ -40,7 +40,7 @@ class WebRequest(Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     timeout_secs: float = DEFAULT_TIMEOUT_SECS
     repeat: bool | None = None
-    """Whether an unanswered request is sent again. If it is None, this depends on `is_reading`."""
+    """Whether an unanswered request is sent again. If `repeat` is None, `is_reading` determines the value."""
 
     @property
     def is_reading(self) -> bool:
@@ -51,7 +51,7 @@ class Transport(Protocol):
     """Sends the requests of one section."""
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the response. Raises `Unreachable`, `BadAnswer`, or, for an unknown origin, `Invalid`."""
+        """Return the response. Raise `Unreachable`, `BadAnswer`, or, for an unknown origin, `Invalid`."""
 
 
 def _text(value: Any) -> str:
@@ -71,7 +71,7 @@ def _texts(value: Any) -> Mapping[str, str]:
 
 
 def _bytes(value: Any) -> bytes:
-    """Convert a Lua string to bytes. Lua passes bytes as one character each."""
+    """Convert a Lua string to bytes. In such a string, each character represents one byte."""
     return string(value).encode("latin-1")
 
 
@@ -98,7 +98,7 @@ _FIELDS: Fields = {
 
 
 def read_request(raw: Any, secs: float = DEFAULT_TIMEOUT_SECS, *, repeat: bool | None = None) -> WebRequest:
-    """Check the argument of `ctx:http`. `secs` is the maximum time limit. Raises `Invalid` with the name of the wrong
+    """Check the argument of `ctx:http`. `secs` is the maximum time limit. Raise `Invalid` with the name of the wrong
     field."""
     findings = Findings(LUA)
     table = Table(raw if isinstance(raw, Mapping) else {}, findings)

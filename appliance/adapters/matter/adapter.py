@@ -36,7 +36,7 @@ from appliance.tables.checks import format_value
 from appliance.tasks import Tasks, end_within, run_together
 
 MAX_MESSAGE_BYTES = 16 << 20
-"""Size limit of a message. The list of nodes is one message, so this is enough for about 2,000 nodes."""
+"""Size limit of a message. The list of nodes is one message, and the limit is enough for about 2,000 nodes."""
 
 PING_AFTER_SECS = 30.0
 """Seconds without a message before the server is pinged."""
@@ -54,7 +54,7 @@ ASK_AGAIN_SECS = 20.0
 """Seconds between two reads of a node that did not respond to a command. Each read may take half a minute."""
 
 REPORT_AGAIN_SECS = 3600.0
-"""Minimum seconds between two log lines about devices beyond the limit."""
+"""Minimum number of seconds between two log lines about the number of devices beyond the limit."""
 
 IDENTIFY_SECS = 10
 
@@ -79,7 +79,8 @@ class MatterAdapter(Adapter):
 
     concurrency = 1_000
     command_secs = 3 * RESULT_SECS
-    """Far longer than the timeouts inside a command, so that those expire first even on a busy event loop."""
+    """Far longer than the timeouts inside a command. Those timeouts therefore expire first, even on a busy event
+    loop."""
     operation_secs: Mapping[str, float] = {"pair": 240.0, "unpair": 60.0, "share": 60.0}
 
     def __init__(self, context: AdapterContext, settings: Matter) -> None:
@@ -145,7 +146,7 @@ class MatterAdapter(Adapter):
             server.receive(message, self.live.handle)
             self._report_rejected()
             busy += self.clock.monotonic() - began
-            if busy >= STEP_SECS:  # under load, give other tasks as much time as this task used
+            if busy >= STEP_SECS:  # if this task has used much time, give the same time to other tasks
                 await self.clock.sleep(busy)
                 busy = 0.0
         raise Unreachable(f"{self._http.address} has closed the connection")
@@ -174,7 +175,7 @@ class MatterAdapter(Adapter):
         began = self.clock.monotonic()
         target = self._target(device_id)
         command = check_offered(device_id, command_specs_of(target.endpoint), command)
-        if command.action == "toggle":  # the last reported state can be outdated
+        if command.action == "toggle":  # the last reported state may be out of date
             target = await self._read_again(device_id, target)
             if ON_OFF not in target.endpoint.clusters:  # only this cluster has a toggle
                 device = self.publish.find(device_id)
@@ -191,7 +192,7 @@ class MatterAdapter(Adapter):
         return CommandResult()
 
     async def _read_again(self, device_id: str, target: Target) -> Target:
-        """Read the power of a device. Raises `Unreachable`."""
+        """Read the power of a device. Raise `Unreachable` on failure."""
         cluster = ON_OFF if ON_OFF in target.endpoint.clusters else FAN
         path = f"{target.endpoint.number}/{cluster}/*"
         values = await self._ask_node(device_id, target, "read_attribute", {"attribute_path": path})
@@ -199,7 +200,7 @@ class MatterAdapter(Adapter):
         return self._target(device_id)
 
     async def _send(self, device_id: str, what: str, target: Target, request: ClusterRequest) -> None:
-        """Send a request. Raises `Unreachable` if the device does not respond, and `BadAnswer` if it refuses."""
+        """Send a request. Raise `Unreachable` if the device does not respond, and `BadAnswer` if it refuses."""
         try:
             await self._ask_node(device_id, target, request.command, request.arguments)
         except Unreachable:
@@ -226,9 +227,10 @@ class MatterAdapter(Adapter):
         return await self.server.ask(command, arguments, secs)
 
     async def _keep_asking(self, node_id: int) -> None:
-        """Read a suspect node until it responds or reports, or the connection ends.
+        """Read a suspect node until it responds or reports, or until the connection ends.
 
-        Reports may have been lost in the meantime, so the server then reads all values of the node again.
+        Reports may have been lost in the meantime. When the node responds, the server therefore reads all values of
+        the node again.
         """
         server, arguments = self.server, {"node_id": node_id, "attribute_path": _PROBE}
         while node_id in self.live.suspects:
@@ -245,10 +247,10 @@ class MatterAdapter(Adapter):
             self.live.trust(node_id)
 
     async def _await_result(self, device_id: str, request: ClusterRequest, until: float, *, asks_first: bool) -> bool:
-        """Wait for a report with the result. If there is none, read the device. Return whether the device reports the
-        result.
+        """Wait for a report with the result. If there is no such report, read the device. Return whether the device
+        reports the result.
 
-        If `asks_first` is true, the device had already reported this state before the command, so it is read at once.
+        If `asks_first` is true, the device had already reported this state before the command, so read it at once.
         """
         left = until - self.clock.monotonic()
         if not asks_first and await self._is_shown(device_id, request, min(left, REPORT_SECS)):
@@ -310,8 +312,8 @@ class MatterAdapter(Adapter):
         return {"removed": devices}
 
     async def _share(self, payload: Mapping[str, Value]) -> Value:
-        """Allow another controller to pair the node of a device too. Return the code as digits and as the text of
-        a QR code."""
+        """Allow another controller to pair a device's node as well. Return the code for pairing as digits, and as
+        the text of a QR code."""
         node = self._target_in("share", payload).node
         found = await self._ask(
             "open_commissioning_window",
@@ -353,7 +355,7 @@ def _code_in(text: str) -> str:
 
 
 def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, example: str) -> None:
-    """Raise `Invalid` if the field `name` is missing or not text, or if the payload has any other field."""
+    """Raise `Invalid` if the field `name` is missing or not text, or if the payload contains other fields."""
     if name not in payload:
         raise MalformedRequest(f"{operation} needs {name}, {example}")
     if not isinstance(payload[name], str) or not payload[name]:

@@ -32,7 +32,7 @@ HEATS, COOLS, IS_AUTO = 1, 2, 32
 COOLING_SETPOINT, HEATING_SETPOINT, SYSTEM_MODE = 17, 18, 28
 
 NO_UINT8, NO_INT16, NO_UINT16 = 0xFF, -0x8000, 0xFFFF
-"""The value of each integer type that means null."""
+"""For each integer type, the value that means null."""
 
 HIGHEST_LEVEL = 254
 
@@ -50,8 +50,8 @@ _LOCK_STATES = {0: "jammed", 1: "locked", 2: "unlocked", 3: "unlocked"}
 _DOOR_STATES = {0: "open", 1: "closed", 2: "jammed", 3: "open", 5: "open"}
 
 Convert = Callable[[Any, Endpoint], Value]
-"""Converts a value of an endpoint. Returns None for a value that this endpoint does not use. Raises `Invalid` for an
-impossible value."""
+"""Converts a value of an endpoint. Returns None if this endpoint does not use the value. Raises `Invalid` if the
+value is impossible."""
 
 
 class ClusterField(Struct, frozen=True):
@@ -104,8 +104,8 @@ def _concentration(cluster: int) -> Convert:
 
 
 def _of_type(device_type: int | None, convert: Convert) -> Convert:
-    """Convert only for endpoints of this device type. If it is None, convert only for endpoints without a type in
-    `_BOOLEAN_TYPES`."""
+    """Convert a value only for endpoints of this device type. If the type is None, convert only for endpoints
+    without a type in `_BOOLEAN_TYPES`."""
 
     def convert_of_type(value: Any, endpoint: Endpoint) -> Value:
         is_meant = device_type in endpoint.types if device_type else not {*endpoint.types} & _BOOLEAN_TYPES
@@ -115,7 +115,7 @@ def _of_type(device_type: int | None, convert: Convert) -> Convert:
 
 
 def _in_mode(mode: int, convert: Convert) -> Convert:
-    """Convert only in this colour mode, because the attributes of other modes are outdated."""
+    """Convert a value only in this colour mode, because the attributes of other modes are outdated."""
 
     def convert_in_mode(value: Any, endpoint: Endpoint) -> Value:
         return convert(value, endpoint) if endpoint.get(COLOR, 8) in (mode, None) else None
@@ -155,7 +155,7 @@ def _hvac_state(value: Any, endpoint: Endpoint) -> Value:
 
 
 def _fan_power(mode: Any, endpoint: Endpoint) -> Value:
-    """Return the power of a fan from its percentage. If the percentage is missing, return the power from the mode."""
+    """Return the power of a fan from its percentage. If the percentage is missing, derive the power from the mode."""
     percent = endpoint.get(FAN, 2)
     return "on" if integer(mode if percent is None else percent, 0, 100) else "off"
 
@@ -303,8 +303,8 @@ def kind_of(endpoint: Endpoint, *, has_commands: bool) -> DeviceKind:
 
 
 def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, Value], dict[str, str]]:
-    """Return the endpoint's readable attributes, and a message for each unreadable one. `power_source` is the
-    endpoint with the battery."""
+    """Return the endpoint's readable attributes, and a message for each unreadable attribute. `power_source` is
+    the endpoint with the battery."""
     shows: dict[str, Value] = {}
     wrong: dict[str, str] = {}
     for field, source in _readable(endpoint, power_source):

@@ -27,14 +27,14 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def parse_small(message: bytes | str, address: str) -> Any:
-    """Parse a small message. Return a large message as text. Raises `Unreadable`."""
+    """Parse a small message. Return a large message as text. Raise `Unreadable` on failure."""
     if len(message) <= MAX_AT_ONCE:
         return parse_json(message, address)
     return message if isinstance(message, str) else message.decode(errors="replace")
 
 
 async def parse_large(message: Any, clock: Clock) -> Any:
-    """Parse a JSON object in steps. Return any other value than text unchanged. Raises `Unreadable`."""
+    """Parse a JSON object in steps. Return any other value than text unchanged. Raise `Unreadable` on failure."""
     if not isinstance(message, str):
         return message
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Updates the server's nodes from events, and publishes them as devices."""
+"""Updates the server's nodes when events arrive, and publishes the nodes as devices."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from appliance.adapters.publisher import Publisher
 from appliance.home.model import Observation
 
 MAX_DEVICES, MAX_NODES = 2_000, 2_000
-"""Limits of one server."""
+"""Maximum numbers of devices and nodes of one server."""
 
 REMEMBERED_EVENTS = 64
 """Number of event numbers to remember per node, to ignore repeated events."""
 
 _POWERED_ENDPOINTS = 31
-"""Attribute of a power source with the endpoints that it supplies."""
+"""The attribute of a power source that lists the endpoints that it supplies."""
 
 
 class Target(Struct, frozen=True):
@@ -63,7 +63,7 @@ class LiveNodes:
         self._taken_keys: set[str] = set()
         self._targets: dict[str, Target] = {}
         self._ids: dict[int, tuple[str, ...]] = {}
-        self._changed: dict[str, set[str]] = {}  # changed paths that are not yet published, by device
+        self._changed: dict[str, set[str]] = {}  # paths that have changed and are not yet published, by device
         self._events: dict[int, deque[Any]] = {}
         self._waiting: dict[str, tuple[asyncio.Event, Callable[[], bool]]] = {}  # by device
 
@@ -80,7 +80,7 @@ class LiveNodes:
 
     def replacing_all(self, raw: Iterable[Any]) -> Iterator[None]:
         """Apply the server's list of nodes, in steps. Remove the nodes that the list does not contain. Raises
-        `BadAnswer`."""
+        `BadAnswer` on failure."""
         nodes: dict[int, Node] = {}
         for each in raw:
             node = Node(each)
@@ -98,7 +98,7 @@ class LiveNodes:
             yield
 
     def handle(self, event: str, data: Any) -> None:
-        """Apply a server event. Ignore unknown events. Raises `BadAnswer` for a malformed node."""
+        """Apply a server event. Ignore unknown events. Raise `BadAnswer` for a malformed node."""
         handlers: Mapping[str, Callable[[Any], None]] = {
             "attribute_updated": self._on_attribute,
             "node_event": self._on_event,
@@ -157,8 +157,8 @@ class LiveNodes:
         return is_over.is_set()
 
     def _newest(self, node: Node) -> Node:
-        """Return the new description if the server reaches the node. Otherwise, mark the known node as unavailable
-        and return it."""
+        """Return the new description if the server reaches the node. If the server does not, mark the known node
+        as unavailable and return it."""
         known = self._nodes.get(node.id)
         if known is None or node.is_available:
             return node
@@ -175,7 +175,7 @@ class LiveNodes:
         is_changed = node.value_at(at) != value
         for device_id in ids if is_changed else ():
             if path in self._changed.get(device_id, ()):
-                self._publish_one(device_id)  # triggers must get each change, in order
+                self._publish_one(device_id)  # triggers must receive each change, in order
         node.set(at, value)
         self.trust(node.id)
         self._mark_changed(ids, path if is_changed else None)
@@ -314,7 +314,7 @@ class LiveNodes:
                 is_over.set()
 
     def _observe(self, device_id: str, target: Target, *, is_old: bool = False) -> Observation:
-        """Return the device's observation. If `is_old` is true, omit the device's outdated values."""
+        """Return the device's observation. If `is_old` is true, omit values that may be outdated."""
         node, endpoint = target.node, target.endpoint
         power_source = _power_source(node, endpoint)
         shows, wrong = ({}, {}) if is_old else read(endpoint, power_source)
@@ -351,7 +351,8 @@ def _measured_energy(event: Mapping[str, Any]) -> int | None:
 
 
 def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
-    """Return the endpoint with the battery: this endpoint, an endpoint whose list includes it, or the root."""
+    """Return the endpoint with the battery. This is the endpoint itself, an endpoint whose list includes it, or
+    the root endpoint."""
     sources = [each for each in node.endpoints.values() if POWER_SOURCE in each.clusters]
     if endpoint in sources:
         return endpoint

@@ -10,7 +10,7 @@ from appliance.errors import BadAnswer
 from appliance.home.model import Info
 
 DESCRIPTOR, BASIC, BRIDGED, FIXED_LABEL, USER_LABEL = 29, 40, 57, 64, 65
-"""Clusters with the types and names of an endpoint."""
+"""Clusters that contain the types and names of an endpoint."""
 
 ROOT_ENDPOINT, AGGREGATOR_TYPE = 0, 14
 
@@ -65,7 +65,7 @@ class Endpoint:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Numbers of the endpoints that belong to this endpoint."""
+        """Numbers of the endpoints of which this endpoint consists."""
         parts = self.get(DESCRIPTOR, 3)
         return tuple(each for each in parts if isinstance(each, int)) if isinstance(parts, list) else ()
 
@@ -75,7 +75,7 @@ class Endpoint:
         return AGGREGATOR_TYPE in self.types
 
     def labels(self) -> Iterator[tuple[str, str]]:
-        """Yield the name and value of each label: first those set by the owner, then those set at the factory."""
+        """Yield the name and value of each label. The owner's labels come before the manufacturer's labels."""
         for cluster in (USER_LABEL, FIXED_LABEL):
             for each in _items(self.get(cluster, 0)):
                 name, value = each.get("0"), each.get("1")
@@ -127,15 +127,16 @@ class Node:
         return self._root(NODE_LABEL) or self._root(PRODUCT_LABEL) or self._root(PRODUCT) or f"Matter {self.id:x}"
 
     def aggregator_of(self, endpoint: Endpoint) -> Endpoint | None:
-        """Return the aggregator of the endpoint, or None for an endpoint without a bridge."""
+        """Return the aggregator of the endpoint, or None if the endpoint does not belong to a bridge."""
         return self._find_parents()[0].get(endpoint.number)
 
     def is_reachable(self, endpoint: Endpoint) -> bool:
-        """Return whether the bridge reaches the device. Return true for a device without a bridge."""
+        """Return whether the bridge reaches the device. If the device has no bridge, return true."""
         return self._bridged(endpoint, REACHABLE) is not False
 
     def name_of(self, endpoint: Endpoint, number: int | None) -> str:
-        """Return the name of the device. `number` distinguishes devices with the same label."""
+        """Return the name of the device. If the name is the node's label, `number` is appended, so that its
+        devices have different names."""
         own = self._bridged(endpoint, NODE_LABEL)
         labels = [value for _, value in endpoint.labels()]
         if isinstance(own, str) and own.strip():

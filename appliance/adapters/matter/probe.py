@@ -17,7 +17,8 @@ MAX_INFO_BYTES = 64 * 1024
 
 
 def probe(settings: Matter) -> tuple[bool, str]:
-    """Return whether the server responds with a supported schema, and a message. Takes up to five seconds."""
+    """Return whether the server responds with a supported schema, and a message. The call takes up to five
+    seconds."""
     try:
         info = _fetch_info(settings.url)
         check_schema(info)
@@ -32,7 +33,7 @@ def probe(settings: Matter) -> tuple[bool, str]:
 
 
 def _fetch_info(url: str) -> dict[str, Any]:
-    """Return the response of `/info` on the server of the WebSocket. Raises `BadAnswer`, `OSError`, and
+    """Return the response of `/info` on the server of the WebSocket. Raise `BadAnswer`, `OSError`, and
     `HTTPException`."""
     parts = urlsplit(url)
     connect = http.client.HTTPSConnection if parts.scheme == "wss" else http.client.HTTPConnection

@@ -40,10 +40,11 @@ from appliance.home.values import level_of, mireds_in
 MAX_FADE_TENTHS = 65_534
 
 TIMED_REQUEST_MS = 1000
-"""Maximum milliseconds between a lock's timed request and its command. Locks accept only such announced commands."""
+"""Maximum time in milliseconds between the announcement of a timed request and the command for a lock. Locks
+accept only timed requests."""
 
 _EVEN_IF_OFF = {"optionsMask": 1, "optionsOverride": 1}
-"""ExecuteIfOff. If this option is missing, a light that is off confirms these commands but ignores them."""
+"""The option ExecuteIfOff. Without this option, a light that is off confirms these commands but ignores them."""
 
 _OPEN, _CLOSED = 0, 10_000
 _ENDS = {"open": 100, "close": 0}
@@ -187,7 +188,7 @@ def _color_xy(endpoint: Endpoint, command: Command) -> ClusterRequest:
 def _cover(name: str, attribute: int, field: str, shift: int) -> Callable[[Endpoint, Command], ClusterRequest]:
     """Return a function that makes the requests for lift or tilt. `shift` selects the bits of OperationalStatus.
 
-    A request is done when the cover moves towards its goal or has reached it.
+    A request has succeeded if the cover moves towards its goal, or has reached its goal.
     """
 
     def request(endpoint: Endpoint, command: Command) -> ClusterRequest:
@@ -254,7 +255,7 @@ _REQUESTS: Mapping[str, Callable[[Endpoint, Command], ClusterRequest]] = {
     "fan_mode": lambda endpoint, command: _write(endpoint, FAN, 0, _FAN_NUMBERS[command.value]),
     PERCENT_SETTING: lambda endpoint, command: _write(endpoint, FAN, 2, command.value),
 }
-"""Function that makes a command's request, by capability."""
+"""Maps each capability to the function that makes the request for a command."""
 
 
 def _offers_light(endpoint: Endpoint) -> Iterator[CommandSpec]:
@@ -327,8 +328,8 @@ def _mireds_range(endpoint: Endpoint) -> tuple[int, int]:
 
 
 def _setpoint_range(endpoint: Endpoint, setpoint: int) -> tuple[float, float]:
-    """Return the range of a setpoint in °C. If the device does not report it, return the range of the Matter
-    specification."""
+    """Return the range of a setpoint in °C. If the device does not report the range, return the range of the
+    Matter specification."""
     attributes, usual = ((21, 22), (7.0, 30.0)) if setpoint == HEATING_SETPOINT else ((23, 24), (16.0, 32.0))
     found = [endpoint.get(THERMOSTAT, each) for each in attributes]
     low, high = (usual[n] if not isinstance(each, int) else each / 100 for n, each in enumerate(found))

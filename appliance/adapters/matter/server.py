@@ -68,7 +68,7 @@ _TIMEOUT = "CHIP Error 0x00000032"
 
 
 class ServerConnection:
-    """One open connection. Another task reads its messages and passes them to `receive`.
+    """One open connection. Another task reads the connection's messages and passes them to `receive`.
 
     Methods may be called concurrently. `info` is the server's description of itself.
     """
@@ -81,7 +81,7 @@ class ServerConnection:
         self._replies = Replies(clock)
 
     async def open(self) -> list[Any]:
-        """Return all nodes of the server, and subscribe to its events. Raises `AdapterFailed`."""
+        """Return all nodes of the server, and subscribe to its events. Raise `AdapterFailed` on failure."""
         self.info = await self._next()
         if "schema_version" not in self.info:
             raise BadAnswer(f"{self._address} is not a Matter server, or sent a malformed answer")
@@ -102,7 +102,7 @@ class ServerConnection:
     async def ask(self, command: str, arguments: Mapping[str, Any], secs: float) -> Any:
         """Send a server command, and return its result. Late responses are ignored.
 
-        Raises `NodeUnreachable` if there is no result within `secs` or if the server does not reach the device, and
+        Raise `NodeUnreachable` if there is no result within `secs` or if the server does not reach the device, and
         `BadAnswer` if the server or the device refuses.
         """
 
@@ -116,7 +116,7 @@ class ServerConnection:
         return _result_of(answer)
 
     def receive(self, message: Any, on_event: Callable[[str, Any], None]) -> None:
-        """Process a response or an event. Raises `BadAnswer` for any other message."""
+        """Process a response or an event. Raise `BadAnswer` for any other message."""
         message = self._checked(message)
         if isinstance(event := message.get("event"), str):
             on_event(event, message.get("data"))
@@ -128,7 +128,7 @@ class ServerConnection:
             raise BadAnswer(f"{self._address} is not a Matter server, or sent a malformed answer")
 
     def close(self, error: AdapterFailed) -> None:
-        """Raise the error in all waiting requests."""
+        """Fail all waiting requests with this error."""
         self._replies.fail(error)
 
     def _checked(self, message: Any) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def check_schema(info: Mapping[str, Any]) -> None:
 
 
 def _result_of(answer: Mapping[str, Any]) -> Any:
-    """Return the result of a response. Raises the error that the response or its result contains."""
+    """Return the result of a response. Raise the error that the response or its result contains."""
     if "error_code" not in answer:
         result = answer.get("result")
         _check_statuses(result)
@@ -179,7 +179,7 @@ def _result_of(answer: Mapping[str, Any]) -> Any:
 
 
 def _check_statuses(result: Any) -> None:
-    """Raise `BadAnswer` if an attribute was not written or read. The server reports this as a success."""
+    """Raise `BadAnswer` if an attribute was not written or read. The server reports such a failure as a success."""
     for each in result if isinstance(result, list) else ():
         status = each.get("Status") if isinstance(each, dict) else None
         if isinstance(status, int) and status:

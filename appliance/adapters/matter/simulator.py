@@ -50,7 +50,7 @@ THERMOMETER: Clusters = {29: {0: [{"0": 770, "1": 3}], 3: []}, 1026: {0: 2150}}
 
 
 def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str, Any]:
-    """Return a node as the server describes it. `endpoints` are numbered from 1."""
+    """Return a node as the server describes it. The endpoints are numbered from 1."""
     root: Clusters = {
         29: {0: [{"0": 22, "1": 4}], 3: [*range(1, len(endpoints) + 1)]},
         40: {0: 21, 1: "Acme", 3: product, 5: "", 10: "1.2.3", 14: product, 15: f"SN-{number}", 18: f"sim-{number}"},
@@ -65,7 +65,8 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 
 
 class MatterSimulator(SimulatedDevice):
-    """Simulates a controller server. `nodes` holds its nodes by number. Change them with `set`, `add`, and `remove`.
+    """Simulates a controller server. `nodes` holds its nodes by number. Change the nodes with `set`, `add`, and
+    `remove`.
 
     `asked` holds the requests. If `sends_events` is false, no events are sent. Requests to nodes in `mute` get no
     response. `base` holds the arguments of `SimulatedDevice`.
@@ -245,7 +246,7 @@ _COMMANDS: Mapping[str, str] = {
 
 
 def simulate() -> MatterSimulator:
-    """Return the server of the demo, with two more devices than usual."""
+    """Return the server for the demo. It has two more devices than usual."""
     server = MatterSimulator()
     server.nodes[3] = simulated_node(3, "Simulated thermostat", HEATING_UNIT)
     server.nodes[4] = simulated_node(4, "Simulated sensor", CONTACT, THERMOMETER)

@@ -1,5 +1,5 @@
-"""Sends the messages of a `notify` section in order, with three attempts. Beyond the hourly limit, messages are
-combined into one."""
+"""Sends the messages of a `notify` section in order, with three attempts. When the hourly limit is reached,
+further messages are combined into one message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_WAITING = 100
 """Maximum number of messages that wait for earlier messages. Further messages are refused."""
 
 MAX_GATHERED = 50
-"""Maximum number of gathered messages whose text is stored. Further messages are only counted."""
+"""Maximum number of gathered messages whose text is stored. If there are more, only their number is stored."""
 
 MAX_GATHERED_CHARS = 200
 """Maximum length of each gathered message in the combined message."""
@@ -126,7 +126,6 @@ class NotifyAdapter(Adapter):
         self._gathered_count -= count
 
     async def _deliver(self, notification: Notification) -> None:
-        """Send one message at a time, with three attempts. Raises the error of the last attempt."""
         if self._waiting >= MAX_WAITING:
             raise Busy(f"{self.name} already has {MAX_WAITING} waiting messages; this message was not sent")
         self._sent_at.append(self.clock.monotonic())
@@ -186,7 +185,7 @@ class NotifyAdapter(Adapter):
         return self._redact(str(error))
 
     async def _make_sender(self) -> Sender:
-        """On a thread, read the secret files and import the sender's module. Raises `AdapterFailed`."""
+        """On a thread, read the secret files and import the sender's module. Raise `AdapterFailed` on failure."""
         settings = self._settings
         token, password, module = await asyncio.to_thread(self._prepare)
         stated = (*(settings.headers or {}).values(), settings.topic, settings.user)

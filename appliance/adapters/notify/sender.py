@@ -19,13 +19,15 @@ class Button(Struct, frozen=True):
 
 
 class Sender(Protocol):
-    """Sends messages to one service. The constructor's arguments are settings, context, token, and password."""
+    """Sends messages to one service. The arguments of the constructor are the settings, the context, the token,
+    and the password."""
 
     shows_buttons: bool
 
     async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
-        """Make one attempt. Raises `AdapterFailed`."""
+        """Make one attempt. Raise `AdapterFailed` on failure."""
 
 
 class PartlySent(BadAnswer):
-    """Only some recipients received the message. Another attempt would send these recipients the message again."""
+    """Raised if only some recipients received the message. Another attempt would send the message to these
+    recipients again."""

@@ -54,7 +54,8 @@ class WebSender:
         self._http = HttpClient(context.open_session(), f"{parts.scheme}://{parts.netloc}", context.clock, access)
 
     async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
-        """Send the message once. Raises `Unreachable`, or `BadAnswer` with the service's reason for a refusal."""
+        """Send the message once. Raise `Unreachable` on failure. If the service refuses, raise `BadAnswer` with
+        the service's reason."""
         if self._service is not None:
             if self._service.joins_title and title:
                 message = f"{title}\n{message}"
@@ -123,13 +124,13 @@ def _ntfy_action(button: Button) -> dict[str, Any]:
 
 
 def _with_keyboard(body: bytes, buttons: Sequence[Button]) -> bytes:
-    """Add the buttons to a message for Telegram. A button opens the address of its hook."""
+    """Add the buttons to a message for Telegram. Pressing a button opens the address of its hook."""
     rows = [[{"text": each.label, "url": f"{each.url}?token={quote(each.key, safe='')}"}] for each in buttons]
     return json.dumps({**json.loads(body), "reply_markup": {"inline_keyboard": rows}}).encode()
 
 
 def _reason_in(response: HttpResponse) -> str:
-    """Return the service's reason for a refusal: the text in its JSON error, or a short plain text."""
+    """Return the reason that the service gives for a refusal: the text in its JSON error, or a short plain text."""
     text = response.body[:MAX_REASON_BYTES].decode(errors="replace")
     try:
         found = json.loads(text)
@@ -169,8 +170,8 @@ def _is_json(body: str) -> bool:
 
 
 def _fill_json(body: str, texts: Texts) -> str:
-    """Fill in a JSON template. A placeholder inside a string becomes part of it. Any other placeholder becomes a
-    string."""
+    """Fill in a JSON template. A placeholder inside a string becomes part of it. A placeholder outside of a string
+    becomes a string."""
     parts = re.split(r'("(?:[^"\\]|\\.)*")', body)
     return "".join(
         _fill(part, texts, lambda text: json.dumps(text)[1:-1])

@@ -33,7 +33,7 @@ TV_COMMANDS = (CommandSpec(capability="power", actions=tuple(_KEYS)),)
 """Commands that every TV accepts."""
 
 READ_WITHIN_SECS, READ_PAUSES_SECS = 4.0, (1.0, 1.0, 2.0)
-"""Time limit for a change of power after a key press, and the pauses between readings."""
+"""The time limit in which the power must change after a key press, and the pauses between readings."""
 
 GONE = "PowerOff"
 """Power mode of a TV that left the network after it was switched off."""
@@ -67,7 +67,7 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def parse(xml: bytes) -> DeviceInfo:
-        """Parse the response to `/query/device-info`. Raises `BadAnswer`."""
+        """Parse the response to `/query/device-info`. Raise `BadAnswer` on failure."""
         try:
             root = parse_xml(xml)
         except Invalid as fault:
@@ -84,8 +84,7 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
 
 
 class RokuAdapter(PollingAdapter):
-    """Polls and commands the TV at one Roku address. `hint` is appended to the error of a TV that refuses
-    commands."""
+    """Polls and commands the TV at one Roku address. `hint` is appended to the error if the TV refuses commands."""
 
     def __init__(
         self,
@@ -137,7 +136,7 @@ class RokuAdapter(PollingAdapter):
     async def _watch(self, goal: bool) -> list[DeviceInfo | None]:
         """Read the TV until its power is as expected, within the time of the command. Return all readings.
 
-        An unanswered reading is None. Invalid answers are omitted.
+        If a reading is not answered, it is None. Invalid answers are omitted.
         """
         readings: list[DeviceInfo | None] = []
 
@@ -158,7 +157,7 @@ class RokuAdapter(PollingAdapter):
                 within=READ_WITHIN_SECS,
                 pauses=READ_PAUSES_SECS,
             )
-        except asyncio.CancelledError:  # the command timed out, but the TV had answered the key press
+        except asyncio.CancelledError:  # the command timed out after the TV had answered the key press
             readings.append(None)
         return readings
 

@@ -44,8 +44,8 @@ _INFO = {
 
 
 class TvSimulator(SimulatedDevice):
-    """Simulates a Roku TV that has no channels and displays its home screen. `info` has the elements of the TV's
-    `device-info` by name.
+    """Simulates a Roku TV that has no channels and displays its home screen. `info` maps the elements of the TV's
+    `device-info` to their texts.
 
     `keys` holds all key presses in order, including those without effect. If `limited` is true, the TV rejects
     control by apps. If `guards_host` is true, the TV rejects requests whose `Host` is a name. `base` holds the
@@ -62,8 +62,8 @@ class TvSimulator(SimulatedDevice):
 
     @property
     def power_mode(self) -> str | None:
-        """`PowerOn`, `Ready` (standby), or `PowerOff`. None for a device without this element, such as some
-        sticks."""
+        """`PowerOn`, `Ready` (standby), or `PowerOff`. The value is None if the device does not report its power
+        mode, like some sticks."""
         self._apply_due_writes()
         return self.info.get("power-mode")
 

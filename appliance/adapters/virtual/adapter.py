@@ -24,7 +24,7 @@ _OBSERVED = ("device_id", "attributes", "event", "data")
 
 
 class VirtualAdapter(Adapter):
-    """The virtual devices of one section. The start restores their last attributes."""
+    """The virtual devices of one section. When the adapter starts, their last attributes are restored."""
 
     takes_many = True
 
@@ -35,8 +35,7 @@ class VirtualAdapter(Adapter):
         self._lock = asyncio.Lock()
 
     async def run(self) -> None:
-        """Publish the devices, then wait for commands and observations."""
-        async with self._lock:  # commands and observations wait until their devices exist
+        async with self._lock:  # commands and observations must wait until their devices exist
             await in_steps(self.clock, self._publishing(self.publish.devices()))
         self.publish.full_list((), present=self._devices)
         self.publish.answered()
@@ -61,7 +60,7 @@ class VirtualAdapter(Adapter):
         )
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """Set the attributes of the devices. Raises `StoreFailed` if the change cannot be stored. In that case, no
+        """Set the attributes of the devices. Raise `StoreFailed` if the change cannot be stored. In that case, no
         device has changed."""
         async with self._lock:
             changes = {}
@@ -116,7 +115,6 @@ class VirtualAdapter(Adapter):
         return self._devices[device_id]
 
     async def _show(self, changes: Mapping[str, Mapping[str, Value]]) -> None:
-        """Store the changes, then publish them."""
         now, found = self.clock.now(), {each: self.publish.find(each) for each in changes}
         different = [
             replace(device, attributes={**device.attributes, **changes[id_]}, updated_at=now)

@@ -22,7 +22,7 @@ _BOUNDS: Mapping[str, Mapping[str, Any]] = {
     "percentage": {"min": 0, "max": 100},
     "color_temperature": {"min": KELVIN_RANGE[0], "max": KELVIN_RANGE[1], "unit": "kelvin"},
 }
-"""Limits of a capability's commands, by schema type."""
+"""For each schema type, the limits of a capability's commands."""
 
 _device_class = matching(r"[a-z][a-z0-9_]{0,63}", 'a word like "plug"')
 
@@ -102,7 +102,7 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
         )
 
     def check(self, attributes: Mapping[str, Value]) -> dict[str, Value]:
-        """Return these attributes in canonical form. Raises `Invalid` with all attributes that the device cannot
+        """Return these attributes in canonical form. Raise `Invalid` with all attributes that the device cannot
         have."""
         dropped: Dropped = {}
         own = {name: value for name, value in attributes.items() if name in self.attributes}

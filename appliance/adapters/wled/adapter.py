@@ -1,4 +1,5 @@
-"""A WLED strip: one device for the whole strip, and one for each segment with its colour and effect.
+"""A WLED strip. One device represents the whole strip, and one device represents each segment with its colour and
+effect.
 
 The adapter uses WLED's JSON API, https://kno.wled.ge/interfaces/json-api/, and its WebSocket `/ws`.
 """
@@ -26,12 +27,13 @@ from appliance.tables.checks import format_value, integer
 
 EFFECT = "custom.wled.effect"
 SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
-"""Seconds without a message after which a WebSocket is pinged, and seconds of WLED's longest fade."""
+"""If no message arrives for the first number of seconds, a WebSocket is pinged. The second number is the length of
+WLED's longest fade in seconds."""
 
 MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
 _REMOVED_STOPS = (0, -1)
-"""Values of `stop` in a removed segment."""
+"""If `stop` has one of these values, the segment has been removed."""
 
 WHOLE = (
     CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
@@ -49,7 +51,7 @@ _CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, An
     ("color_rgb", "set"): lambda rgb, effects: {"col": [[rgb["r"], rgb["g"], rgb["b"]]]},
     (EFFECT, "set"): lambda name, effects: {"fx": effects.index(name)},
 }
-"""For each command, a function from its value to the change."""
+"""Maps each command to a function that converts the command's value to the change."""
 
 
 class WledAdapter(PollingAdapter):
@@ -79,7 +81,7 @@ class WledAdapter(PollingAdapter):
         body = self._body_of(device_id, command, before)
         if command.transition_secs is not None:
             body["tt"] = round(min(command.transition_secs, MAX_FADE_SECS) * 10)
-        # The result of an unreadable response is unknown, so the state is read below.
+        # an unreadable response does not show the result, so the state is read below
         with suppress(Unreadable, Unanswered):
             answer = await self.http.request_json(
                 "POST", "/json/state", json={**body, "v": True}, repeat=command.can_repeat
@@ -90,7 +92,8 @@ class WledAdapter(PollingAdapter):
         return await self.confirm(device_id, expected, began)
 
     def _body_of(self, device_id: str, command: Command, before: Report) -> dict[str, Any]:
-        """Return the change to write. Switching a segment on also switches on a dark strip."""
+        """Return the change to write. If a segment is switched on while the strip is off, also switch on the
+        strip."""
         change = _CHANGES[command.capability, command.action](command.value, self._effects)
         if device_id == f"{self.name}:light":
             return change
@@ -118,7 +121,7 @@ class WledAdapter(PollingAdapter):
             self.publish.answered()
 
     def _report(self, answer: Any, effects: Any) -> Report:
-        """Convert an object with state and info to the strip and its segments. Raises `BadAnswer`."""
+        """Convert an object with state and info to the strip and its segments. Raise `BadAnswer` on failure."""
         try:
             state = answer["state"]
             if state.keys().isdisjoint(("on", "bri", "seg")):
@@ -215,10 +218,10 @@ _DECODER = msgspec.json.Decoder(_Push)
 
 
 def _parse_push(body: bytes | str, address: str) -> Any:
-    """Return only the used parts of a pushed message. Raises `Unreadable`."""
+    """Return only the used parts of a pushed message. Raise `Unreadable` on failure."""
     try:
         return _DECODER.decode(body)
-    except ValueError:  # a malformed message, or a part of another type
+    except ValueError:  # the message is malformed, or a part has another type
         return parse_json(body, address)
 
 

@@ -45,8 +45,8 @@ class HubSimulations:
         self._waiting = 0
 
     async def simulate(self, asked: SimulationRequest, stored: Mapping[str, bytes]) -> SimulationResult:
-        """Simulate the home with these stored values, and return the result's lines. Raise `Invalid`, `InvalidFile`,
-        or `Busy`."""
+        """Simulate the home with these stored values, and return the result's lines. Raise `Invalid`,
+        `InvalidFile`, or `Busy` on failure."""
         if self._waiting >= MAX_WAITING:
             raise Busy("too many simulations are waiting; try again later")
         self._waiting += 1
@@ -100,7 +100,7 @@ async def _run_process(given: bytes) -> bytes:
 
 
 def _read(output: bytes) -> SimulationResult:
-    """Decode the output of `simulation_process`. Raise `Invalid` or `InvalidFile`."""
+    """Decode the output of `simulation_process`. Raise `Invalid` or `InvalidFile` on failure."""
     if not output:
         raise Invalid("the simulation ended unexpectedly, perhaps for lack of memory; simulate fewer hours")
     lines, until, is_complete, refusal = marshal.loads(output)  # noqa: S302 - from the hub's own process

@@ -18,8 +18,8 @@ local REMEDIES = {
   ["606"] = "give the user the right to see the settings of the box",
 }
 
--- Raise an error of the box. Only code 714 means that the box does not know the phone. Any other code has no information
--- about the phone, so the poll fails and the presence does not change.
+-- Raise an error of the box. Only code 714 means that the box does not know the phone. With any other code, the state
+-- of the phone is unknown, so the poll fails and the presence does not change.
 local function check_fault(answer)
   local code = answer.body:match("<errorCode>%s*(%d+)%s*</errorCode>")
   if code == UNKNOWN_HOST then return end
@@ -72,7 +72,7 @@ local function poll(ctx)
     found[#found + 1] = { id = id_of(name), kind = "Sensor", class = "person", name = name, attributes = { presence = is_home } }
   end
   ctx.memory.polled_at = now
-  ctx:keep("home", table.concat(home, " "))             -- written only if it has changed
+  ctx:keep("home", table.concat(home, " "))             -- the text is written only if it has changed
   return found
 end
 

@@ -5,7 +5,7 @@
 --   base_url = "http://192.168.1.95"
 
 local NOT_FRONIUS = "the device at this address is not a Fronius inverter whose Solar API is on"
-local CODES = {           -- of the Solar API
+local CODES = {           -- status codes of the Solar API
   [1] = "not implemented", [2] = "not initialised", [3] = "initialised, but not running", [4] = "running, without data", [5] = "timeout",
   [6] = "argument error", [7] = "request to the device failed", [8] = "request to the device timed out", [9] = "data of the device is invalid",
   [10] = "configuration cannot be read", [11] = "not supported", [12] = "device not available", [255] = "unknown error",
@@ -21,7 +21,7 @@ local function check(answer)
   end
 end
 
--- In the dark, the inverter sleeps, and its answers contain nulls.
+-- At night, the inverter sleeps, and its answers contain nulls.
 local function poll(ctx)
   local answer = ctx:fetch("/solar_api/v1/GetPowerFlowRealtimeData.fcgi", nil, { [404] = NOT_FRONIUS })
   check(answer)

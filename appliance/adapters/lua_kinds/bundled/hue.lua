@@ -13,7 +13,7 @@ local EVENTS = { initial_press = "press", short_release = "single", long_press =
 local PARTS = { "light", "motion", "temperature", "light_level", "device_power", "contact", "button" }
 local SHOWN = { light = true, zigbee_connectivity = true }
 for _, what in ipairs(PARTS) do SHOWN[what] = true end
-local SILENT = {           -- about the device itself
+local SILENT = {           -- properties of the device itself
   bridge = true, entertainment = true, zgp_connectivity = true, device_software_update = true, zigbee_device_discovery = true,
   homekit = true, matter = true, taurus_7455 = true, grouped_light = true, geolocation = true, wifi_connectivity = true, device_mode = true,
 }
@@ -39,7 +39,7 @@ local function mired(value)
   return value and value > 0 and value or nil
 end
 
--- Return the commands of a lamp. Its schema is in mired, so the maximum is the lowest colour temperature.
+-- Return the commands of a lamp. The lamp's schema is in mired, so its maximum is the lowest colour temperature.
 local function commands_of(light)
   local found, white = { "power" }, part(light, "color_temperature", "mirek_schema")
   if light.dimming then found[#found + 1] = "brightness" end
@@ -51,7 +51,7 @@ local function commands_of(light)
   return found
 end
 
--- Return the value of a sensor, or nil if the bridge marks it as invalid. Newer firmware has a table for the value.
+-- Return the value of a sensor, or nil if the bridge marks it as invalid. In newer firmware, the value is a table.
 local function reading(each, what, name)
   local fields = part(each, what)
   local value = part(fields, name .. "_report")[name]
@@ -121,7 +121,7 @@ local function receive(ctx, event)
     asks = asks or message.type == "add" or message.type == "delete"
     for _, each in ipairs(rows(message, "data")) do
       local owner, attributes = part(each, "owner").rid or part(ctx.memory, "owners")[each.id], attributes_of(each)
-      local pressed = part(each, "button", "button_report").event or part(each, "button").last_event           -- older firmware without a report
+      local pressed = part(each, "button", "button_report").event or part(each, "button").last_event           -- older firmware has no report
       if each.type == "zigbee_connectivity" then asks = true
       elseif owner and EVENTS[pressed] then
         events[#events + 1] = { id = owner, event = EVENTS[pressed], data = { button = each.id, raw = pressed } }
@@ -142,7 +142,7 @@ local function command(ctx, device, asked)
   end
   if asked.transition_secs then goal.dynamics = { duration = math.floor(asked.transition_secs * 1000) } end
   local answer = ctx:http { method = "PUT", path = "/clip/v2/resource/light/" .. tostring(part(ctx.memory, "lights")[device.id]), json = goal }
-  if answer.status >= 300 then                    -- with 207, the result is unknown until the next poll
+  if answer.status >= 300 then                    -- with status 207, the result is unknown until the next poll
     local reason = text(part(answer.json, "errors", 1).description)
     return nil, "the bridge refuses: " .. (reason and reason:sub(1, 200) or "status " .. answer.status)
   end

@@ -1,4 +1,4 @@
--- A language model on your own machine, with Ollama. It has no devices, only operations for scenes and automations:
+-- A language model on your own machine, with Ollama. This kind has no devices, only operations for scenes and automations:
 --
 --   local answer = ctx:invoke("ollama:chat", { prompt = "Is it going to rain?" })
 --   ctx:log("info", answer.message.content)

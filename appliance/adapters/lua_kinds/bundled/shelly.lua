@@ -26,7 +26,7 @@ local SILENT = {
   emdata = true, em1data = true, pm1data = true, script = true, blutrv = true, blutrv_rstatus = true, blutrv_rinfo = true,
   bthomedevice = true, bthomesensor = true, bthomecontrol = true,
 }
-local SYSTEM = {           -- tables of the first generation
+local SYSTEM = {           -- these tables are of the first generation
   wifi_sta = true, wifi_sta1 = true, wifi_ap = true, cloud = true, mqtt = true, actions_stats = true, update = true, relays = true, meters = true,
   emeters = true, lights = true, rollers = true, inputs = true, tmp = true, hum = true, lux = true, bat = true, sensor = true, accel = true,
   thermostats = true, concentration = true, gas_sensor = true, ext_sensors = true, ext_temperature = true, ext_humidity = true, act_reasons = true, adcs = true,
@@ -91,8 +91,8 @@ end
 
 ---------------------------------------------------------------- first generation
 
--- A press raises the counter of its input. The first poll only reads the counters. A device with outputs shows an input as
--- a device only if the input is detached, or has counted a press.
+-- A press raises the counter of its input. The first poll only reads the counters. If the Shelly has outputs, an
+-- input becomes a device only if the input is detached, or has counted a press.
 local function add_inputs(ctx, found, inputs)
   local counts, now, has_outputs = ctx.memory.counts, {}, #found > 0
   for number, input in ipairs(inputs) do
@@ -125,13 +125,14 @@ local function add_light(ctx, found, number, light)
     color_mode = is_color and "rgb" or low and "color_temp" or nil })
 end
 
--- Return the measurement of a part. Return nil if the part marks it as invalid, or for 999, which means a silent sensor.
+-- Return the measurement of a part. Return nil if the part marks the measurement as invalid. A sensor that does not
+-- respond has the value 999, so also return nil for 999.
 local MISSING, INVALID = 999, { [false] = true, ["false"] = true }
 local function valid(part_of, value)
   if not INVALID[part_of.is_valid] and part(value).value ~= MISSING then return value end
 end
 
--- Return the charge of a battery. Return nil for -1, which means external power.
+-- Return the charge of a battery. Return nil for -1, because -1 means external power.
 local function charge(status)
   local percent = round(part(status, "bat").value)
   return percent and percent >= 0 and percent or nil
@@ -139,7 +140,7 @@ end
 
 local function first_generation(ctx)
   local status, found, sensor, unknown = ctx:fetch("/status", "mac", REASONS), {}, {}, {}
-  local relays, meters, parts_of_kwh = rows(status, "relays"), rows(status, "meters"), 60000         -- watt-minutes
+  local relays, meters, parts_of_kwh = rows(status, "relays"), rows(status, "meters"), 60000         -- the counter is in watt-minutes
   if status.emeters then meters, parts_of_kwh = rows(status, "emeters"), 1000 end
   for number = 1, math.max(#relays, status.emeters and #meters or 0) do
     local relay, meter = relays[number], part(meters, number)
@@ -168,7 +169,7 @@ local function first_generation(ctx)
   local has_addon = next(sensor) ~= nil
   own.humidity, own.illuminance = measure(part(status, "hum").value, "%"), part(status, "lux").value
   if not status.thermostats then own.battery = charge(status) end
-  local is_shown = #found == 0 or next(own) ~= nil                             -- otherwise, this is the temperature of the chip
+  local is_shown = #found == 0 or next(own) ~= nil                             -- otherwise, `tmp` contains the temperature of the chip
   if not has_addon and is_shown then own.temperature = valid(part(status, "tmp"), measure(part(status, "tmp").tC, "°C")) end
   own.water_leak, own.smoke, own.contact, own.motion = status.flood, status.smoke, CONTACTS[fields.state], MOTIONS[fields.motion]
   own["custom.shelly.gas"] = valid(part(status, "concentration"), measure(part(status, "concentration").ppm, "ppm"))
@@ -234,7 +235,7 @@ local function attributes_of(what, fields, counted, kind)
   return attributes
 end
 
-local CHIP = "temperature:0"           -- of a meter: inside its case
+local CHIP = "temperature:0"           -- in a meter, this sensor is inside the case
 local SENSORS = { temperature = true, humidity = true, illuminance = true, smoke = true, flood = true, devicepower = true }
 
 local function commands_of(what, config)
@@ -383,7 +384,7 @@ end
 
 ---------------------------------------------------------------- both
 
--- Return the generation. GET /shelly needs no password and is requested once.
+-- Return the generation. GET /shelly needs no password, and is sent only once.
 local function about(ctx)
   ctx.memory.about = ctx.memory.about or ctx:fetch("/shelly", "mac", REASONS)
   return ctx.memory.about, (tonumber(ctx.memory.about.gen) or 1) >= 2
@@ -479,7 +480,8 @@ end
 
 local GREETING = { id = 1, src = "lares", method = "Shelly.GetDeviceInfo" }
 
--- Answer the device's request for the password, which contains the realm and a nonce. Each connection is asked once.
+-- Answer the device's request for the password, which contains the realm and a nonce. The device asks once per
+-- connection.
 local function login(ctx, fault)
   local asked = json.decode(tostring(fault.message)) or {}
   if not ctx.settings.password or ctx.memory.has_logged_in or type(asked) ~= "table" then return nil end

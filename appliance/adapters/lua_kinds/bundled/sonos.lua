@@ -19,8 +19,8 @@ local COMMANDS = { "media_playback", "volume", "muted" }
 local ENVELOPE = '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" '
   .. 's:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/">'
 
--- Call an action of UPnP. Return the status, and the fields of the answer by name. If the answer has no fields, return
--- nil instead, and the error code of UPnP.
+-- Call an action of UPnP. Return the status, and the fields of the answer by name. If the answer has no fields,
+-- return nil in their place, and the UPnP error code.
 local function call(ctx, service, action, inside)
   local path, channel = SERVICES[service][1], SERVICES[service][2]
   local name = "urn:schemas-upnp-org:service:" .. service .. ":1"
@@ -49,14 +49,15 @@ local function refusal(action, status, code)
   return "the player refuses " .. action .. " (" .. (REASONS[code] or code and "error " .. code or "status " .. status) .. ")"
 end
 
--- Read an optional value. If the player refuses, the value is unknown. An unreadable answer changes nothing.
+-- Read an optional value. If the player refuses, the value is unknown. If the answer is unreadable, the value does
+-- not change.
 local function read(ctx, service, action, value_of)
   local status, found = call(ctx, service, action)
   if found or status ~= 200 then ctx.memory[action] = found and value_of(found) end
   return ctx.memory[action]
 end
 
--- Return name and model. An unreadable description is read again at the next poll.
+-- Return name and model. If the description is unreadable, read it again at the next poll.
 local function about(ctx)
   if not ctx.memory.about then
     local answer = ctx:http { path = "/xml/device_description.xml" }

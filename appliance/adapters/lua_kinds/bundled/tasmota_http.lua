@@ -52,8 +52,8 @@ local function slats_of(fields)
   if low and high and low ~= high and (secs or 0) > 0 then return { low = low, high = high } end
 end
 
--- Read the shutters, and return their relays. Status 13 has the relays of each shutter. The last digit of Opt shows
--- whether positions are counted from the open end.
+-- Read the shutters, and return their relays. Status 13 contains the relays of each shutter. The last digit of Opt in
+-- Status 13 shows whether positions are counted from the open end.
 local function add_shutters(ctx, found, devices, about)
   local relays, inverted, slats = {}, {}, {}
   for name, each in parts(found, "StatusSNS") do

@@ -43,7 +43,7 @@ local function poll(ctx)
     local fault = text(part(answer.json, "errors", 1).message)
     error(fault and "Tibber answers: " .. fault:sub(1, 300) or "Tibber answers without homes (status " .. answer.status .. ")", 0)
   end
-  local left = 3600 - ctx:now() % 3600 + 5            -- the next hour has another price
+  local left = 3600 - ctx:now() % 3600 + 5            -- the price changes at the next hour
   return found, math.min(left, ctx.settings.poll_interval_secs)
 end
 

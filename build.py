@@ -82,7 +82,7 @@ def run_tool(command: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 def demo(arguments: Sequence[str]) -> int:
-    """Replace this process by the demo of this checkout."""
+    """Replace this process with the demo of this checkout."""
     ENVIRONMENT.ensure(ENVIRONMENT.runtime_lock)
     command = [str(ENVIRONMENT.python), "-P", "-m", "appliance", "demo", *arguments]
     os.execve(ENVIRONMENT.python, command, {**os.environ, "PYTHONPATH": str(ROOT)})

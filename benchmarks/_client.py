@@ -1,4 +1,4 @@
-"""Small, fast HTTP and WebSocket clients, so that the figures depend on the server rather than on the client."""
+"""Small, fast HTTP and WebSocket clients, so that the results depend on the server and not on the client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UPGRADE = (
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 )
 FRAME = b'{"type":'
-"""First bytes of the text of each event frame, which occur nowhere else."""
+"""The first bytes of each event frame's text. These bytes occur nowhere else in the stream."""
 
 PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
 """The hub's ping, and the client's pong. If the hub gets no pong, it closes the stream."""
@@ -63,7 +63,7 @@ class Client:
 
 
 def ask(port: int, method: str, path: str, body: bytes = b"") -> bytes:
-    """Send a request on a new connection, and return the response's body. Retry until the hub accepts the
+    """Send a request on a new connection, and return the response's body. Retry until the hub accepts a
     connection."""
     deadline = time.perf_counter() + PATIENCE_SECS
     while True:
@@ -110,7 +110,7 @@ async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds:
 
 
 class _Hammering(asyncio.Protocol):
-    """Sends the next message as soon as the response to the last one has arrived, until the deadline."""
+    """Until the deadline, sends the next message as soon as the response to the previous message has arrived."""
 
     def __init__(self, messages: Sequence[bytes], length: int, deadline: float, durations: list[float]) -> None:
         self._messages, self._length = itertools.cycle(messages), length
@@ -143,7 +143,7 @@ class _Hammering(asyncio.Protocol):
 
 
 class Readers:
-    """Readers of a hub's event stream, or of bare connections. They read inside the `async with` block.
+    """Clients that read a hub's event stream, or bare connections, inside the `async with` block.
 
     `frames` counts the frames that all readers have received.
     """
@@ -169,7 +169,7 @@ class Readers:
             transport.abort()
 
     async def read(self, frames: int) -> None:
-        """Wait until each reader has received `frames` more frames since the last call."""
+        """Wait until each reader has received `frames` more frames since the previous call."""
         self._goal += frames * self._count
         if self.frames < self._goal:
             self._there = asyncio.get_running_loop().create_future()
@@ -208,5 +208,5 @@ class _Reader(asyncio.Protocol):
 
 
 def percentile(figures: Sequence[float], percent: int) -> float:
-    """Return the percentile. For a single figure, return this figure."""
+    """Return the percentile. If there is only one figure, return this figure."""
     return statistics.quantiles(figures, n=100)[percent - 1] if len(figures) > 1 else figures[0]

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct, to_builtins
 
 TABLE = Path(__file__).with_name("RESULTS.md")
-"""The table of figures that users notice."""
+"""The name of the table with the figures that users notice."""
 
 DETAILS = TABLE.with_name("DETAILS.md")
 """The table of all other rows."""
@@ -57,14 +57,14 @@ MACHINES = """
 
 
 class Skipped(Exception):
-    """A measure or a round cannot run on this machine. The text is the reason."""
+    """Raised if a measure or a round cannot run on this machine. The text is the reason."""
 
 
 class Row(Struct, frozen=True, kw_only=True):
     """One line of a table.
 
-    A floor is the same work by a minimal program. If there is a floor, the target is a ratio to it, unless
-    `is_absolute` is set. If there is no floor, the target is a value.
+    A floor is the cost of the same work in a minimal program. If there is a floor, the target is the ratio of the
+    hub's figure to the floor, unless `is_absolute` is set. If there is no floor, the target is a value.
     """
 
     label: str
@@ -77,8 +77,8 @@ class Row(Struct, frozen=True, kw_only=True):
     """Whether users notice this figure. RESULTS.md contains the figures that users notice."""
 
     def sample(self, value: float, floor: float | None = None, node_red: float | None = None) -> Sample:
-        """Return the sample of one round: the figures of the hub, of the floor, and of Node-RED if it can do the same
-        work."""
+        """Return the sample of one round. It contains the figures of the hub, of the floor, and of Node-RED if
+        Node-RED can do the same work."""
         return self, value, floor, node_red
 
 
@@ -94,7 +94,7 @@ class Result(Struct, frozen=True):
     node_red: list[float]
 
     def cells(self) -> Iterator[str]:
-        """Yield the cells of the row between its measure's name and the day."""
+        """Yield the cells of the row that are between the measure's name and the day."""
         row = self.row
         ratios = [value / floor for value, floor in zip(self.values, self.floors, strict=False) if floor]
         yield f"{row.label}, {row.unit}".rstrip(", ")
@@ -141,7 +141,7 @@ def write(name: str, results: Sequence[Result]) -> None:
 
 
 def _format_tables(head: str, lines: Sequence[str]) -> str:
-    """Return the text of a file. Lines with only two cells are the rows of the second table."""
+    """Return the text of RESULTS.md. If a row has only two cells, it belongs to the second table."""
     ordered = sorted(lines, key=lambda line: line.split("|")[1])
     rows, machines = ([each for each in ordered if (each.count("|") == 3) is short] for short in (False, True))
     return "\n".join((head + EXPLANATION + "\n".join(rows), MACHINES + "\n".join(machines), ""))
@@ -156,7 +156,6 @@ def _describe_machine() -> str:
 
 
 def _start_of_python() -> float:
-    """Return the shortest of ten durations of `python -c pass`, in milliseconds."""
     times = []
     for _ in range(10):
         began = time.perf_counter()

@@ -1,4 +1,5 @@
-"""Node-RED for comparison: flows that do the same as the hub, if `node-red` is on PATH (`npm install node-red`)."""
+"""Runs Node-RED for comparison, with flows that do the same work as the hub. `node-red` must be on PATH (`npm
+install node-red`)."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ Wires = Sequence[str]
 
 @contextlib.contextmanager
 def node_red(flow: Flow = (), credentials: Mapping[str, Mapping[str, str]] | None = None) -> Iterator[Running | None]:
-    """Run Node-RED with the flow for the `async with` block. The block begins with Node-RED's first response at
-    `/ready`. Yield None if Node-RED is missing."""
+    """Run Node-RED with this flow inside the `async with` block. The block begins with Node-RED's first response
+    at `/ready`. Yield None if Node-RED is missing."""
     program = shutil.which("node-red")
     if program is None:
         yield None
@@ -63,7 +64,7 @@ def _wait_for_answer(port: int, deadline: float) -> None:
 
 
 def answer(name: str, path: str, method: str, code: str) -> Flow:
-    """Return the nodes of a route that a JavaScript function answers."""
+    """Return the nodes of a route whose response a JavaScript function computes."""
     return [
         _node(name, "http in", [f"{name}-do"], url=path, method=method),
         function(f"{name}-do", code, [f"{name}-answer"]),
@@ -77,7 +78,7 @@ def function(name: str, code: str, wires: Wires, **fields: str) -> Mapping[str, 
 
 
 def read_strip(strip: int, wires: Wires) -> Flow:
-    """Return the nodes that receive the pushes of the strip at this port."""
+    """Return the nodes that receive the messages that the strip at this port pushes."""
     return [
         {"id": "strip", "type": "websocket-client", "path": f"ws://127.0.0.1:{strip}/ws", "wholemsg": "false"},
         _node("pushes", "websocket in", wires, client="strip"),

@@ -1,4 +1,4 @@
-"""`python -m benchmarks._peers NAME`: servers that are compared with the hub, or that simulate its devices.
+"""`python -m benchmarks._peers NAME`: servers that are compared with the hub, or that simulate the hub's devices.
 
 Each server prints its ports on one line, and runs until its process is ended.
 """
@@ -58,7 +58,8 @@ async def serve_strip(_: list[str]) -> None:
     """Serve a WLED strip and two control ports. Each byte sent to a control port makes the strip push another
     brightness.
 
-    A push by the second port costs a tenth, because its frames are encoded in advance and sent at once.
+    A push through the second port takes a tenth of the time, because its frames are encoded in advance and sent at
+    once.
     """
     strip = WledSimulator(segments=1)
     await strip.__aenter__()
@@ -106,8 +107,8 @@ async def serve_broadcast(arguments: list[str]) -> None:
 async def serve_polls(arguments: list[str]) -> None:
     """Read the state of the lamp at each port at a fixed interval, and print the process id.
 
-    The first argument is the interval in seconds. The second one is the number of seconds for which connections
-    are kept.
+    The first argument is the interval in seconds. The second argument is the number of seconds for which connections
+    are kept open.
     """
     poll_secs, keep_secs, *ports = map(int, arguments)
     connector = aiohttp.TCPConnector(keepalive_timeout=keep_secs, limit=0)
@@ -145,7 +146,7 @@ async def serve_reporting_lamp(_: list[str]) -> None:
 
 
 async def serve_rule(arguments: list[str]) -> None:
-    """For each push of the strip, request a command from a Lua worker, read the lamp, and write to it.
+    """Whenever the strip pushes, request a command from a Lua worker, read the lamp, and write to the lamp.
 
     The worker is a process with bare lupa, connected by a pipe. Print the process id.
     """
@@ -188,7 +189,8 @@ class _ReportingLamp(LightSimulator):
 
 
 class _Reader(asyncio.Protocol):
-    """A reader that first receives a greeting, by default a hub's confirmation of the subscription."""
+    """A reader that first receives a greeting. By default, the greeting is a hub's confirmation of the
+    subscription."""
 
     def __init__(self, readers: set[asyncio.Transport], greeting: bytes = b"HTTP/1.1 101 \r\n\r\n") -> None:
         self._readers, self._greeting = readers, greeting

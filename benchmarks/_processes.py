@@ -21,12 +21,12 @@ from benchmarks._frame import Row, Sample
 
 ROOT = Path(__file__).parent.parent
 MODULE = (sys.executable, "-m", "appliance")
-"""Command that starts the hub from the source tree."""
+"""The command that starts the hub from the source tree."""
 
 MAX_TURN_MS = 20
 CPU_CLOCK = 2
-"""Low bits of the clock id for a process's processor time. The other bits contain the process id
-(clock_getcpuclockid(3))."""
+"""In the clock id for a process's processor time, the low bits have this value. The other bits contain the process
+id (clock_getcpuclockid(3))."""
 
 
 class Running(Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Running(Struct, frozen=True, kw_only=True):
         os.kill(self.pid, signal.SIGUSR1)
 
     def longest_turn(self, when: str) -> Sample:
-        """Return the row for the longest iteration of the hub's event loop, and print its cause."""
+        """Return a row with the longest iteration of the hub's event loop, and print the cause of this iteration."""
         ms, cause = json.loads(self.turns.read_text())
         print(f"{when}: longest turn {ms:.1f} ms, most of it {cause}", file=sys.stderr)
         label = f"{when}: longest step of the event loop"
@@ -72,7 +72,8 @@ class Running(Struct, frozen=True, kw_only=True):
         return sum(time.clock_gettime(~pid << 3 | CPU_CLOCK) for pid in self.pids())
 
     def written_mb(self) -> float:
-        """Return the megabytes, in whole pages, that the hub and its worker have written to storage."""
+        """Return the number of megabytes that the hub and its worker have written to storage. The kernel counts
+        whole pages."""
         return sum(_field(f"/proc/{pid}/io", "write_bytes") for pid in self.pids()) / 1e6
 
     def wakeups(self) -> int:
@@ -94,12 +95,12 @@ def hub(
     is_watched: bool = False,
     port: int = 0,
 ) -> Iterator[Running]:
-    """Run `lares run` with these configuration sections for the `async with` block. The block begins with the first
-    authenticated response.
+    """Run `lares run` with these configuration sections inside the `async with` block. The block begins with the
+    first authenticated response.
 
-    If `folder` is given, configuration and data are kept for the next start. Otherwise, they are temporary. The hub
-    listens at the `port`, by default at a free port. If `is_watched` is true, the hub measures its longest iteration,
-    but becomes slower, so do not compare its other figures.
+    If `folder` is given, configuration and data are kept for the next start. If `folder` is None, configuration and
+    data are temporary. The hub listens at `port`, or at a free port if `port` is 0. If `is_watched` is true, the hub
+    measures its longest loop iteration. Because this makes the hub slower, do not use its other figures.
     """
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
@@ -109,7 +110,7 @@ def hub(
         (place / "data").mkdir(exist_ok=True)
         file.write_text(f'[api]\nbind_address = "127.0.0.1:{port}"\n[logging]\nlevel = "warning"\n{config}')
         variables = {**environment(), "PYTHONPATH": str(ROOT), "LARES_MASTER_KEY": KEY}
-        variables["STATE_DIRECTORY"] = str(place / "data")  # the single file is also unpacked there
+        variables["STATE_DIRECTORY"] = str(place / "data")  # the single file is also unpacked in this folder
         turns = place / "turns"
         command = (sys.executable, "-m", "benchmarks._turns", str(turns)) if is_watched else command
         began = time.perf_counter()
@@ -126,13 +127,12 @@ def hub(
 
 
 def environment() -> dict[str, str]:
-    """Return an environment without variables for the hub or Python."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("LARES_", "PYTHON"))}
 
 
 @contextlib.contextmanager
 def peer(name: str, *arguments: str, given: bytes = b"") -> Iterator[Sequence[int]]:
-    """Run a server of `_peers.py` in a separate process for the `with` block, and yield its ports."""
+    """Run a server of `_peers.py` in a separate process inside the `with` block, and yield the server's ports."""
     command = [sys.executable, "-m", "benchmarks._peers", name, *arguments]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None

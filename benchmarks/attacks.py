@@ -1,5 +1,5 @@
-"""Floods a hub from outside and from inside. Measures how long a normal client waits during a flood, and the memory
-before, at the peak, and after it.
+"""Floods a hub from outside and from inside. Measures how long a normal client waits during a flood. Also measures
+the hub's memory before the flood, at its peak, and after the flood.
 
 `python -m benchmarks.attacks NAME PORT FOLDER` runs one flood against a hub while the file `go` exists in the folder.
 The process writes `ready` when its server listens, and one byte to standard output for each success.
@@ -60,7 +60,7 @@ NO_KEY = b"GET /devices HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class Attack:
-    """The hub that a flood attacks, and the files that start and end the flood."""
+    """The hub that a flood attacks, and the files whose existence starts and ends the flood."""
 
     def __init__(self, port: int, folder: Path) -> None:
         self.port = port
@@ -69,11 +69,11 @@ class Attack:
 
     @property
     def continues(self) -> bool:
-        """Whether the flood must run now."""
+        """Whether the flood is allowed to run now."""
         return (self.folder / "go").exists()
 
     async def begin(self) -> None:
-        """Wait until the flood must run."""
+        """Wait until the flood is allowed to run."""
         (self.folder / "ready").touch()
         while not self.continues:  # noqa: ASYNC110 - another process creates the file
             await asyncio.sleep(0.02)
@@ -89,7 +89,7 @@ Flooding = Callable[[Attack], Coroutine[Any, Any, None]]
 async def flood_connections(
     first: bytes, answer: bytes, last: bytes, count: int, stay_secs: float, pause_secs: float, attack: Attack
 ) -> None:
-    """Repeatedly open connections, send `first`, read the answer, and wait. Then send `last`, or reset the
+    """Repeatedly open connections, send `first`, read the answer, and wait. Afterwards, send `last`, or reset the
     connections."""
     while attack.continues:
         made = await asyncio.gather(*(_begin(first, answer, attack.port) for _ in range(count)))
@@ -185,7 +185,7 @@ async def add_nodes(attack: Attack) -> None:
 
 
 async def _run(flood: Flood, attack: Attack) -> None:
-    """Run the flood whenever it must run, until the process is ended."""
+    """Run the flood whenever it is allowed to run, until the process is ended."""
     while True:
         if not flood.is_server:
             await attack.begin()
@@ -234,7 +234,7 @@ FLOODS: Mapping[str, Flood] = {
         is_server=True,
     ),
 }
-"""Floods by their names on the command line."""
+"""Maps the names of floods on the command line to the floods."""
 
 
 WORST = f"the worst of {len(FLOODS)} floods"
@@ -243,7 +243,7 @@ WORST_GAIN = Row(label=f"{WORST}: {GAINED}", unit="MB", at_most=MAX_GAINED_MB, i
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Run each flood once, each against its own hub."""
+    """Run each flood once, each against a hub of its own."""
     names = os.environ.get("FLOODS", ",".join(FLOODS)).split(",")
     waits, gains = list[float](), list[float]()
     for name in names:

@@ -80,8 +80,8 @@ def _brightness(turn: int, number: int) -> int:
 
 
 def _command(port: int, count: int, turn: int) -> list[float]:
-    """Send a command to each of `count` lamps at the same time over open connections. Return the milliseconds until
-    all commands are done."""
+    """Send a command to each of `count` lamps at the same time over open connections. Return the milliseconds
+    until all commands have succeeded."""
     clients = [Client(port) for _ in range(count)]
     durations = []
     for number in range(TIMES):

@@ -33,7 +33,7 @@ OVER_HTTP = Row(
 
 
 def measure(rounds: int) -> Iterator[Sample]:
-    """Measure the store and the bare file alternately, then the hub over HTTP."""
+    """Measure the store and the bare file alternately. Afterwards, measure the hub over HTTP."""
     with hub() as home:
         for number in range(rounds):
             store, bare, handed = asyncio.run(_changes())

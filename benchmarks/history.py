@@ -1,4 +1,4 @@
-"""History on the card: a month of a home of 200 devices, as a real hub reads it."""
+"""History on the card: one month of a home with 200 devices, read in the same way as by a real hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A home for one hour: 100 devices over MQTT, five polled lamps, 20 automations, history, two open pages.
+"""The costs of a home during one hour, with 100 devices over MQTT, five polled lamps, 20 automations, history, and
+two open pages.
 
 Node-RED reads the same reports and sends them to a reader, but stores nothing.
 """
@@ -21,7 +22,7 @@ from tests.adapters.mqtt.broker import running as running_broker
 
 MINUTES = int(os.environ.get("HOME_MINUTES", "60"))
 DEVICES, LAMPS, AUTOMATIONS, PAGES = 100, 5, 20, 2
-POLL_SECS, SETTLE_SECS = 10, 330.0  # the first flush, after 300 s, writes each new device once
+POLL_SECS, SETTLE_SECS = 10, 330.0  # the first flush, after 300 s, writes each new device
 REPORT_SECS = 60
 """Seconds between two reports of a sensor. A report contains temperature, humidity, and battery."""
 
@@ -49,7 +50,7 @@ username = "{USER}"
 password = "{PASSWORD}"
 """
 PAGE = ("/devices?include=commands", "/rooms", "/groups", "/scenes", "/automations", "/capabilities", "/diagnostics")
-"""Requests that a page sends when it opens."""
+"""The requests that the dashboard sends when a user opens it."""
 
 
 def measure(_rounds: int) -> Iterator[Sample]:

@@ -1,4 +1,4 @@
-"""Minutes without requests: 100 polled lamps, and no device at all."""
+"""The costs of minutes without requests, for a hub with 100 polled lamps and for a hub without devices."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchmarks._processes import Running, hub, lamps, peer
 LAMPS, POLL_SECS = 100, 5
 WINDOWS, SECONDS, SETTLE_SECS = 5, 30, 10
 """Number and length of the measurement windows, and the pause before them, in seconds. A single window is not
-enough, because rare activity differs by half between windows."""
+enough, because the amount of rare activity can differ by half between windows."""
 
 POLLED = f"{LAMPS} lamps polled every {POLL_SECS} s"
 CPU = Row(label=f"{POLLED}: processor", unit="% of a core", floor="bare aiohttp", at_most=1.15)
-"""The limit is the ratio of 0.45 % of a core for the hub to 0.39 % for bare aiohttp."""
+"""The maximum ratio of processor use, from 0.45 % of a core for the hub and 0.39 % for bare aiohttp."""
 KEPT = Row(label=f"{POLLED} by bare aiohttp over kept connections: processor", unit="% of a core")
 MEMORY = Row(label=f"{LAMPS} lamps: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=60)
 WAKEUPS = Row(label="no device: wake-ups of all threads of hub and worker", unit="per second", at_most=0.5)
@@ -24,8 +24,7 @@ EMPTY = Row(label="no device: memory of the hub and its Lua worker (PSS)", unit=
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Measure all hubs at the same time, in a fixed number of windows, because idle hubs do not disturb each
-    other."""
+    """Measure all hubs at the same time, in a fixed number of windows. Idle hubs do not disturb each other."""
     with (
         peer("lamps", str(LAMPS), "1") as ports,
         peer("polls", str(POLL_SECS), "1", *map(str, ports)) as [bare],

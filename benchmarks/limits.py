@@ -1,5 +1,5 @@
-"""The cost of a hub by the number of devices, automations, readers, and values per minute, far beyond the size of a
-home."""
+"""The cost of a hub, depending on the number of devices, automations, readers, and values per minute. These
+numbers are far larger than in a normal home."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOMES = {
 VALUES = (6_000, 30_000, 100_000)
 SECONDS = 15
 LIGHTS = 100
-"""Maximum number of lights at the address of one simulated lamp."""
+"""Maximum number of lights that one simulated lamp serves at its address."""
 
 AUTOMATION = """
 return {{
@@ -36,7 +36,7 @@ return {{
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Measure each size once, in a separate hub."""
+    """Measure each size once, each in a separate hub."""
     for what, counts in HOMES.items():
         for count in counts:
             sizes = {"devices": LIGHTS, "automations": 0, "readers": 1, what: count}
@@ -75,7 +75,8 @@ def _home(devices: int, automations: int, readers: int) -> Iterator[tuple[str, s
 
 
 def _stream(what: str, per_minute: int) -> Iterator[Sample]:
-    """Push values for a while. Yield the cost of the values, and the share of the values that a reader received."""
+    """Push values for a while. Yield the cost of the values, and the proportion of the values that a reader
+    received."""
     with peer("strip") as [strip, push, push_many], hub(strip_section(strip), is_watched=True) as home:
         until_pushed(home.port, push)
         cpu = home.cpu_secs()

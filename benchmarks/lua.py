@@ -1,4 +1,5 @@
-"""Lua for users: an event at a lamp, a scene over HTTP, the memory of a sleeping execution, and endless loops."""
+"""The speed of Lua as users notice it: an event at a lamp, a scene over HTTP, the memory of a sleeping execution,
+and endless loops."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ def _measure_events(rounds: int) -> Iterator[Sample]:
 
 
 def _follow(push: int, reporting: int) -> float:
-    """Return the median milliseconds from the request for a push until the lamp has received the command."""
+    """Return the median milliseconds from requesting a push until the lamp has received the command."""
     durations = []
     with (
         socket.create_connection(("127.0.0.1", push)) as pushing,

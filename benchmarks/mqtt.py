@@ -72,7 +72,6 @@ client.loop_stop()
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Measure the cost of one broker's devices once."""
     if skips.find_program("mosquitto") is None:
         raise Skipped("mosquitto is not installed")
     yield from asyncio.run(_measure())
@@ -85,8 +84,8 @@ async def _measure() -> list[Sample]:
 
 
 def _samples(broker: int) -> Iterator[Sample]:
-    """Measure one hub, then the iterations of a second hub's event loop, because that measurement slows the hub
-    down."""
+    """Measure one hub. Measure the iterations of the event loop in a second hub, because that measurement slows
+    the hub down."""
     section = f'[adapters.mqtt]\nhost = "127.0.0.1"\nport = {broker}\nusername = "{USER}"\npassword = "{PASSWORD}"\n'
     name = f"{DEVICES:,} devices and {RUBBISH} invalid announcements"
     with hub(section) as home:
@@ -126,7 +125,7 @@ def _devices(home: Running) -> list[object]:
 
 @contextlib.contextmanager
 def _others(broker: int) -> Iterator[list[Running]]:
-    """Run bare aiomqtt, and Node-RED if it is installed. While the broker is flooded, run neither, because the hub
+    """Run bare aiomqtt and, if it is installed, Node-RED. If the broker is flooded, run neither, because the hub
     needs the processor."""
     flow = [*read_states(broker, TOPIC, ["events"]), *send_to_readers()]
     credentials = {"broker": {"user": USER, "password": PASSWORD}}
@@ -138,7 +137,7 @@ def _others(broker: int) -> Iterator[list[Running]]:
 
 
 def _stream(home: Running, others: Sequence[Running], broker: int, rate: int, seconds: int) -> Iterator[Sample]:
-    """Yield the cost of states, and the share of them that a reader of the event stream received."""
+    """Yield the cost of states, and the proportion of the states that a reader of the event stream received."""
     name, before = f"{rate:,} states per second", home.pss_mb()
     sides = [home, *others]
     cpu = [each.cpu_secs() for each in sides]

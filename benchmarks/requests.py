@@ -17,7 +17,7 @@ PATHS = {
     "one device after another": ([f"/devices/lamp0:light:{number}" for number in range(10, DEVICES)], 0.95),
     f"{DEVICES} devices": (["/devices"], 0.9),
 }
-"""The requests, and the minimum rate compared with bare Sanic, by label."""
+"""By label: the requests, and the minimum rate in proportion to that of bare Sanic."""
 
 CLIENTS = {1: "1 client", 16: "16 clients"}
 FLOOR = "bare Sanic, the same bytes"

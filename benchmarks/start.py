@@ -32,14 +32,14 @@ FIRST = Row(
 
 
 def measure(rounds: int) -> Iterator[Sample | Skipped]:
-    """In each round, measure all ways to start, one after another. Include the single file if it exists."""
+    """In each round, measure every way to start once. If the single file exists, include it."""
     ways = {"as module": MODULE, "as single file": AS_FILE} if FILE.exists() else {"as module": MODULE}
     if not FILE.exists():
         yield Skipped("the single file is not there; make it with `python3 build.py`")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
         config = lamps(stack.enter_context(peer("lamps", str(SECTIONS), "1")))
-        for way, command in ways.items():  # compiles the imported modules
+        for way, command in ways.items():  # this run compiles the imported modules
             _start(command, folder / way)
             _start(command, folder / way, config)
         for number in range(rounds):
@@ -62,7 +62,7 @@ def measure(rounds: int) -> Iterator[Sample | Skipped]:
 
 
 def _start(command: Sequence[str], folder: Path, config: str = "") -> tuple[float, float]:
-    """Return the milliseconds until the first response, and the memory in megabytes at that time."""
+    """Start a hub. Return the milliseconds until the first response, and the memory in megabytes at that moment."""
     with hub(config, folder=folder, command=command) as running:
         return 1000 * running.started_after, running.resident_mb()
 

@@ -67,7 +67,7 @@ def until_pushed(port: int, push: int) -> bytes:
         reader.settimeout(0.1)
         reader.sendall(request("GET", "/events", extra=UPGRADE))
         data = b""
-        while FRAME not in data:  # until the hub has connected to the strip's WebSocket
+        while FRAME not in data:  # wait until the hub has connected to the strip's WebSocket
             pushing.sendall(b"+")
             with contextlib.suppress(TimeoutError):
                 data += reader.recv(1 << 16)
@@ -81,8 +81,9 @@ async def latencies_by_turns(sides: Sequence[tuple[int, int]], count: int) -> li
     """For each side, return the milliseconds from the request for a push until the last reader has received the
     frame.
 
-    A side consists of two ports: that of a hub or a bare broadcast, and that which triggers a push of the strip. The
-    sides alternate quickly, because the kernel's assignment of processes to cores lasts for some hundred changes.
+    A side consists of two ports. The first port is that of a hub or a bare broadcast. The second port makes the strip
+    push a change. The sides alternate quickly, because the kernel's assignment of processes to cores lasts for some
+    hundred changes.
     """
     async with AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(Readers(port, count)) for port, _ in sides]

@@ -24,8 +24,8 @@ COST = Row(label=f"delay of another device by the worst of {len(PATHS)} attacks"
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Run each attack once, immediately after a measurement without the attack. Print the cost of each attack."""
-    gc.freeze()  # as in `lares run`
+    """Run each attack once, immediately after a measurement without the attack. Print how much each attack costs."""
+    gc.freeze()  # the same setting as in `lares run`
     with peer("lamps", "1", "1") as [port], hostile_vendor(MESSAGES) as url:
         found = [asyncio.run(_attack(url, path, f"http://127.0.0.1:{port}")) for path in PATHS]
     yield IDLE.sample(max(idle for idle, _ in found))
@@ -34,7 +34,7 @@ def measure(_rounds: int) -> Iterator[Sample]:
 
 
 async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
-    """Return the longest poll in ms before the attack, and during it."""
+    """Return the longest poll in milliseconds without the attack, and the longest poll during the attack."""
     async with neighbours(url, path, lamp_url) as home:
         idle = await _longest(home)
         async with home.victim:
@@ -44,8 +44,8 @@ async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
 
 
 async def _longest(home: Neighbours) -> float:
-    """Return the longest time in ms from the time at which the neighbour's poll is due until its result is
-    published."""
+    """Return the longest time in milliseconds between the due time of a poll of the neighbour and the publication
+    of its result."""
     longest, until = 0.0, time.perf_counter() + SECS
     assert isinstance(home.lamp.adapter, PollingAdapter)
     while (began := time.perf_counter()) < until:

@@ -1,4 +1,4 @@
-"""Writes the single file's packages and licences, as the beginning of NOTICE and as an SPDX 2.3 document.
+"""Lists the single file's packages and licences, both for the beginning of NOTICE and as an SPDX 2.3 document.
 
 The data come from the packages' metadata, licence files, and lists of parts (CycloneDX, PEP 770).
 """
@@ -22,7 +22,7 @@ STATED = {
     "PSFL": "PSF-2.0",
     **{name: name for name in ("Apache-2.0", "BSD-3-Clause", "MIT", "PSF-2.0", "Unlicense")},
 }
-"""SPDX identifiers, by the licence names in older metadata. Any other licence gets its own identifier."""
+"""Maps licence names in older metadata to SPDX identifiers. Any licence not listed here gets a new identifier."""
 
 METADATA = re.compile(r"[^/]*\.dist-info/METADATA")
 BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sboms/[^/]*\.cyclonedx\.json")
@@ -45,7 +45,6 @@ LUA = Package(name="lua", version="5.4.8", licence="MIT", purl="pkg:generic/lua@
 
 
 def read_metadata(data: bytes) -> Package:
-    """Parse a wheel's METADATA."""
     fields = email.message_from_bytes(data)
     name, version = str(fields["Name"]), str(fields["Version"])
     licence, own_text = _licence(name, fields)
@@ -54,7 +53,8 @@ def read_metadata(data: bytes) -> Package:
 
 
 def _licence(name: str, fields: Message) -> tuple[str, str]:
-    """Return the SPDX expression and an empty string, or a new identifier and the licence text in the metadata."""
+    """Return the SPDX expression and an empty string. If there is none, return a new identifier and the licence
+    text from the metadata."""
     stated = (fields["License-Expression"] or "").strip()
     words = (fields["License"] or "").strip()
     if stated or words in STATED:
@@ -64,7 +64,7 @@ def _licence(name: str, fields: Message) -> tuple[str, str]:
 
 
 def read_bill(data: bytes, parent: str) -> Iterator[Package]:
-    """Yield the compiled parts that a package lists. Skip the package itself, which some packages also list."""
+    """Yield the compiled parts that a package lists. Some packages also list themselves; skip these entries."""
     for part in json.loads(data).get("components", ()):
         if part["name"] == parent:
             continue

@@ -1,4 +1,5 @@
-"""`build.py test --coverage`: measures the branches of the hub in test processes and started hubs."""
+"""`build.py test --coverage`: measures which branches of the hub's code run, in test processes and in hubs that
+tests start."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from firmware.environment import Environment
 from firmware.pip import advice, readable
 
 PACKAGE = "coverage==7.17.3"
-"""The locks do not contain this package, because only this measurement needs it."""
+"""The name of a package that only this measurement needs. The locks do not contain it."""
 
 SETTINGS = """\
 [run]
@@ -64,7 +65,6 @@ def prepare(environment: Environment) -> dict[str, str]:
 
 
 def report(environment: Environment) -> None:
-    """Print the untested branches by file, and the number of untested branches."""
     settings = _settings(environment)
     variables = {**os.environ, "PYTHONPATH": str(environment.root / "build" / "coverage" / PACKAGE)}
     for command in (["combine", "--quiet"], ["report", "--sort=cover"]):

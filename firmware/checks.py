@@ -46,7 +46,7 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def processes() -> int:
-    """Return the number of processes for the quick tests, which compute most of the time."""
+    """Return the number of processes for the quick tests. These tests spend most of their time computing."""
     return max(2, len(os.sched_getaffinity(0)))
 
 
@@ -62,7 +62,7 @@ def _check(
     took = f"{time.monotonic() - started:.1f} s"
     if code:
         raise BuildFailed(f"{name} failed with exit code {code} after {took}", code)
-    if variables is None:  # pytest prints the time in the last line, so nothing may follow
+    if variables is None:  # pytest prints the total time on its last line, so print nothing after it
         say(f"   {name} passed in {took}")
 
 
@@ -72,15 +72,16 @@ def _outside() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
-# --- hooks of pytest, because `run_checks` registers this module as a plugin ----------------
+# --- hooks of pytest; `run_checks` registers this module as a plugin ----------------
 
 
 SKIPPED = 6
-"""Exit code for unexpected skips. pytest does not use this code. Running the tests again would not help."""
+"""The exit code after unexpected skips. pytest itself does not use this code. After this code, the tests are not
+run again."""
 
 
 def pytest_sessionfinish(session: Any) -> None:
-    """Fail a run with unexpected skips. Only the main process knows all skips."""
+    """If a test was skipped unexpectedly, fail the run. Only pytest's main process knows all skips."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if hasattr(session.config, "workerinput") or reporter is None:
         return
@@ -89,7 +90,7 @@ def pytest_sessionfinish(session: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Report unexpected skips. Store the passed tests and the missing programs for `run_checks`."""
+    """Report unexpected skips. For `run_checks`, store the number of passed tests and the missing programs."""
     skipped = _skipped(terminalreporter)
     if wrong := skips.unlisted(skipped):
         terminalreporter.section("skipped for a reason that firmware/skips.py does not list")

@@ -15,7 +15,7 @@ USAGE_ERROR, UNAVAILABLE, IO_ERROR = 64, 69, 74  # exit codes of sysexits.h
 
 
 class BuildFailed(Exception):
-    """Ends build.py with an error message, an exit code, and the last lines of a tool's output."""
+    """Raised to end build.py with an error message, an exit code, and the last lines of a tool's output."""
 
     def __init__(self, sentence: str, code: int, *, lines: Sequence[str] = ()) -> None:
         super().__init__(sentence)
@@ -40,8 +40,8 @@ def report_failure(sentence: str, *, lines: Sequence[str] = ()) -> None:
 def run_captured(
     command: Sequence[str], *, on_line: Callable[[str], None] = lambda line: None, **options: Any
 ) -> tuple[int, list[str]]:
-    """Run a command without output, and return its exit code and all lines. Call `on_line` with each line when it
-    arrives.
+    """Run a command without showing its output, and return its exit code and all output lines. Call `on_line` with
+    each line when it arrives.
 
     The command has its own process group, so that an interruption ends all of its processes.
     """
@@ -67,7 +67,7 @@ def run_visible(command: Sequence[str], folder: Path, environment: Mapping[str, 
             try:
                 child.wait()
             except KeyboardInterrupt:
-                if not sys.stdin.isatty():  # a terminal has already sent the signal to the child
+                if not sys.stdin.isatty():  # if the signal came from a terminal, the child has also received it
                     child.send_signal(signal.SIGINT)
             except SystemExit:
                 child.terminate()

@@ -11,7 +11,7 @@ SEGMENT = struct.Struct("<IIQQQQQQ")
 def cut(data: bytes) -> bytes:
     """Return the file without sections, up to the end of its last segment. The code does not change.
 
-    Raise `ValueError` unless it is a complete 64-bit little-endian ELF file.
+    Raise `ValueError` if the file is not a complete 64-bit little-endian ELF file.
     """
     if len(data) < HEADER.size or data[:6] != b"\x7fELF\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")

@@ -24,7 +24,7 @@ from firmware.pip import ENTRY, advice, pip_command, python_version, readable
 REACHED = re.compile(
     r"(?:Collecting |Processing \S*/)(?P<name>\w[\w.-]*?)(?:==|-)(?P<version>\d[^\s-]*)|Requirement already|Ignoring "
 )
-"""Matches pip's progress lines, which contain the name of the next package."""
+"""Matches pip's progress lines. The match contains the name of the next package."""
 
 
 class Environment:
@@ -40,9 +40,10 @@ class Environment:
         self.test_lock = root / "firmware" / "test.lock"
 
     def ensure(self, *locks: Path) -> None:
-        """Make .venv match the last lock, which includes the earlier locks. Return quickly if .venv already matches.
+        """Make .venv match the last lock in the list, which includes the packages of the earlier locks. Return
+        quickly if .venv already matches.
 
-        Raises `BuildFailed` on failure. Concurrent processes wait for each other.
+        Raise `BuildFailed` on failure. Concurrent processes wait for each other.
         """
         if not self.find_fault(locks) and not self.is_missing(locks[-1]):
             return
@@ -59,7 +60,8 @@ class Environment:
                 say(f".venv is ready after {time.monotonic() - started:.0f} s")
 
     def find_fault(self, locks: Sequence[Path]) -> str:
-        """Return why .venv must be created again for these locks. Return an empty string if .venv can be used."""
+        """Return the reason why .venv must be created again for these locks, or an empty string if .venv can be
+        used."""
         if not self.folder.is_dir():
             return "there is none"
         stamp = self.read_stamp()
@@ -77,7 +79,7 @@ class Environment:
         return lock.name not in self.read_stamp().get("locks", {})
 
     def read_stamp(self) -> dict[str, Any]:
-        """Return the locks of the last complete installation. If the stamp cannot be read, the result is empty."""
+        """Return the locks of the last complete installation. If the stamp cannot be read, return an empty result."""
         try:
             stamp = json.loads(self.stamp.read_text())
         except (OSError, ValueError):
@@ -85,7 +87,7 @@ class Environment:
         return stamp if isinstance(stamp, dict) and {"python", "locks", "packages"} <= stamp.keys() else {}
 
     def write_stamp(self, locks: dict[str, str]) -> None:
-        """Record locks and packages in .venv, as the last step of an installation."""
+        """Record the locks and packages in .venv. This is the last step of an installation."""
         found = self.folder.glob("lib/*/*/*.dist-info/RECORD")
         packages = sorted(str(record.parent.relative_to(self.folder)) for record in found)
         self.stamp.write_text(json.dumps({"python": python_tag(), "locks": locks, "packages": packages}))
@@ -126,7 +128,7 @@ class Environment:
             yield file.fileno()
 
     def _make(self, reason: str, held: int) -> None:
-        """Replace .venv by a new, empty environment."""
+        """Replace .venv with a new, empty environment."""
         check_venv()
         say(f"making .venv with Python {python_version()} ({reason})")
         self.stamp.unlink(missing_ok=True)
@@ -139,8 +141,8 @@ class Environment:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
     def _is_same_python(self) -> bool:
-        """Return whether .venv's Python has the same version and ABI as this Python. If the distribution upgrades
-        Python, version and ABI differ."""
+        """Return whether .venv's Python has the same version and ABI as this Python. They differ after the
+        distribution has upgraded Python."""
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
             said = subprocess.run([self.python, "-I", "-S", "-c", tell], capture_output=True, text=True, check=False)
@@ -184,8 +186,8 @@ def is_whole(path: str, size: str) -> bool:
 
 
 def venv_command(folder: Path) -> list[str]:
-    """Return the command that creates a virtual environment, even if build.py itself runs in the replaced
-    environment."""
+    """Return the command that creates a virtual environment. The command also works if build.py itself runs in the
+    environment that is replaced."""
     return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 
 

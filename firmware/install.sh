@@ -46,7 +46,7 @@ DOWN_SECS=10   # procd starts a failed hub again after five seconds, so this is 
 trap finish EXIT
 trap 'exit 130' HUP INT TERM
 
-# Undo an unfinished upgrade, also after an interruption, and remove temporary files.
+# Undo an unfinished upgrade, even if the upgrade was interrupted, and remove temporary files.
 finish() {
 	code=$?
 	set +e
@@ -79,7 +79,7 @@ try() {
 	STATE_DIRECTORY=$SCRATCH CACHE_DIRECTORY='' LARES_DATA_DIR='' "$PYTHON" "$@"
 }
 
-# Find the first Python that runs the file. Otherwise, fail with the file's message about the last Python.
+# Find the first Python that runs the file. If no Python runs it, fail with the file's message about the last Python.
 find_python() {
 	said="Python 3 is missing; install it (OpenWrt: opkg install python3, newer ones: apk add python3)"
 	for name in python3 python3.14 python3.13 python3.12 python3.11; do
@@ -91,7 +91,8 @@ find_python() {
 	fail 69 "${said#lares: }"
 }
 
-# Fail if another process installs, upgrades, or rolls back. `lares upgrade` holds this lock as descriptor 9 already.
+# Fail if another process installs, upgrades, or rolls back. If `lares upgrade` runs this script, it already holds
+# this lock as descriptor 9.
 lock() {
 	if [ -z "$IS_LOCKED" ]; then
 		exec 9<"$HOME_DIR"
@@ -125,7 +126,7 @@ put() {
 	mv -f "$3.new" "$3"
 }
 
-# Lares has never been installed on a system without this user.
+# If this user does not exist, Lares has never been installed on this system.
 make_user() {
 	if grep -q '^lares:' /etc/passwd; then
 		return
@@ -255,7 +256,7 @@ stop() {
 	fi
 }
 
-# Remove the unpacked files of root's commands, because these files belong to the other version.
+# Remove the files that root's commands have unpacked, because these files belong to the other version.
 forget_unpacked() { rm -rf "$HOME_DIR/program"; }
 
 # link FILE NAME: link the file to a second name, or copy the file on a file system without links.
@@ -267,7 +268,7 @@ link() {
 	}
 }
 
-# Make NEW the current version. A current version exists at every moment.
+# Make NEW the current version. At any moment, a current version exists.
 replace() {
 	sync "$NEW"
 	mv -f "$NEW" "$CURRENT"

@@ -14,7 +14,7 @@ from firmware.environment import Environment, venv_command
 from firmware.pip import ENTRY, advice, readable
 
 LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
-"""Tools whose versions affect the format of a lock."""
+"""Tools whose versions affect the contents of a lock."""
 
 EDITABLE = ("editables",)
 """Packages that `pip install --no-build-isolation -e .` needs in addition to [build-system] in pyproject.toml."""
@@ -27,7 +27,7 @@ LEFT_OUT = {
     "bluetooth-data-tools": "aioshelly needs it only for devices over Bluetooth",
     "setproctitle": "only names processes, and the hub has only one",
 }
-"""Dependencies that the locks omit. With `--no-deps`, pip accepts missing dependencies."""
+"""Dependencies that are removed from the locks. With `--no-deps`, pip accepts that they are missing."""
 
 LOCK_HEAD = """\
 # Pinned packages with the hashes of all their wheels, for Python 3.11 to 3.14.
@@ -37,7 +37,8 @@ LOCK_HEAD = """\
 
 
 def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
-    """Rewrite `runtime.lock` and `test.lock`. Unless `--upgrade` is given, keep all versions that still fit."""
+    """Rewrite `runtime.lock` and `test.lock`. Without `--upgrade`, keep all versions that still satisfy the
+    requirements."""
     if list(arguments) not in ([], ["--upgrade"]):
         raise BuildFailed("lock accepts only --upgrade", USAGE_ERROR)
     if sys.version_info[:2] != (3, 11):

@@ -1,7 +1,7 @@
 """Runs README's two commands as a newcomer would, on a copy of the checkout.
 
-`python3` from PATH runs both commands. For a release, `build.py test` also runs with each other Python. Only Python
-and git are on PATH, and only HOME and PATH are set.
+Both commands run with `python3` from PATH. For a release, `build.py test` also runs with each of the other Pythons.
+Only Python and git are on PATH, and only HOME and PATH are set.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Newcomer:
         return has_answered and demo.returncode == 0
 
     def try_tests(self, command: list[str]) -> int:
-        """Run the tests. Then run the failed tests again, alone. Return the exit code."""
+        """Run the tests, then run the failed tests again, one after another. Return the exit code."""
         code = run_visible(command, self.checkout, self.environment)
         if code == TESTS_FAILED:
             say("newcomer: failed tests run again, alone; a test that passes then is flaky: fix it")
@@ -89,7 +89,7 @@ def main() -> int:
         if code := newcomer.try_tests(test):
             say(f"newcomer: {' '.join(test)} failed with Python {version}: exit code {code}")
             return code
-        # A later run on the checkout itself can then use the results of the type check.
+        # a later run on the checkout itself can use the results of the type check
         shutil.copytree(newcomer.checkout / ".mypy_cache", ROOT / ".mypy_cache", dirs_exist_ok=True)
     return 0
 

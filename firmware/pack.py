@@ -30,7 +30,7 @@ MEMORY = 16 << 20
 of different targets are compressed together."""
 
 FIRST = ("__main__.py", "lares_launcher.py", "lares_folder.py", "lares_unpack.py")
-"""Modules that run directly from the packed file, before unpacking."""
+"""Modules that run from the packed file itself, before the files are unpacked."""
 
 HUB = (
     "appliance.cli.main",
@@ -43,19 +43,19 @@ HUB = (
 """
 
 BUNDLED = "appliance/bundled/"
-"""Files that `install.sh` extracts too."""
+"""Files that `install.sh` also extracts."""
 
 CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/lares.service")
-"""Files that only the installation extracts."""
+"""Files that are extracted only during an installation."""
 
 WHEN_CUT = b"""# coding: latin-1
 "lares: this file is cut off or damaged; copy it to this box again
 """
-"""Text after the first line. If the file is truncated, Python reports this text as an invalid line."""
+"""Text that follows the first line. If the file is truncated, Python shows this text as an invalid line."""
 
 Run = Callable[[Sequence[str], Mapping[str, str]], None]
 Row = tuple[int, int, dict[str, list[str]]]
-"""One or more equal files in a stream: size, CRC-32, and the paths by key."""
+"""One or more files with equal content in a stream: their size, their CRC-32, and their paths by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +206,8 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> 
 
 
 def _streams(parts: Parts) -> dict[str, Iterable[tuple[str, str, bytes]]]:
-    """Return key, path, and content of the files in each stream. The empty key selects all Pythons."""
+    """Return the key, path, and content of the files in each stream. An empty key means that the files are for all
+    Pythons."""
     machines = sorted({target.machine for target in parts.native})
     return {
         "pure": [("", name, data) for name, data in sorted(parts.pure.items())],
@@ -224,7 +225,8 @@ def _streams(parts: Parts) -> dict[str, Iterable[tuple[str, str, bytes]]]:
 
 
 def _join(files: Iterable[tuple[str, str, bytes]]) -> tuple[list[Row], bytes]:
-    """Return the rows of `parts.json` for a stream, and the stream's data. Equal contents are stored once."""
+    """Return the rows of `parts.json` for a stream, and the stream's data. If several files have equal content, it
+    is stored once."""
     found: dict[bytes, dict[str, list[str]]] = {}
     for key, name, data in files:
         found.setdefault(data, {}).setdefault(key, []).append(name)

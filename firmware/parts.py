@@ -16,13 +16,13 @@ from firmware import bill, elf
 from firmware.targets import Target
 
 MACHINES = {"x86_64": 62, "aarch64": 183}
-"""ELF machine numbers by machine."""
+"""Maps machine names to ELF machine numbers."""
 
 _LICENCE = re.compile(r"[^/]*\.dist-info/(licenses/.*|(LICEN[CS]E|COPYING|NOTICE|AUTHORS)[^/]*)")
 
 
 class UnsupportedWheel(Exception):
-    """A wheel has content that a file for several targets cannot contain."""
+    """Raised if a wheel has content that a file for several targets cannot contain."""
 
 
 @dataclass(slots=True)
@@ -56,8 +56,8 @@ class Parts:
                     self._share(name, data, wheel.name)
 
     def join_zones(self) -> None:
-        """Join the 600 files of tzdata into one, because cards are slow. `find_zone` in `home_locale` reads the
-        result."""
+        """Join the 600 files of tzdata into one file, because reading many files from a card is slow. `find_zone`
+        in `home_locale` reads the result."""
         places, joined = dict[bytes, int](), b""
         index = dict[str, tuple[int, int]]()
         folder = "tzdata/zoneinfo/"
@@ -139,8 +139,8 @@ def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
 
 
 def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
-    """Yield the modules that a module imports at import time. Names that are imported from packages are included,
-    because they may be modules."""
+    """Yield the modules that a module imports at import time. If a name is imported from a package, the name is
+    included, because it may be a module."""
     for each in body:
         if isinstance(each, ast.Import):
             yield from (alias.name for alias in each.names)

@@ -27,7 +27,7 @@ ADVICE = (
     ),
     ("", "pip failed, see above; run this again"),
 )
-"""Advice by the pattern of a pip message."""
+"""Maps a pattern of a pip message to advice for the user."""
 
 
 def pip_command(python: Path | str, command: str, lock: Path) -> list[str]:

@@ -17,8 +17,8 @@ MINORS = range(11, 15)
 """Minor versions of the supported Pythons."""
 
 DATE: int = runpy.run_path(str(Path(__file__).with_name("boot") / "lares_file.py"))["DATE"]
-"""Modification date of every unpacked file. Any other date means that a file was changed. Bytecode contains the
-date of its source."""
+"""Modification date of every unpacked file. If a file has another date, it was changed. Bytecode contains the date
+of its source file."""
 
 TELL = (
     "import sys, venv, ensurepip, ssl, os, platform;"
@@ -56,8 +56,8 @@ def pythons() -> Iterator[tuple[str, str]]:
 def compile_with(
     python: str, site: Path, names: Sequence[str], run: Callable[[Sequence[str], Mapping[str, str]], None]
 ) -> tuple[str, dict[str, bytes]]:
-    """Return the magic number (hexadecimal) of this Python, and its bytecode of these files in `site`. The same
-    Python on a box would write the same bytecode."""
+    """Return the magic number (hexadecimal) of this Python, and the bytecode that it compiles for these files in
+    `site`. The same Python on another machine would compile the same bytecode."""
     listed = site.with_name("compiled.txt")
     listed.write_text("".join(f"{site / name}\n" for name in names))
     for name in names:

@@ -1,4 +1,5 @@
-"""Writes the files next to the single file: its checksum, its content (SPDX), and the data for an identical build."""
+"""Writes the files next to the single file: its checksum, its content (SPDX), and the data that are necessary to
+repeat the build."""
 
 from __future__ import annotations
 

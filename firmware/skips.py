@@ -1,4 +1,4 @@
-"""Accepted reasons for skipped tests. Any other reason fails `build.py test`."""
+"""Accepted reasons for skipped tests. If a test is skipped for another reason, `build.py test` fails."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ PROGRAMS = {
 """Programs that tests may need, in addition to Python and git."""
 
 OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-stable")}
-"""Alternative names for some of the `PROGRAMS`."""
+"""Maps some of the `PROGRAMS` to alternative names."""
 
 FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
-"""Program folders that may be missing in a user's PATH."""
+"""Folders of programs that a user's PATH may not contain."""
 
 
 def find_program(name: str) -> str | None:
@@ -82,8 +82,8 @@ def needs(name: str) -> str:
 
 
 def missing_program(reason: str) -> str | None:
-    """Return the missing program from a skip reason. Return None for any other reason, or if the program is
-    installed."""
+    """Return the missing program from a skip reason. Return None if the reason is another one, or if the program
+    is installed."""
     found = re.fullmatch(r"(?:Skipped: )?needs (\S+), which is not installed", reason)
     name = found[1] if found else ""
     return name if name in PROGRAMS and find_program(name) is None else None

@@ -10,7 +10,8 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One kind of box. `wheels` lists the platform tags of suitable wheels, best first."""
+    """One kind of machine that can run the single file. `wheels` lists the platform tags of suitable wheels, best
+    first."""
 
     python: str
     machine: str
@@ -25,13 +26,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """All targets, sorted by tag, and the oldest supported glibc."""
+    """All targets, sorted by tag, and the oldest supported version of glibc."""
 
     targets: tuple[Target, ...]
     oldest_glibc: str
 
     def choose(self, tags: Sequence[str]) -> tuple[Target, ...]:
-        """Return the targets with these tags, by default all targets. Raise `KeyError` if a tag is unknown."""
+        """Return the targets with these tags. If no tags are given, return all targets. Raise `KeyError` if a tag
+        is unknown."""
         known = {target.tag: target for target in self.targets}
         return tuple(known[tag] for tag in tags) or self.targets
 

@@ -1,4 +1,4 @@
-"""Downloads wheels and tools, and caches them. Uses only files with a hash in the lock."""
+"""Downloads wheels and tools, and caches them. Only files whose hashes are in the lock are used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT_ONCE = 3
 
 
 class ChecksumMismatch(Exception):
-    """The hash of a file is not in the lock."""
+    """Raised if the hash of a file is not in the lock."""
 
 
 def cache_dir(default: Path) -> Path:
@@ -33,7 +33,7 @@ def cache_dir(default: Path) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """Downloads into a folder. `run` runs a command, or raises an exception."""
+    """Downloads files into a folder. `run` runs a command, and raises an exception if the command fails."""
 
     folder: Path
     run: Run
@@ -73,7 +73,7 @@ class Store:
 
 
 def _finish(part: Path, folder: Path) -> None:
-    """Rename the folder to its final name. Remove the folder if another build was faster."""
+    """Rename the folder to its final name. If another build has already created the final folder, remove this one."""
     try:
         part.rename(folder)
     except OSError:

@@ -32,20 +32,20 @@ pytest.register_assert_rewrite(
     *(f"tests.{folder.name}" for folder in Path(__file__).parent.iterdir() if folder.name != "fakes")
 )
 
-# Keep compiled modules even if the environment forbids it, because hundreds of processes import them.
+# If the environment forbids bytecode, store compiled modules nevertheless, because hundreds of processes import them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# A shell makes background processes ignore Ctrl-C, and the hubs of the tests would inherit this.
+# A shell makes background processes ignore Ctrl-C. Without this, the hubs of the tests would also ignore it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Hypothesis would parse all imported modules for constants. This takes seconds in each process, and changes the
-# examples with each import.
+# Otherwise, Hypothesis would search all imported modules for constants. The search takes seconds in each process, and
+# each import would change the examples.
 vars(providers)["is_local_module_file"] = lambda _: False
 
 EXAMPLES, QUICK_EXAMPLES = 200, 10
-"""The number of Hypothesis examples in the slow tests, and in the quick tests."""
+"""The number of Hypothesis examples in a slow run, and in a quick run."""
 
 # Hypothesis uses the same examples in every run. A busy machine is not an error.
 settings.register_profile(
@@ -60,28 +60,28 @@ ALL_SLOW = re.compile(r"^pytestmark = (?:pytest\.mark\.slow$|\[.*pytest\.mark\.s
 """A line in a file that marks all of its tests as slow."""
 
 ALARM = SimpleNamespace(limit=0, since=0.0)
-"""The running limit and its start. Several short tests share one."""
+"""The current limit and the time at which it began. Several short tests share one limit."""
 
 SEEN = "lares/contract_recorder"
 """The key in pytest's cache for the records of a failed run."""
 
 FAULT = pytest.StashKey[str]()
-"""The fault that the contract recorder found in the run."""
+"""The fault that the contract recorder has found in this run."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """If only the quick tests run, let Hypothesis try fewer examples."""
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "whole")
-    gc.disable()  # collecting tests creates no garbage, so the garbage collector starts afterwards
+    gc.disable()  # collecting tests creates no garbage, so garbage collection starts afterwards
 
 
-# Tests start hundreds of Lua workers, and few tests test this start.
+# Tests start hundreds of Lua workers, but only few tests are about this start.
 forked.fork_workers()
 
 
 @pytest.fixture(autouse=True)
 def _root_logger_as_before() -> Iterator[None]:
-    """Restore the root logger, which commands in this process configure."""
+    """Restore the root logger after each test, because commands in this process configure it."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -91,7 +91,7 @@ def _root_logger_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def whole_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start each Lua worker with its own interpreter, as on a box."""
+    """Start each Lua worker with a separate interpreter, like an installed hub."""
     monkeypatch.setattr(process, "subprocess", subprocess)
 
 
@@ -141,9 +141,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Record the files of this run, and give each process a share of the longest tests.
 
-    Each process begins with one part of the list, and then takes tests from the end of another part. Thus no
-    process starts a long test after the others have ended, and the tests of a file mostly share one browser, hub,
-    or worker.
+    Each process begins with one part of the list, and later takes tests from the end of another part. As a result, no
+    process starts a long test when the others have ended, and most tests of a file share one browser, hub, or worker.
     """
     contract_recorder.FILES.update(str(item.path) for item in items)
     long = sorted((item for item in items if minutes_of(item)), key=minutes_of, reverse=True)
@@ -175,8 +174,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """If all tests passed, let the contract recorder judge the run. With several processes, each worker sends its
-    records to the main process.
+    """If all tests passed, let the contract recorder judge the run. If there are several processes, each worker sends
+    its records to the main process.
 
     A failed run also saves its records for the run that repeats the failed tests.
     """

@@ -1,4 +1,5 @@
-"""The code follows ARCHITECTURE.md: layers, allowed imports, no cycles, no waiting in the home.
+"""The code follows ARCHITECTURE.md: its layers and its allowed imports. There are no import cycles, and no code of
+the home waits.
 
 Each rule reads all files, and reports all violations at once.
 """
@@ -30,10 +31,11 @@ LAYERS = {
     "cli": 11,
     "__main__": 12,
 }
-"""Layer of each package."""
+"""Maps each package to its layer."""
 
 BESIDE = {"lua_worker": ("lua", 0)}
-"""Packages outside the layers: the only package that imports each, and the highest layer that it imports."""
+"""For each package outside of the layers: the only package that may import it, and the highest layer that it may
+import."""
 
 ALLOWED = {
     "sanic": {"api"},
@@ -59,7 +61,7 @@ ALLOWED = {
     "time.monotonic": {"clock", "lua_worker"},
     "time.perf_counter": {"event_loop"},
 }
-"""Imports and calls that only some packages may use."""
+"""Maps an import or a call to the only packages that may use it."""
 
 WRITERS = {"store", "cli"}
 """Packages that change files: the store, and the cli for configuration, first key, and backup."""
@@ -88,7 +90,7 @@ WRITING_FUNCTIONS = {
         unpack_archive""",
     "tempfile": "mkstemp mkdtemp NamedTemporaryFile TemporaryFile TemporaryDirectory",
 }
-"""Functions that change files, by their modules, however they are imported."""
+"""Functions that change files, by module. It does not matter how they are imported."""
 
 WRITING_CALLS = {f"{module}.{name}" for module, names in WRITING_FUNCTIONS.items() for name in names.split()}
 
@@ -159,18 +161,18 @@ def is_writing(node: ast.Call | ast.Attribute | ast.Name, names: dict[str, str])
         return opens_to_write(node, at=1 if isinstance(function, ast.Name) or is_module(function, names) else 0)
     if not isinstance(function, ast.Attribute):
         return False
-    # `Path.replace` has one argument, `str.replace` has two, and `date.replace` only named ones.
+    # `Path.replace` has one argument, `str.replace` has two, and `date.replace` has only named arguments.
     return last in WRITING_METHODS or (last == "replace" and len(node.args) == 1 and not node.keywords)
 
 
 def is_module(function: ast.expr, names: dict[str, str]) -> bool:
-    """Return whether the object of a method is an imported module, as in `io.open` or `gzip.open`."""
+    """Return whether the method is called on an imported module, as in `io.open` or `gzip.open`."""
     return isinstance(function, ast.Attribute) and ast.unparse(function.value) in names
 
 
 def opens_to_write(call: ast.Call, *, at: int) -> bool:
-    """Return whether a call of `open` can write. `at` is the index of the mode argument. A mode that is not a
-    literal is treated as a write."""
+    """Return whether a call of `open` can write. `at` is the index of the mode argument. If the mode is not a
+    literal, the call is treated as a write."""
     modes = [*call.args[at : at + 1], *(each.value for each in call.keywords if each.arg == "mode")]
     return any(not isinstance(mode, ast.Constant) or set(str(mode.value)) & set("wax+") for mode in modes)
 
@@ -206,7 +208,8 @@ def test_a_class_name_and_a_public_constant_have_one_meaning_in_a_package() -> N
 
 
 def names_of(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
-    """Yield all classes, and all public constants and aliases with their values. Omit names of one letter."""
+    """Yield all classes, and all public constants and aliases with their values. Omit names that consist of one
+    letter."""
     yield from ((node.name, "", node.lineno) for node in nodes_of(tree) if isinstance(node, ast.ClassDef))
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
@@ -236,8 +239,8 @@ def test_some_imports_and_calls_are_limited_to_packages() -> None:
 
 def test_only_the_store_and_the_cli_write_files() -> None:
     others_that_open = (
-        "appliance/tables/plain_files.py",  # for reading, with flags that only `os.open` accepts
-        "appliance/lua_worker/worker_main.py",  # a file in memory for the time zone of the C library
+        "appliance/tables/plain_files.py",  # opens for reading, with flags that only `os.open` accepts
+        "appliance/lua_worker/worker_main.py",  # opens a file in memory, for the time zone of the C library
     )
     others = [file for file in FILES if package_of(file) not in WRITERS and not str(file).endswith(others_that_open)]
     wrong = [f"{file}, {call}" for file in others for call in writing_calls(tree_of(file))]

@@ -56,7 +56,8 @@ def environment(clone: Path) -> Environment:
 
 @pytest.fixture
 def package(clone: Path) -> Path:
-    """Create a .venv with one installed package of two files and no stamp. Return the folder `site-packages`."""
+    """Create a .venv with one installed package, which has two files, but without a stamp. Return the folder
+    `site-packages`."""
     (clone / ".venv" / "bin").mkdir(parents=True)
     (clone / ".venv" / "bin" / "python").symlink_to(sys.executable)
     site = clone / ".venv" / "lib" / "python3" / "site-packages"
@@ -77,8 +78,8 @@ def run(clone: Path, *args: str, python: str = BARE_PYTHON, **env: str) -> subpr
 
 @contextmanager
 def start(clone: Path, *args: str, **env: str) -> "Iterator[subprocess.Popen[str]]":
-    """Start the clone's build.py from another folder, with its output in one pipe. Kill the process if it does not
-    end."""
+    """Start the clone's build.py from another folder. Both output streams go to one pipe. Kill the process if it
+    does not end."""
     command = [BARE_PYTHON, str(clone / "build.py"), *args]
     variables, pipe = {**os.environ, **env}, subprocess.PIPE
     with subprocess.Popen(
@@ -92,7 +93,7 @@ def start(clone: Path, *args: str, **env: str) -> "Iterator[subprocess.Popen[str
 
 
 def fake_python(clone: Path, script: str) -> None:
-    """Replace .venv's Python by a shell script, which answers `-c` like a Python."""
+    """Replace .venv's Python with a shell script that answers `-c` like a Python."""
     path = clone / ".venv" / "bin" / "python"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
@@ -200,12 +201,12 @@ def test_a_changed_lock_is_an_error_if_it_is_needed(environment: Environment, pa
 
 
 def empty(path: Path) -> None:
-    """Empty a file, as a power cut can."""
+    """Empty a file, as a power cut may do."""
     path.write_text("")
 
 
 def cut(path: Path) -> None:
-    """Truncate a file, as an interrupted write can."""
+    """Truncate a file, as an interrupted write may do."""
     path.write_text(path.read_text()[:-2])
 
 
@@ -355,7 +356,7 @@ def test_the_demo_replaces_the_process_of_build_py(clone: Path, environment: Env
 def checked(
     clone: Path, environment: Environment, script: str, *args: str, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run `test` with a .venv whose tools only print their arguments."""
+    """Run `build.py test`. The tools in .venv only print their arguments."""
     environment.write_stamp(digests((environment.runtime_lock, environment.test_lock)))
     fake_python(clone, f'echo "called $*"\ncase "$(export -p)" in *LARES_*) export -p;; esac\n{script}')
     return run(clone, "test", *args, **env)
@@ -365,7 +366,7 @@ FORMAT = "ruff format --check --quiet"
 
 
 def several() -> str:
-    """Return the arguments with which pytest uses every core."""
+    """Return pytest's arguments for using every core."""
     return f"-p firmware.checks -n {processes()} --dist worksteal"
 
 
@@ -424,7 +425,7 @@ def entries(name: str) -> dict[str, list[str]]:
 
 
 def pins(name: str) -> dict[str, str]:
-    """Return the version of each package in a lock."""
+    """Return the version of each package that a lock pins."""
     pairs = (entry.partition(" ;")[0].split("==") for entry in entries(name))
     return {canonicalize_name(package): version for package, version in pairs}
 

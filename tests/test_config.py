@@ -51,7 +51,7 @@ NEEDED = {
     "latitude": "longitude = 13.4",
     "longitude": "latitude = 52.5",
 }
-"""Lines that some sections and keys need in addition to the tested one."""
+"""Lines that are needed in addition to the tested line, by section and key."""
 
 ALL_KEYS = [
     *[(section, key) for section, keys in SECTIONS.items() for key in keys],
@@ -237,7 +237,7 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
     ("adapters.roku_tv", "port", "1", 1),
     ("adapters.roku_tv", "port", "65535", 65535),
 ]
-"""Section, key, text in the file, and its meaning."""
+"""Each row: a section, a key, its text in the file, and the resulting value."""
 
 WHOLE = [
     ("api", "max_body_bytes"),
@@ -349,7 +349,7 @@ UNSOUND: dict[str, list[str]] = {
 
 NOT_WHOLE = ["true", "5.0", '"5"', "[5]", "{}", "1979-05-27", "nan", "inf", "0", "-1", "9" * 400, "0x" + "f" * 5000]
 TRIED_ELSEWHERE = ("adapters.notify", "adapters.virtual")
-"""Keys that tests/adapters/test_notify.py and test_virtual.py test."""
+"""Keys that are tested in tests/adapters/test_notify.py and test_virtual.py."""
 
 REFUSED = [
     (section, key, text)

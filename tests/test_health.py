@@ -1,4 +1,4 @@
-"""Health: the consequences of the events of each adapter."""
+"""Health: how the events of each adapter change its health."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ STARTED = events.AdapterStarted(adapter="tv")
 
 
 def answered(at: datetime = EARLY) -> events.Event:
-    """Return the event of an answer of the TV."""
+    """Return an event that reports an answer of the TV."""
     return events.AdapterAnswered(adapter="tv", at=at)
 
 
 def errored(at: datetime = EARLY, message: str = "does not answer") -> events.Event:
-    """Return the event of an error of the TV."""
+    """Return an event that reports an error of the TV."""
     return events.AdapterErrored(adapter="tv", message=message, at=at)
 
 

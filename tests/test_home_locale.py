@@ -1,4 +1,4 @@
-"""Lares contains the data of the home's time zone, and computes correct times and dates from it."""
+"""Lares contains the data of the home's time zone, and computes times and dates correctly."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ def test_an_installed_lares_runs_from_an_empty_folder(tmp_path: Path, flags: tup
     missing = run(venv / "bin" / "lares", "check", cwd=home)
     assert missing.returncode == 78 and "lares run" in missing.stderr
 
-    # If the data directory cannot be created, the start fails after the bundled configuration has been written.
+    # The data directory cannot be created, so the start fails, but only after the bundled configuration has been
+    # written.
     (home / "file").write_text("")
     started = run(venv / "bin" / "lares", "run", "--data-dir", home / "file" / "data", cwd=home)
     assert started.returncode == 73, started.stderr

@@ -1,4 +1,4 @@
-"""The log buffer: the latest entries, filtered by level, part, and text, within its limits."""
+"""The log buffer keeps the latest entries within its limits, and selects entries by level, part, and text."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Log:
     def say(
         self, template: str, *arguments: object, level: int = logging.WARNING, line: int = 1, part: str = "hub"
     ) -> None:
-        """Write an entry with this part and place in the code."""
+        """Write an entry that seems to come from this part and this place in the code."""
         record = logging.LogRecord(part, level, "file.py", line, template, arguments, None)
         record.created = self.now
         if self.limit.filter(record):

@@ -1,4 +1,4 @@
-"""Memory of the process: the objects that garbage collections inspect, and the return of unused pages."""
+"""The memory of the process: which objects garbage collections inspect, and when unused pages are returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The most similar word is the one that `difflib` finds, among thousands of words too."""
+"""The most similar word is the word that `difflib` finds, even among thousands of words."""
 
 from __future__ import annotations
 

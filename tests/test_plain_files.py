@@ -1,4 +1,4 @@
-"""Anything but a regular file is rejected immediately, with one sentence."""
+"""If a path is not a regular file, it is rejected immediately, with one sentence."""
 
 from __future__ import annotations
 

@@ -32,11 +32,11 @@ ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 LUA = (ROOT / "docs" / "lua.md").read_text()
 
 NEVER_ANSWERED = {errors.ConfigFailed, errors.StartFailed}
-"""Errors that end the start, before any client could get a response."""
+"""Errors that end the start before any client can get a response."""
 
 
 def classes_of(module: ModuleType, base: type) -> set[type]:
-    """Return the classes below the base that the module defines."""
+    """Return the subclasses of the base that the module defines."""
     found = {kind for kind in vars(module).values() if inspect.isclass(kind) and issubclass(kind, base)}
     return found - {base}
 

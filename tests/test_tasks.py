@@ -45,7 +45,7 @@ async def fail(error: Exception) -> None:
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
-    """Return level, part, and message of each log line of tasks."""
+    """Return the level, part, and message of each log line from `tasks`."""
     return [(each.levelname, each.name, each.getMessage()) for each in caplog.records if each.name == "tasks"]
 
 

@@ -1,4 +1,4 @@
-"""Texts that are not TOML: each error has its line and remedy, and no secret."""
+"""Texts that are not TOML: each error contains the line and what to do, but no secret."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tests.fakes.rows import each_row
 
 
 def fault_in(text: str) -> str:
-    """Return the only error of the text."""
     with pytest.raises(ConfigFailed) as failed:
         config.parse_toml(text, "f")
     [fault] = failed.value.faults

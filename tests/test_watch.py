@@ -1,4 +1,4 @@
-"""The hub detects each save exactly once, with every method of saving, even if the folder is replaced."""
+"""The hub detects each save exactly once, however an editor saves the file, and even if the folder is replaced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.fakes.patience import until
 
 @pytest.fixture(autouse=True)
 def poll_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check often whether a folder exists or was replaced."""
+    """Make the watcher check often whether a folder exists or was replaced."""
     monkeypatch.setattr(watch, "POLL_INTERVAL_MS", 300)
 
 
@@ -46,7 +46,8 @@ async def watched(folder: Path, *, is_deep: bool = False, look: Any = None) -> A
 
 
 async def settled(folder: Path, noted: Noted) -> None:
-    """Wait until the watch has begun: touch a file until this is noticed, then wait until no call follows."""
+    """Wait until the watch has begun. To find out, touch a file until the callback is called. Return when no
+    further call follows."""
     if await asyncio.to_thread(folder.is_dir):
         file = folder / "probe.lua"
         async with asyncio.timeout(20):

@@ -9,7 +9,7 @@ EX_UNAVAILABLE = 69
 
 
 def tag():  # type: () -> str
-    """Return this Python's tag of compiled modules, or an empty string for a very old Python."""
+    """Return this Python's tag for compiled modules, or an empty string if the Python is too old to have one."""
     try:
         from importlib.machinery import EXTENSION_SUFFIXES
     except ImportError:
@@ -63,8 +63,8 @@ def is_supported():  # type: () -> bool
 
 
 def open_standard_streams():  # type: () -> None
-    """Connect closed standard streams to /dev/null. Otherwise, the next opened file would get the descriptor of a
-    standard stream."""
+    """Connect closed standard streams to /dev/null. Without this, the next file to be opened would get the
+    descriptor of a standard stream."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)

@@ -2,6 +2,6 @@
 file."""
 
 BUILD = ""
-DATE = 1500000000  # modification time of every unpacked file
+DATE = 1500000000  # modification time of all unpacked files
 GLIBC = "0"
 TARGETS = ()  # type: tuple[str, ...]

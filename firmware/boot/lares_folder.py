@@ -11,7 +11,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from lares_file import BUILD, DATE
 
 TAG = EXTENSION_SUFFIXES[0][1:-3]
-"""This Python's tag of compiled modules."""
+"""This Python's tag for compiled modules."""
 
 NAME = f"{BUILD}-{TAG}"
 """Name of the unpacked folder."""
@@ -21,7 +21,7 @@ FILES = "files.json"
 """A file that lists the size and CRC-32 of every unpacked file."""
 
 BOOTED = "booted"
-"""A file with the id of the boot at which bytecode was last removed."""
+"""A file that contains the id of the boot during which bytecode was last removed."""
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -37,8 +37,8 @@ def hold(folder: str) -> bool:
 
 
 def is_whole(folder: str, *, deep: bool = False) -> bool:
-    """Return whether size and date of every file are unchanged. If `deep` is true, also check bytecode and
-    contents."""
+    """Return whether the size and date of every file are unchanged. If `deep` is true, also check the bytecode and
+    the contents."""
     try:
         with open(f"{folder}/{FILES}", "rb") as listed:
             files = json.load(listed)

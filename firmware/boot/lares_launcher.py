@@ -1,6 +1,6 @@
 """Find the unpacked folder of this version, unpack the single file if necessary, and run the command from there.
 
-This module imports little, because each start runs it.
+The module imports little, because it runs at each start.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from lares_folder import BOOT_ID, BOOTED, FILES, NAME, SITE, hold, is_whole, rea
 
 FOLDERS = ("LARES_DATA_DIR", "STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"
-"""The folder of an installation, which root also uses for commands. Root must not run files of the hub's user."""
+"""The folder of an installation, which root also uses for commands. Root must not run files that belong to the
+hub's user."""
 
 SHARED = ("/var/tmp", "/tmp", "/run")
 EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
 
 
 class Unusable(Exception):
-    """No folder can be used. The message contains the reason for each folder."""
+    """Raised if no folder can be used. The message contains the reason for each folder."""
 
 
 def launch() -> int:
@@ -41,7 +42,7 @@ def launch() -> int:
 
 
 def run(folder: str) -> int:
-    """Run the command from the folder. If the command fails because of a damaged file, unpack the files again and
+    """Run the command from the folder. If a damaged file makes the command fail, unpack the files again and
     restart."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python does not write bytecode by default
@@ -49,21 +50,21 @@ def run(folder: str) -> int:
     user = os.geteuid()
     try:
         from appliance.cli.main import main
-    except Exception as error:  # a damaged file can fail in any way
+    except Exception as error:  # a damaged file can cause any exception
         print(f"lares: cannot be started: {type(error).__name__}: {error}", file=sys.stderr)
         code = EX_SOFTWARE
     else:
         code = main()
     if code == EX_SOFTWARE and os.geteuid() == user and not is_whole(folder, deep=True):
         with contextlib.suppress(OSError):  # a read-only card cannot be changed
-            os.unlink(f"{folder}/{FILES}")  # the next start then unpacks the files again
+            os.unlink(f"{folder}/{FILES}")  # otherwise, the next start unpacks the files again
             os.execv(sys.executable, sys.orig_argv)
     return code
 
 
 def is_not_foreign(path: str) -> bool:
-    """Return whether the folder belongs to Python itself. Lares does not use packages that are installed on the
-    box."""
+    """Return whether the module's folder is part of Python itself. Lares does not use packages that are installed
+    on the machine."""
     return not path.rstrip("/").endswith(("site-packages", "dist-packages"))
 
 
@@ -80,8 +81,8 @@ def candidate_folders(environment: Mapping[str, str]) -> list[str]:
 
 
 def is_ours(folder: str) -> bool:
-    """Return whether this user owns the folder. In another user's folder, root would leave files that the owner
-    cannot change."""
+    """Return whether this user owns the folder. If another user owned the folder, root would leave files in it
+    that the owner cannot change."""
     try:
         return os.stat(f"{folder}/").st_uid == os.geteuid()
     except OSError:
@@ -121,7 +122,7 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
 def make_base(base: str) -> None:
     """Create the folder with mode 0700. Raise `OSError` if the folder forbids execution, or if other users can
     replace it."""
-    folder, trusted = base, (os.stat("/").st_uid, os.geteuid())  # in a user namespace, root can have another number
+    folder, trusted = base, (os.stat("/").st_uid, os.geteuid())  # in a user namespace, root may have another number
     while folder != "/":
         folder = os.path.dirname(folder)
         if not os.path.lexists(folder):

@@ -26,8 +26,8 @@ MAGIC = importlib.util.MAGIC_NUMBER.hex()
 def unpack(archive: str, folder: str) -> None:
     """Create the complete folder for this Python, and sync it to the card. Concurrent starts wait for each other.
 
-    Other versions are removed afterwards, or before if the card is full. If an error occurs, no folder is left. Raise
-    `OSError` if the folder cannot be written, and `ValueError` if the archive is damaged.
+    Other versions are removed afterwards. If the card is full, they are removed before. If an error occurs, no folder
+    remains. Raise `OSError` if the folder cannot be written, and `ValueError` if the archive is damaged.
     """
     base, part = os.path.dirname(folder), f"{folder}.part"
     with locked(base, fcntl.LOCK_EX) as descriptor:
@@ -57,7 +57,7 @@ def unpack(archive: str, folder: str) -> None:
 
 
 def write_files(archive: str, part: str) -> None:
-    """Write the files of this Python to the folder, with their list."""
+    """Write the files for this Python to the folder, and the list of these files."""
     files = {}
     for name, data in read_files(archive):
         write(f"{part}/{SITE}/{name}", data)
@@ -80,7 +80,7 @@ def read_files(archive: str) -> Iterator[tuple[str, bytes]]:
 
 
 def read_stream(stream: IO[bytes], listed: Sequence[Any], key: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the stream's files with this key. Stop reading after the last such file. Raise `ValueError` if a
+    """Yield the files with this key from the stream. Stop reading after the last one. Raise `ValueError` if a
     checksum differs."""
     rest = sum(key in names for _, _, names in listed)
     for size, checksum, names in listed:
@@ -103,7 +103,7 @@ def write(path: str, data: bytes) -> None:
 def remove_bytecode(folder: str) -> None:
     """Remove bytecode that Python wrote after the files were unpacked. A power cut can leave such a file
     incomplete."""
-    with open(f"{folder}/{FILES}", "rb") as listed, contextlib.suppress(OSError):  # fails on a read-only card
+    with open(f"{folder}/{FILES}", "rb") as listed, contextlib.suppress(OSError):  # this fails on a read-only card
         files = json.load(listed)
         for place, _, names in os.walk(f"{folder}/{SITE}"):
             for path in (os.path.join(place, name) for name in names if name.endswith(".pyc")):
@@ -114,7 +114,7 @@ def remove_bytecode(folder: str) -> None:
 
 
 def remove_unused(base: str, ending: str = "", keep: str = "") -> None:
-    """Remove versions whose names end like this, except `keep` and versions from which a process runs."""
+    """Remove versions whose names have this ending. Keep `keep`, and versions from which a process is running."""
     for name in os.listdir(base):
         path = f"{base}/{name}"
         if "-cpython-" in name and name.endswith(ending) and path != keep:
@@ -124,8 +124,8 @@ def remove_unused(base: str, ending: str = "", keep: str = "") -> None:
 
 @contextlib.contextmanager
 def locked(folder: str, how: int) -> Iterator[int]:
-    """Lock the folder for the `with` block, and yield its descriptor. Raise `OSError` for a link, or if another
-    process has locked it."""
+    """Lock the folder for the `with` block, and yield its descriptor. Raise `OSError` if the folder is a link, or
+    if another process has locked it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, how)

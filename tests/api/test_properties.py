@@ -113,7 +113,7 @@ class RawAnswer:
 def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> RawAnswer:
     """Return the next response, which must be valid for the request.
 
-    Raises `http.client.HTTPException` or `OSError` if no response arrives.
+    Raise `http.client.HTTPException` or `OSError` if no response arrives.
     """
     answer = http.client.HTTPResponse(line, method=method)
     answer.begin()

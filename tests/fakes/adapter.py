@@ -23,7 +23,8 @@ POWER = (CommandSpec(capability="power", actions=("on", "off", "toggle")),)
 class StubAdapter(PollingAdapter):
     """An adapter whose polls and commands wait in `polls` and `commands` for a result or an error from the test.
 
-    The device offers only `power`, without `transition_secs`. The operations are `echo`, `hang`, and `fail`.
+    The device accepts only `power`, without `transition_secs`. The adapter's operations are `echo`, `hang`, and
+    `fail`.
     """
 
     def __init__(self, context: AdapterContext, *, address: str = "") -> None:
@@ -44,7 +45,7 @@ class StubAdapter(PollingAdapter):
         return await self._wait_in(self.polls)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Wait for the result from the test. A fade is refused."""
+        """Wait for the result from the test. If the command has a fade, refuse it."""
         if command.transition_secs is not None:
             raise Invalid("it cannot fade")
         self.asked.append((device_id, command))
@@ -58,7 +59,7 @@ class StubAdapter(PollingAdapter):
     async def begun(
         self, what: list[asyncio.Future[Report]] | list[asyncio.Future[CommandResult]], count: int = 1
     ) -> None:
-        """Wait for this number of polls or commands."""
+        """Wait until this number of polls or commands has begun."""
         async with asyncio.timeout(20):
             while len(what) < count:
                 self._stirred.clear()

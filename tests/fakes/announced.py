@@ -54,11 +54,13 @@ ANNOUNCED: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
     "water_heater": ({"mode_command_topic": "m", "mode_state_topic": "ms", "modes": ["eco", "off", "performance"],
                       "temperature_command_topic": "t", "temperature_state_topic": "ts"}, {"ms": "eco", "ts": "50"}),
 }  # fmt: skip
-"""By component: its keys, topics below `home/<component>/`, and its states by topic. All messages are retained."""
+"""For each component: its keys, its topics below `home/<component>/`, and its states by topic. All messages are
+retained."""
 
 
 async def announce(client: aiomqtt.Client) -> None:
-    """Announce all devices. The device of a component is `mqtt:<component>`, and has its name."""
+    """Announce all devices. The id of a component's device is `mqtt:<component>`, and its name is that of the
+    component."""
     for component, (keys, states) in ANNOUNCED.items():
         base = f"home/{component}"
         stated = {key: f"{base}/{value}" if key.endswith("topic") else value for key, value in keys.items()}

@@ -1,4 +1,4 @@
-"""Devices that announce themselves: vendors' answers of mDNS and SSDP, and responders on loopback."""
+"""Devices that announce themselves: answers of vendors to mDNS and SSDP, and responders on loopback."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def found_by_ssdp(target: str, usn: str, location: str) -> bytes:
 
 
 Answer = Callable[[bytes], Sequence[bytes]]
-"""Returns a responder's answers to a question."""
+"""Returns the answers of a responder to a question."""
 
 
 @contextmanager

@@ -50,12 +50,12 @@ LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
 """The default devices of a hub."""
 
 LARGE = b" " * (1 << 20) + b"{}"
-"""A body beyond the limit."""
+"""A request body that exceeds the limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A response as the client received it. `json` is None without a body."""
+    """A response as the client received it. If there is no body, `json` is None."""
 
     status: int
     json: Any
@@ -125,7 +125,8 @@ class App:
                 await asyncio.sleep(0.005)
 
     async def received(self, frames: Frames) -> list[Any]:
-        """Return all frames until now. To find the end, publish a marker and read up to it."""
+        """Return all frames that have been sent until now. To find the last frame, publish a marker and read up to
+        it."""
         marker = f"marker {len(self.events)}"
         self.hub.bus.publish(SystemErrorReported(message=marker))
         collected = []
@@ -151,7 +152,7 @@ class Frames:
         return await self.socket.receive_json(timeout=within)
 
     async def until(self, type_: str, within: float = 20.0) -> list[Any]:
-        """Return the frames up to and including the first one of this type."""
+        """Return the frames up to and including the first frame of this type."""
         frames: list[Any] = []
         async with asyncio.timeout(within):
             while not frames or frames[-1]["type"] != type_:
@@ -183,9 +184,9 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """Run a hub with both simulated devices, polled every second of the clock.
 
-    `adapters` replaces the devices. If `poll_interval_secs` has two values, the first is the light's. `toml` is
+    `adapters` replaces the devices. If `poll_interval_secs` has two values, the first one is for the light. `toml` is
     added to the configuration, and `root` is the folder that contains `config/`. `found` is the result of every
-    search of the local network. `file` is a configuration file that the hub reads and reloads instead.
+    search of the local network. If `file` is given, the hub reads and reloads this configuration file instead.
     """
     async with AsyncExitStack() as stack:
         lamp = await stack.enter_async_context(light or LightSimulator())

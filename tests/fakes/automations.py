@@ -1,4 +1,4 @@
-"""Automations without Lua. Files are JSON, the test ends the runs, and time is virtual."""
+"""Automations without Lua. Files contain JSON, the test decides when runs end, and time is virtual."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
 FOREVER = 1e9
-"""Seconds of a timer that never expires in a test. Because of this timer, a test can wait until the scheduler
-sleeps."""
+"""Seconds of a timer that never expires in a test. With this timer, the scheduler always sleeps in the end, and a
+test can wait for that."""
 
 LAMP, TV = "desk:light:0", "tv:tv"
 LONG_AGO = datetime.fromisoformat("2020-01-01T00:00:00Z")
@@ -199,7 +199,7 @@ class Bench:
         await self.pass_by(15)
 
     async def drain(self) -> None:
-        """Let ended runs finish."""
+        """Let runs that have ended finish their work."""
         for _ in range(10):
             await asyncio.sleep(0)
 
@@ -208,7 +208,7 @@ class Bench:
         assert (await self.parts.engine.reload())[1] == []
 
     def outcomes(self, id_: str = "a") -> list[tuple[str, str | None]]:
-        """Return status and error of each result of an automation's triggers, oldest first."""
+        """Return the status and the error of each result of the automation's triggers, oldest first."""
         return [(entry.status.value, entry.error) for entry in self.entries(id_)]
 
     def entries(self, id_: str = "a") -> list[ExecutionEntry]:
@@ -217,7 +217,7 @@ class Bench:
 
 
 def automation(trigger: Mapping[str, Any] | None = None, id_: str = "a", **more: Any) -> dict[str, Any]:
-    """Return the file of an automation. The default trigger is that the lamp is switched on."""
+    """Return the file of an automation. By default, the automation is triggered when the lamp is switched on."""
     return {"id": id_, "name": id_.upper(), "trigger": dict(ON if trigger is None else trigger), **more}
 
 
@@ -246,8 +246,8 @@ async def bench(
     stage: Stage | None = None,
     is_idle: bool = False,
 ) -> AsyncIterator[Bench]:
-    """Run these automations. The home has a lamp that is off, unless the card contains devices. Data that survives
-    a restart is written to the given card."""
+    """Run these automations. The home has a lamp that is off, unless the card contains devices. Data that must
+    survive a restart is written to the given card."""
     write(folder, definitions)
     clock, bus, kept = VirtualClock(start), Bus(), card or Card()
     registry = PromptRegistry(bus, clock)

@@ -1,4 +1,5 @@
-"""A faulty card for a hub process: a preloaded C library that files switch on and off."""
+"""Simulates a faulty card for a hub process. A preloaded C library makes system calls fail while certain files
+exist."""
 
 from __future__ import annotations
 
@@ -104,9 +105,9 @@ NAMED(unlink, (const char *path), (path))
 
 
 class Card:
-    """The data directory as the hub's process uses it.
+    """The data directory that the hub's process uses, and the faults of its card.
 
-    Moods: `slow` (every fdatasync takes 600 ms longer), `EIO` (every sync fails), `ENOSPC` (every write fails),
+    Faults: `slow` (every fdatasync takes 600 ms longer), `EIO` (every sync fails), `ENOSPC` (every write fails),
     `brim` (half of a write succeeds and later ones fail), `short` (writes are accepted in parts), `EROFS` (every
     change fails).
     """

@@ -14,7 +14,7 @@ from appliance.clock import Clock
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 PATIENCE = 30.0
-"""Real seconds after which a test that waits for sleepers fails."""
+"""If a test waits for sleepers for longer than this number of real seconds, it fails."""
 
 T = TypeVar("T")
 
@@ -43,11 +43,11 @@ class VirtualClock(Clock):
         return self.synchronised
 
     def set(self, instant: datetime) -> None:
-        """Set the clock, like NTP or a person. No sleeper wakes up."""
+        """Set the clock, like NTP or a person. This wakes no sleeper."""
         self._start += instant - self.now()
 
     def suspend(self, seconds: float) -> None:
-        """Suspend the machine. Time continues, and sleepers on this clock wake this much later."""
+        """Suspend the machine. Time passes, but the sleepers on this clock wake later by the same time."""
         self._elapsed += seconds
         self._heap = [(due + seconds, number, future) for due, number, future in self._heap]
 
@@ -58,7 +58,7 @@ class VirtualClock(Clock):
 
     @property
     def waits(self) -> list[float]:
-        """Remaining seconds of each wait."""
+        """The remaining seconds of each wait."""
         return [due - self._elapsed for due, _, future in self._heap if not future.done()]
 
     async def sleep(self, seconds: float) -> None:
@@ -84,7 +84,7 @@ class VirtualClock(Clock):
         return event.is_set()
 
     async def advance(self, seconds: float, *, sleepers: int) -> None:
-        """Advance the clock. After each wake-up, wait (in real time) until this number of tasks is asleep again."""
+        """Advance the clock. After waking a task, wait in real time until `sleepers` tasks are asleep again."""
         target = self._elapsed + seconds
         await self._settle(sleepers)
         while self._heap and self._heap[0][0] <= target:

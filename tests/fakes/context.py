@@ -35,7 +35,7 @@ def context_of(
     gates: AddressGates | None = None,
     kinds: Any = None,
 ) -> AdapterContext:
-    """Return the context of an adapter with this name. Missing parts are created."""
+    """Return the context of an adapter with this name. Create the parts that are not given."""
     bus = bus or Bus()
     return AdapterContext(
         name=name,

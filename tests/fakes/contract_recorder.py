@@ -20,15 +20,16 @@ SEEN: set[tuple[str, str, int]] = set()
 """Method, path, and status of all responses from routes of the table."""
 
 FILES: set[str] = set()
-"""The test files of this run, which show whether the verdict is complete."""
+"""The test files of this run. They show whether the verdict can be complete."""
 
 TESTS = Path(__file__).parent.parent
 
 EVERYWHERE = frozenset({400, 401, 403, 405, 408, 413})
-"""Responses to malformed requests and missing keys on every path. Routes need not list these responses."""
+"""Responses that every path can return to malformed requests and missing keys. Routes need not list these
+responses."""
 
 UNCHECKED = frozenset({429, 503})
-"""Responses on every path with a key while too many keys are checked or memory is low."""
+"""Responses that every path with a key can return while too many keys are being checked, or while memory is low."""
 
 PREFLIGHT = ("OPTIONS", 204)
 """A browser's preflight request, which every path answers."""
@@ -43,11 +44,12 @@ def _pattern_of(path: str) -> re.Pattern[str]:
 _PATTERNS = sorted(
     ((_pattern_of(route.path), route) for route in ROUTES), key=lambda each: (-each[1].path.count("/"), each[1].path)
 )
-"""The longest paths first: `/files/<file_path>/versions` before `/files/<file_path>`."""
+"""Patterns with their routes, longest paths first: `/files/<file_path>/versions` precedes `/files/<file_path>`."""
 
 
 def _rows_of(path: str) -> list[Route]:
-    """Return the routes of a path, as the router finds them: a fixed path, otherwise the longest pattern."""
+    """Return the routes of a path in the same way as the router: a fixed path if there is one, otherwise the
+    longest matching pattern."""
     found = [route for pattern, route in _PATTERNS if pattern.match(path)]
     of = path if any(route.path == path for route in found) else next((route.path for route in found), "")
     return [route for route in found if route.path == of]
@@ -63,7 +65,7 @@ _DOCUMENT = json.loads(json.dumps(describe(ROUTES)))
 
 
 def note(method: str, path: str, status: int) -> None:
-    """Record a response. `path` is as sent, with its query."""
+    """Record a response. `path` is the path that was sent, including the query."""
     bare = path.partition("?")[0]
     SEEN.update((method, each, status) for each in {route.path for route in _rows_of(bare)})
 
@@ -136,7 +138,7 @@ def _check(described: dict[str, Any], headers: Mapping[str, str], body: bytes | 
 
 
 def _is_type(given: str | None, named: str | None) -> bool:
-    """Return whether a media type matches the named one. Any picture matches `image/*`."""
+    """Return whether a media type matches the documented one. Every type of picture matches `image/*`."""
     return given == named or (named == "image/*" and (given or "").startswith("image/"))
 
 
@@ -174,13 +176,13 @@ def take(handed: dict[str, Any] | None) -> None:
 
 
 def expected() -> set[tuple[str, str, int]]:
-    """Return the required responses of each route, including those that are common to its kind of route."""
+    """Return the required responses of each route, including the responses that all routes of its kind have."""
     declared = {(route.method, route.path, status) for route in ROUTES for status in answers_of(route)}
     return declared | {("PATCH", route.path, 405) for route in ROUTES}
 
 
 def unnamed() -> set[tuple[str, str, int]]:
-    """Return recorded responses that no route lists. HEAD is served like GET."""
+    """Return recorded responses that no route lists. HEAD is treated like GET."""
     named = {
         (route.method, route.path): answers_of(route) | (UNCHECKED if route.role is not None else set())
         for route in ROUTES
@@ -194,7 +196,8 @@ def unnamed() -> set[tuple[str, str, int]]:
 
 
 def answers_of(route: Route) -> set[int]:
-    """Return the responses of the route, and those of its role. 403 is included only if a lower role exists."""
+    """Return the responses of the route, including those that follow from its role. 403 is included only if there
+    is a lower role."""
     if route.role is None:
         return {*route.statuses}
     is_beyond_some = any(route.role not in REACH[role] for role in Role)

@@ -18,7 +18,7 @@ Image = Mapping[str, bytes]
 """The content of a disk, by file name."""
 
 Refusal = Literal["ENOSPC", "EIO", "EROFS", "short"]
-"""The failure of an operation. `short` is a write that ends in the middle because the disk is full."""
+"""How an operation fails. If it is `short`, a write ends in the middle because the disk is full."""
 
 Fault = Callable[[int, str], Refusal | None]
 """Decides whether the operation with this number and name fails."""
@@ -39,7 +39,7 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A file that got a name, by creating, linking, or renaming. `old` is the name before a rename."""
+    """A file got a name, by creating, linking, or renaming. `old` is the name before a rename."""
 
     file: int
     name: str
@@ -62,7 +62,8 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The documents that a start may find from this point on, and whether it may report damage."""
+    """From this point on, a start may find these documents. If `may_be_damaged` is true, the start may also report
+    damage."""
 
     allowed: tuple[dict[str, bytes], ...]
     may_be_damaged: bool = False
@@ -77,7 +78,8 @@ MAX_GRANTED_BYTES = 6 * 1024
 
 
 class RecordingDisk(Disk):
-    """A disk in memory. `log` has the operations, `fault` decides on failures, and `refusals` counts them.
+    """A disk in memory. `log` contains the operations, `fault` decides which of them fail, and `refusals` counts the
+    failures.
 
     `operations` lists the names of all calls.
     """
@@ -111,7 +113,7 @@ class RecordingDisk(Disk):
         self.log.append(mark)
 
     def image(self) -> Image:
-        """Return the content for a reader, without a power cut."""
+        """Return the content that a reader finds if there is no power cut."""
         return {name: bytes(self._files[number]) for name, number in self._names.items()}
 
     def list_names(self, below: str = "") -> list[str]:

@@ -10,7 +10,7 @@ from aiohttp import web
 async def hold_events(
     request: web.Request, streams: set[web.StreamResponse], greeting: bytes = b""
 ) -> web.StreamResponse:
-    """Respond with a stream of events, which is in `streams` while it is open."""
+    """Respond with a stream of events. While the stream is open, `streams` contains it."""
     stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await stream.prepare(request)
     if greeting:

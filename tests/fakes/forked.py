@@ -1,7 +1,6 @@
-"""`lares` and Lua workers without import time, because they are forked from processes that have already imported all
-modules.
+"""Starts `lares` and Lua workers without import time, by forking processes that have already imported all modules.
 
-A forked process does not test the imports of a start. Tests of imports start an interpreter.
+A forked process does not import modules, so tests of imports start an interpreter instead.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Forked:
         self._start(HUBS, arguments, {1: outs[0], 2: outs[1]}, cwd=str(cwd), env={**env})
 
     def _start(self, kind: str, arguments: Sequence[str], descriptors: Mapping[int, int], **more: Any) -> None:
-        """Make the server of this kind fork, with these descriptors under these numbers."""
+        """Fork the server of this kind. The process gets these descriptors under these numbers."""
         self.args = arguments
         self.returncode: int | None = None
         self._reading = threading.Lock()
@@ -63,7 +62,8 @@ class Forked:
         return self._wait(0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return the exit code once the process has ended. Raise `subprocess.TimeoutExpired` after these seconds."""
+        """Return the exit code once the process has ended. Raise `subprocess.TimeoutExpired` after `timeout`
+        seconds."""
         code = self._wait(timeout)
         if code is None:
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
@@ -108,12 +108,12 @@ class ForkedWorker(Forked):
 
 
 class _Server:
-    """The process from which all others are forked. It ends when its socket closes."""
+    """The process from which all other processes are forked. The server ends when its socket closes."""
 
     def __init__(self, kind: str) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         descriptors = [theirs.fileno()]
-        if kind == HUBS:  # the Lua workers of hubs are forked too
+        if kind == HUBS:  # the Lua workers of hubs are also forked
             descriptors.append(_SERVERS[WORKERS].socket.fileno())
         with theirs:
             self.process = subprocess.Popen(
@@ -149,7 +149,7 @@ def close() -> None:
     while _SERVERS:
         server = _SERVERS.popitem()[1]
         server.socket.close()
-        server.process.terminate()  # a hub that still runs also has the socket
+        server.process.terminate()  # a hub that is still running has the socket too
         server.process.wait()
 
 
@@ -157,7 +157,7 @@ def _serve(requests: socket.socket) -> dict[str, Any]:
     """Fork for each request. Return only in a forked process, with the request."""
     signal.pthread_sigmask(
         signal.SIG_BLOCK, [signal.SIGINT]
-    )  # the signal stays blocked in forked processes until they can handle it
+    )  # in forked processes, the signal stays blocked until they can handle it
     ended, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
@@ -193,7 +193,6 @@ def _serve(requests: socket.socket) -> dict[str, Any]:
 
 
 def _report_ends(statuses: dict[int, int]) -> None:
-    """Write the exit code of each ended process to its status."""
     while statuses and (found := os.waitpid(-1, os.WNOHANG))[0]:
         if (status := statuses.pop(found[0], None)) is not None:
             with contextlib.suppress(BrokenPipeError):
@@ -239,8 +238,8 @@ def _run_worker(requests: socket.socket) -> NoReturn:
 
 
 def _end(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> NoReturn:
-    """Run the function, and exit like Python, but do not clear the modules, because this would copy the shared
-    memory."""
+    """Run the function, and exit like Python. However, do not clear the modules, because that would copy the
+    shared memory."""
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         code: Any = run(arguments)

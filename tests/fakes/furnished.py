@@ -33,7 +33,7 @@ def seen(
     commands: Sequence[CommandSpec] = (),
     device_class: str | None = None,
 ) -> Observation:
-    """Return a device as described by its vendor."""
+    """Return a device in the form in which its vendor describes it."""
     return Observation(
         device_id=f"{ADAPTER}:{local_id}",
         kind=kind,

@@ -23,14 +23,14 @@ from tests.fakes.mqtt_broker import Message
 from tests.fakes.patience import until
 
 TICKS = frozenset({QUIET_SECS, TICK_SECS, 2.0})
-"""Waits of exactly this many seconds are ticks without an effect on the home. A jump skips them."""
+"""A wait of exactly this number of seconds is a tick, which has no effect on the home. A jump skips ticks."""
 
 OFF_SECS = 20
-"""Seconds of the home's time that a restart takes."""
+"""The number of seconds of the home's time that a restart takes."""
 
 
 class JumpingClock(Clock):
-    """A clock with real time plus jumps. A jump ends each wait whose time has passed."""
+    """A clock that shows real time plus the sum of all jumps. A jump ends each wait whose time has passed."""
 
     recheck_secs = 86_400.0
 
@@ -49,7 +49,7 @@ class JumpingClock(Clock):
         return True
 
     async def sleep(self, seconds: float) -> None:
-        """Return after these seconds, or at a jump beyond them."""
+        """Return after these seconds, or when a jump passes them."""
         if seconds <= 0:
             await asyncio.sleep(0)
         else:
@@ -89,7 +89,7 @@ class JumpingClock(Clock):
 
 @dataclass(kw_only=True)
 class Household:
-    """The home from its start to the end of the test. `lines` has the commands that devices received."""
+    """The home from its start to the end of the test. `lines` contains the commands that devices have received."""
 
     root: Path
     toml: str
@@ -136,7 +136,8 @@ class Household:
         await self._life.aclose()
 
     async def restart(self, *, is_killed: bool, off_secs: float = OFF_SECS) -> None:
-        """Stop the hub, and start it again. A killed hub continues from the card before its stop."""
+        """Stop the hub, and start it again. If the hub is killed, it starts with the state of the card before the
+        stop."""
         if is_killed:
             shutil.copytree(self.data, self.root / f"data{self.lives + 1}")
         await self.stop()

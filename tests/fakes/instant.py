@@ -26,8 +26,8 @@ COMMANDS = (
 
 
 class InstantAdapter(Adapter):
-    """Lamps `<name>:0` and so on, which offer power and brightness, and refuse 13 %. The adapter has the operation
-    `echo`."""
+    """Lamps `<name>:0`, `<name>:1`, and so on. They accept power and brightness, but refuse a brightness of 13 %.
+    The adapter has the operation `echo`."""
 
     def __init__(self, context: AdapterContext, lamps: int) -> None:
         super().__init__(context)
@@ -53,7 +53,7 @@ class InstantAdapter(Adapter):
     async def run(self) -> None: ...
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Execute the command, or fail for 13 %."""
+        """Execute the command. For a brightness of 13 %, fail."""
         if command.value == 13:
             raise BadAnswer("thirteen brings bad luck")
         self.executed.append((device_id, str(command)))

@@ -15,7 +15,7 @@ COSTLY = tokens._argon2id
 """Real hashes, which take about 30 ms and 12 MiB each."""
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
-"""The same algorithm at a thousandth of the cost, for tests of other subjects."""
+"""The same algorithm at a thousandth of the cost, for tests that are not about hashes."""
 
 vars(tokens)["_argon2id"] = lambda: CHEAP
 

@@ -1,4 +1,4 @@
-"""A strict server for line protocol, which refuses a body with any invalid line."""
+"""A strict server for line protocol, which refuses the whole body if any line is invalid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Point = tuple[str, tuple[tuple[str, str], ...], int]
 """Measurement, tags, and time in nanoseconds."""
 
 _KEY = r"(?:[^ \t\n,=\\]|\\[, =]|\\(?=[^, =\t\n]))+"
-"""For servers, only blanks, tabs, and line ends are white space. A no-break space is not."""
+"""For such servers, only blanks, tabs, and line breaks are white space. A no-break space is not white space."""
 
 _VALUE = r'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\\n]|\\["\\])*"'
 _FIELD = rf"{_KEY}=(?:{_VALUE})"

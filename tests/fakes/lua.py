@@ -1,4 +1,4 @@
-"""Lua files for a home: a configuration folder that a test writes."""
+"""Lua files for a home. A test writes them to a configuration folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
-    """Write the files, by their paths under `config/`. Return the folder that contains `config/`."""
+    """Write the files. `files` maps a path under `config/` to a text. Return the folder that contains `config/`."""
     for path, text in files.items():
         file = root / "config" / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -15,14 +15,15 @@ def write(root: Path, files: dict[str, str]) -> Path:
 
 
 def scene(id_: str, body: str = "", *, mode: str = "", name: str = "A scene") -> str:
-    """Return the text of a scene with this body of `execute`."""
+    """Return the text of a scene whose function `execute` has this body."""
     stated = f"  mode = {mode},\n" if mode else ""
     head = f'return {{\n  id = "{id_}",\n  name = "{name}",\n{stated}'
     return f"{head}  execute = function(ctx)\n    {body}\n  end,\n}}\n"
 
 
 def automation(id_: str, trigger: str, body: str = "", *, more: str = "", name: str = "An automation") -> str:
-    """Return the text of an automation with this trigger, this body of `execute`, and `more` fields."""
+    """Return the text of an automation with this trigger and further fields `more`, whose function `execute` has
+    this body."""
     head = f'return {{\n  id = "{id_}",\n  name = "{name}",\n  trigger = {trigger},\n'
     stated = f"  {more},\n" if more else ""
     return f"{head}{stated}  execute = function(ctx, event)\n    {body}\n  end,\n}}\n"

@@ -1,4 +1,4 @@
-"""aioresponses, adapted to the aiohttp of Lares."""
+"""Adapts aioresponses to the version of aiohttp that Lares uses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _initialise_without_writer(self: ClientResponse, *args: Any, **more: Any) ->
 
 @contextmanager
 def mocked_answers() -> Iterator[aioresponses]:
-    """Provide responses to requests of any session. aioresponses 0.7.9 does not set the writer that aiohttp 3.14
-    needs."""
+    """Provide responses for the requests of any session. aioresponses 0.7.9 does not set the writer that aiohttp
+    3.14 needs."""
     with patch.object(ClientResponse, "__init__", _initialise_without_writer), aioresponses() as answers:
         yield answers

@@ -12,7 +12,7 @@ CHANGING = ("create", "open", "write", "sync", "sync_folder", "make_folder", "tr
 
 
 class MoodyDisk(Disk):
-    """A disk on which changes fail with the error number `mood`, after the first `takes` changes. If `mood` is
+    """After the first `takes` changes, all changes of this disk fail with the error number `mood`. If `mood` is
     None, no change fails."""
 
     def __init__(

@@ -1,8 +1,8 @@
 """A small fake MQTT 3.1.1 broker on loopback, in the test's event loop.
 
-The broker supports QoS 0 and 1, retained messages, wills, wildcards, passwords, access lists, TLS, keepalive, and
-takeover by an equal client id. Sessions end with their connection. Retained messages are lost when the broker
-stops.
+The broker supports QoS 0 and 1, retained messages, wills, wildcards, passwords, access lists, TLS, keepalive, and the
+takeover of a session by a client with the same client id. Sessions end with their connection. Retained messages are
+lost when the broker stops.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Connect(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's first packet. `keepalive` is in seconds. 0 disables it."""
+    """A client's first packet. `keepalive` is in seconds; 0 disables the keepalive."""
 
     client_id: str
     keepalive: int = 0
@@ -150,16 +150,16 @@ def matches(topic_filter: str, topic: str) -> bool:
 
 
 CONNECT_SECS = 20.0
-"""Seconds within which a client must send its first packet."""
+"""A client must send its first packet within this number of seconds."""
 
 REFUSED_LEVEL, REFUSED_LOGIN = b"\x00\x01", b"\x00\x04"
-"""Responses to a CONNECT with an unknown version, and with a wrong user or password."""
+"""The responses to a CONNECT with an unknown version, and to a CONNECT with a wrong user or password."""
 
 
 class Broker:
     def __init__(self, passwords: Mapping[str, str], access: str | None = None) -> None:
-        """Accept these users. `access` is an access list in Mosquitto's format. If it is missing, everything is
-        allowed."""
+        """Accept these users. `access` is an access list in Mosquitto's format. If there is no access list,
+        everything is allowed."""
         self.port = self.tls_port = 0
         self.passwords = dict(passwords)
         self.tls: ssl.SSLContext | None = None
@@ -181,7 +181,8 @@ class Broker:
         return int(server.sockets[0].getsockname()[1])
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Stop in order, or like SIGKILL: without a message, and with a loss of unsent data."""
+        """Stop the broker: in order, or as after SIGKILL. After SIGKILL, no message is sent, and unsent data is
+        lost."""
         for server in self._servers:
             server.close()
         for connection in tuple(self._connections):
@@ -227,8 +228,8 @@ class _Connection:
         self._ids = itertools.cycle(range(1, 0x10000))
 
     async def serve(self) -> None:
-        """Serve the client until either side closes the connection. If it closes without a DISCONNECT, publish its
-        will."""
+        """Serve the client until either side closes the connection. If the client closes it without a DISCONNECT,
+        publish the client's will."""
         try:
             if await self._accept():
                 await self._handle_packets()

@@ -1,4 +1,4 @@
-"""Waiting in real time for events outside of the test, with a limit."""
+"""Waits, in real time and with a limit, for events that do not depend on the test."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 PATIENCE = 60.0
-"""Seconds after which a test fails, far more than any event takes on a busy machine."""
+"""A test fails after waiting for this number of seconds. No event takes this long, even on a busy machine."""
 
 
 async def until(holds: Callable[[], object], within: float = PATIENCE) -> None:

@@ -1,4 +1,4 @@
-"""A hub as a separate process, which can be killed, and whose card can be faulty."""
+"""Runs a hub as a separate process. Tests can kill the process, and its card can be faulty."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Process:
     session: aiohttp.ClientSession
 
     async def ask(self, method: str, path: str, json: Any = None) -> tuple[int, Any]:
-        """Return status and body of a response. The body can be None."""
+        """Return the status and the body of a response. The body may be None."""
         async with self.session.request(method, self.url + path, json=json) as response:
             contract_recorder.judge(method, path, response.status, response.headers, await response.read())
             return response.status, await response.json() if await response.read() else None
@@ -66,7 +66,7 @@ class Process:
         return figures
 
     async def ready(self) -> None:
-        """Wait until all adapters have been polled."""
+        """Wait until the hub has polled all adapters."""
         async with asyncio.timeout(_PATIENCE):
             while (await self.ask("GET", "/ready"))[0] != 200:  # noqa: ASYNC110 - asked over HTTP
                 await asyncio.sleep(0.01)
@@ -102,9 +102,9 @@ def spawn(
     max_files: int | None = None,
     prefix: Sequence[str] = (),
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start `lares run` in the folder. `prefix` comes before the command, and the output goes to the log file.
+    """Start `lares run` in the folder. `prefix` is put before the command. The output goes to the log file.
 
-    The process may open `max_files` files.
+    The process may open at most `max_files` files.
     """
     environment = {**os.environ, "LARES_MASTER_KEY": KEY, "PYTHONPATH": PYTHONPATH, **(extra or {})}
     with log.open("wb") as stream:
@@ -119,7 +119,7 @@ def spawn(
 def start(
     arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: Any, stderr: Any
 ) -> subprocess.Popen[bytes] | Forked:
-    """Start `lares`. Fork this process, unless the environment requires a new interpreter."""
+    """Start `lares`. Fork the process, unless an environment variable requires a new interpreter."""
     if env.keys() & {"LD_PRELOAD", "COVERAGE_LIBRARY"} or env.get("PYTHONPATH") != PYTHONPATH:
         command = [sys.executable, "-m", "appliance", *arguments]
         return subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)

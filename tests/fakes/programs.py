@@ -1,4 +1,4 @@
-"""Programs that a test needs in addition to Python."""
+"""Programs other than Python that a test needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def need(program: str) -> str:
 
 
 def known_to_pyenv() -> str:
-    """Return all versions of pyenv, separated by colons. pyenv's `python3.6` does not run without this list."""
+    """Return all versions of pyenv, separated by colons. Without this list, pyenv's `python3.6` does not run."""
     pyenv = shutil.which("pyenv")
     listed = subprocess.run([pyenv, "versions", "--bare"], capture_output=True, text=True).stdout if pyenv else ""
     return ":".join(listed.split())

@@ -10,7 +10,7 @@ from appliance.lua.source import load
 
 
 def filled(recipe: str, **values: Any) -> str:
-    """Return the text of an automation from a bundled recipe. Missing fields keep their defaults."""
+    """Return the text of an automation from a bundled recipe. If a field is not given, its default is used."""
     file = bundled_config() / "recipes" / f"{recipe}.lua"
     found = read_recipe(load(file, file.name))
     given = {field.name: field.default for field in found.fields} | values

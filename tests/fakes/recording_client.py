@@ -10,16 +10,17 @@ from appliance.clock import Clock
 
 
 class RecordingClient(HttpClient):
-    """Records each request with its time. The test's action runs before each request is sent.
+    """Records each request with its time. Before each request, an action of the test runs.
 
-    A request that the base class repeats is recorded only once.
+    If the base class repeats a request, the request is recorded only once.
     """
 
     def __init__(self, session: DeviceSession, address: str, clock: Clock) -> None:
         super().__init__(session, address, clock)
         self.sent: list[tuple[float, str, str]] = []
         self.before: Callable[[int, str], None] = lambda number, method: None
-        """Called with the request's number, which begins at 1, and its method."""
+        """An action of the test. Its arguments are the request's number, which begins at 1, and the request's
+        method."""
 
     async def request(self, method: str, path: str, **more: Any) -> bytes:
         self.sent.append((self._clock.monotonic(), method, path))

@@ -1,4 +1,4 @@
-"""A registry that applies changes at once, for tests that do not check times."""
+"""A registry that applies changes at once. Tests use it if times do not matter."""
 
 from __future__ import annotations
 

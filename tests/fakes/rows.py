@@ -1,4 +1,4 @@
-"""Tables of cases in one test. A separate test for each row would cost more than most rows."""
+"""Runs a table of cases in one test. A separate test for each row would cost more than most rows do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Calla
             if wrong:
                 raise ExceptionGroup("\n".join(["rows that fail:", *wrong]), [*wrong.values()])
 
-        run.__dict__.update(test.__dict__)  # the marks of the test
+        run.__dict__.update(test.__dict__)  # copy the marks of the test
         run.__name__, run.__qualname__ = test.__name__, test.__qualname__
         run.__module__, run.__doc__ = test.__module__, test.__doc__
         return run

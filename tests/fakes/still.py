@@ -1,4 +1,4 @@
-"""A runner whose adapter is idle until the test polls or commands it."""
+"""A runner whose adapter does nothing until the test polls or commands it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StillRunner(AdapterRunner):
         await self.polled.poll_once()
 
     async def ask(self, device_id: str, command: Command) -> None:
-        """Command one device. Raise the error of a failure."""
+        """Send a command to one device. If it fails, raise its error."""
         [error] = await self.command_when_free([device_id], command)
         if error is not None:
             raise error

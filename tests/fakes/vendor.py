@@ -1,4 +1,4 @@
-"""Hostile vendors: a server that sends any bytes, and an address that does not accept connections."""
+"""Hostile vendors: a server that can send any bytes, and an address that does not accept connections."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RawVendor:
 
 
 def saying(*pieces: bytes) -> Speech:
-    """Return a speech of these pieces, each in its own packet."""
+    """Return a speech that sends these pieces, each in a separate packet."""
 
     async def speech(writer: asyncio.StreamWriter) -> None:
         for piece in pieces:
@@ -67,7 +67,8 @@ def saying(*pieces: bytes) -> Speech:
 
 
 def endlessly(head: bytes, again: bytes, *, pause: float = 0.0) -> Speech:
-    """Return a speech that sends the head, and then the same piece endlessly, with these seconds in between."""
+    """Return a speech that sends the head, followed by the same piece again and again. The pauses last this number
+    of seconds."""
 
     async def speech(writer: asyncio.StreamWriter) -> None:
         writer.write(head)
@@ -80,8 +81,6 @@ def endlessly(head: bytes, again: bytes, *, pause: float = 0.0) -> Speech:
 
 
 def resetting_after(*pieces: bytes) -> Speech:
-    """Return a speech that sends the pieces, and then resets the connection."""
-
     async def speech(writer: asyncio.StreamWriter) -> None:
         await saying(*pieces, b"")(writer)
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -93,7 +92,8 @@ def resetting_after(*pieces: bytes) -> Speech:
 
 @contextmanager
 def blackhole() -> Iterator[str]:
-    """Provide the URL of an address that neither accepts nor refuses connections, because its queue is full."""
+    """Provide the URL of an address that neither accepts nor refuses connections, because the queue of its socket
+    is full."""
     with socket.socket() as listener, ExitStack() as stack:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)

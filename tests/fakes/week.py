@@ -1,5 +1,5 @@
-"""A home with a virtual clock, in which days pass immediately, with automations in Lua, devices that execute all
-commands, and restarts."""
+"""A home with a virtual clock, so that days pass immediately. The home has automations in Lua, and devices that
+execute all commands. The hub can be restarted."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ RADIATOR = (CommandSpec(capability="hvac_mode", actions=("set",), values=("off",
 
 
 class WeekClock(VirtualClock):
-    """A clock that never changes, so that no task must check it."""
+    """A clock that nobody sets, so that no task needs to check it."""
 
     recheck_secs = 86_400.0
 
 
 @dataclass
 class Vendor:
-    """The devices, which continue without the hub: attributes by id, unplugged devices, and received commands."""
+    """The devices, which keep running while the hub is stopped: their attributes by id, unplugged devices, and
+    received commands."""
 
     clock: WeekClock
     attributes: dict[str, dict[str, Any]]
@@ -150,7 +151,7 @@ class Week:
             await self._settle()
 
     async def _settle(self) -> None:
-        """Wait until all executions have ended or sleep."""
+        """Wait until all executions have ended or are asleep."""
         async with asyncio.timeout(60):
             while True:
                 for _ in range(20):
@@ -165,7 +166,7 @@ class Week:
 async def open_week(
     config: Path, vendor: Vendor, card: Card, groups: Mapping[str, Sequence[str]], stopped_at: datetime | None
 ) -> AsyncIterator[Week]:
-    """Run the hub from a start to a stop. `card` survives it."""
+    """Run the hub from its start to its stop. The data in `card` survives the stop."""
     clock, bus = vendor.clock, Bus()
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, card.devices)

@@ -1,4 +1,4 @@
-"""A strip with WLED's JSON API, over HTTP and over its WebSocket."""
+"""A simulated strip with WLED's JSON API, over HTTP and over its WebSocket."""
 
 from __future__ import annotations
 

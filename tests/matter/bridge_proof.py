@@ -224,7 +224,7 @@ class Controller:
                 future.set_result(reported)
 
     async def call(self, command: str, **arguments: Any) -> Any:
-        """Return the result. Raises `RuntimeError` with the error of the server."""
+        """Return the result. Raise `RuntimeError` with the error of the server."""
         id_ = str(next(self._ids))
         future = self._waiting[id_] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"message_id": id_, "command": command, "args": arguments})

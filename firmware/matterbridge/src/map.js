@@ -432,7 +432,7 @@ function toHectopascal(measurement) {
 export function partsOf(device) {
   const control = CONTROLS.find((each) => each.applies(device));
   const sensors = SENSORS.filter((each) => each.applies(device));
-  // A thermostat already reports a temperature.
+  // No separate sensor is needed, because a thermostat already reports a temperature.
   const rest = control?.type === "thermostat" ? sensors.filter((each) => each.type !== "temperatureSensor") : sensors;
   return control ? [control, ...rest] : rest;
 }

@@ -77,7 +77,7 @@ class KindAtWork:
 async def start(
     pool: WorkerPool, tmp_path: Any, text: str | None, vendor: Vendor, kind: str = "mine", **raw: Any
 ) -> KindAtWork:
-    """Start the kind with this text, or the bundled kind. Raises `ConfigFailed` on failure."""
+    """Start the kind with this text, or the bundled kind. Raise `ConfigFailed` on failure."""
     folder = tmp_path / "config"
     (folder / "adapters").mkdir(parents=True, exist_ok=True)
     if text is not None:

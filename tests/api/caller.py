@@ -1,4 +1,4 @@
-"""A client with a plain socket, which sends the given bytes unchanged, and returns the received bytes."""
+"""A client with a plain socket. It sends the given bytes unchanged, and returns the received bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A response, byte for byte. The names of `headers` are in lower case."""
+    """A response with its exact bytes. The names of `headers` are in lower case."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -64,7 +64,7 @@ class Caller:
         self._writer.write(data)
 
     async def send_last(self, data: bytes) -> None:
-        """Send the bytes, and close the sending side."""
+        """Send the bytes, and close the sending side of the connection."""
         await self.send(data)
         self._writer.write_eof()
 
@@ -89,7 +89,7 @@ class Caller:
         return reply
 
     async def rest(self, within: float = 20.0) -> bytes:
-        """Return all bytes until the server closes or resets the connection."""
+        """Return all further bytes, until the server closes or resets the connection."""
         came = bytearray()
         async with asyncio.timeout(within):
             try:
@@ -100,7 +100,7 @@ class Caller:
         return bytes(came)
 
     async def is_open(self, during: float = 0.2) -> bool:
-        """Return whether the server neither sends nor closes for this many seconds."""
+        """Return whether the server neither sends anything nor closes the connection for this number of seconds."""
         try:
             await self.rest(during)
         except TimeoutError:
@@ -140,8 +140,8 @@ class Caller:
 
 
 async def turns_while(read: Callable[[], Awaitable[T]], count: int) -> tuple[list[T], int]:
-    """Read repeatedly. Return the results, and the number of iterations of the event loop, which hub and test
-    share."""
+    """Read repeatedly. Return the results, and the number of iterations of the event loop that the hub and the
+    test share."""
 
     async def read_all() -> list[T]:
         return [await read() for _ in range(count)]

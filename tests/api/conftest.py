@@ -13,14 +13,14 @@ from tests.fakes.app import App, open_app
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared() -> AsyncIterator[App]:
-    """Provide a running hub for all tests of a file, on their event loop."""
+    """Provide one running hub for all tests of a file. The hub and the tests share an event loop."""
     async with open_app() as app:
         yield app
 
 
 @pytest.fixture
 def quiet_log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    """Fail the test if the log contains an error, or a traceback at the usual level."""
+    """Fail the test if the log contains an error, or a traceback at a normal level."""
     caplog.set_level(logging.INFO)
     yield caplog
     for entry in caplog.get_records("call"):

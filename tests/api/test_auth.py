@@ -1,4 +1,4 @@
-"""Authentication: a token costs one hash, and guesses do not delay other requests."""
+"""Authentication: a token costs one hash, and guessing tokens does not delay other requests."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class TestFirstUse:
 
 
 class KeysByName(dict[str, Key]):
-    """Keys by name, which a test removes and returns."""
+    """Keys by name. A test can remove a key and put it back."""
 
     def __init__(self, *keys: Key) -> None:
         super().__init__({key.name: key for key in keys})

@@ -1,4 +1,4 @@
-"""Connections: their maximum number, and the idle connection that is closed for a new one."""
+"""Connections: their maximum number, and which idle connection is closed to make room for a new one."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_only_a_peer_that_connects_repeatedly_without_a_request_is_rejected() ->
         assert come_and_go() == (number < MAX_EMPTY_CONNECTIONS)
     assert connections.refused == 2 * MAX_EMPTY_CONNECTIONS
     let_in = 0
-    for _ in range(4000):  # ten seconds of a flood
+    for _ in range(4000):  # this corresponds to ten seconds of a flood
         now[0] += 1 / 400
         let_in += come_and_go()
     assert let_in == pytest.approx(10 * EMPTY_CONNECTIONS_EXPIRED_PER_SEC, abs=2), (
@@ -180,7 +180,7 @@ ENDS: dict[str, list[bytes]] = {
 
 
 def list_kept(app: App) -> list[str]:
-    """Return the connections in memory, and their parts, except those of the asking client."""
+    """Return the connections in memory and their parts, not including those of the requesting client."""
     loop = asyncio.get_running_loop()
     kinds = (StrictConnection, StrictHttp1, WebSocket)
     found = [each for each in gc.get_objects() if isinstance(each, kinds)]
@@ -213,7 +213,7 @@ async def test_a_closed_connection_is_freed_at_once_without_the_collector(sent: 
                 for _ in range(5):
                     await end_connection(app, sent, is_reset=is_reset)
                 await shown(app, "sockets", "open", 1)
-                await until(lambda: not list_kept(app))  # the collector is off
+                await until(lambda: not list_kept(app))  # the garbage collector is off
         finally:
             gc.enable()
 
@@ -332,7 +332,7 @@ def test_only_configured_proxies_are_trusted() -> None:
 
 
 async def test_unfinished_requests_of_one_client_do_not_block_others_at_the_same_proxy() -> None:
-    """Additional hops stated by a client do not change its address."""
+    """If a client adds hops to the headers, its address does not change."""
     limits = ApiLimits(connections_per_peer=5, trusted_proxies=(ipaddress.ip_network("127.0.0.1"),))
     async with open_app(limits=limits) as app, AsyncExitStack() as stack:
         callers = [await stack.enter_async_context(call(app.url)) for _ in range(12)]

@@ -1,4 +1,4 @@
-"""CORS: pages of allowed origins may read all answers, and other pages may read none."""
+"""CORS: pages of allowed origins may read all answers; other pages may not read any answer."""
 
 from __future__ import annotations
 

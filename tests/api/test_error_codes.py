@@ -30,7 +30,7 @@ CONTRACT = {
 }
 
 ELSEWHERE = {"path_not_found", "method_not_allowed", "head_too_large", "expectation_failed", "internal"}
-"""Codes of bugs, and of requests that are rejected before a route is called."""
+"""Codes of internal errors, and of requests that are rejected before a route is called."""
 
 
 def kinds(kind: type[errors.LaresError] = errors.LaresError) -> list[type[errors.LaresError]]:
@@ -63,7 +63,7 @@ def test_each_error_class_has_its_own_code_unless_the_remedy_is_the_same() -> No
         errors.ConfigFailed,
         errors.StartFailed,
     )
-    shared = (*unanswered, errors.UnfitValue, errors.FileExists)  # the remedy is the same as for the parent class
+    shared = (*unanswered, errors.UnfitValue, errors.FileExists)  # the advice is the same as for the parent class
     own = [kind for kind in kinds() if kind.__module__ == errors.__name__ and not issubclass(kind, shared)]
     codes = Counter(kind.code for kind in own)
     assert max(codes.values()) == 1, codes

@@ -102,7 +102,7 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "a WebSocket without an upgrade": (SOCKET + b"\r\n", 426),
     "a handshake by HEAD": (request("HEAD", "/events", KEY, *UPGRADE), 426),
 }
-"""Sent bytes, and the status of the response. `test_framing` covers lengths, codings, and chunks."""
+"""The bytes of a request, and the status of the response. `test_framing` covers lengths, codings, and chunks."""
 
 SAID = {
     "a TLS greeting without an end": "this is TLS: begin the address with http://",
@@ -115,7 +115,7 @@ SAID = {
     "a WebSocket without an upgrade": "this path is for WebSocket clients, and the handshake failed: missing",
     "a handshake with a body": "a WebSocket handshake must not have a body",
 }
-"""Error messages must contain the problem, the place, and the remedy."""
+"""Error messages must name the problem, the place, and what to do."""
 
 GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
 """Faults after which the connection remains usable. After other faults, the server cannot know where the next request
@@ -312,7 +312,7 @@ async def test_the_error_names_the_problem_of_a_body(
 
 
 async def send_large(caller: Caller, method: str, path: str, size: int, is_chunked: bool) -> Reply:
-    """Send a body of blanks, and read only afterwards, as simple clients do."""
+    """Send a body of blanks, and begin to read only afterwards, as simple clients do."""
     if not is_chunked:
         return await caller.ask(request(method, path, KEY, body=b" " * size))
     await caller.send(request(method, path, KEY, "Transfer-Encoding: chunked"))
@@ -354,7 +354,7 @@ def below(kind: type[errors.LaresError]) -> set[type[errors.LaresError]]:
 
 
 NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
-"""Errors that prevent the start, or are never raised themselves."""
+"""Errors that end the start, or that are base classes and never raised themselves."""
 
 
 WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {

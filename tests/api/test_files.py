@@ -1,4 +1,4 @@
-"""The home's files over HTTP: list, read, check, save, versions, delete, and the limits of a save."""
+"""The home's files over HTTP: list, read, check, save, versions, and delete, with the limits of a save."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""RFC 9112, row by row: ambiguous requests are refused."""
+"""The framing of requests according to RFC 9112. Each row of the tables is one case, and ambiguous requests are
+refused."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ CHUNKS: dict[bytes, int | None] = {
     b"1e": 30,
     b"f" * 15: 0xFFFFFFFFFFFFFFF, b"f" * 16: None, "１".encode(): None, "٣".encode(): None, NBSP + b"17": None,
 }  # fmt: skip
-"""The line before a chunk, and the chunk's size. None means that the line must be refused."""
+"""The line before a chunk, and the chunk's size. If the size is None, the line must be refused."""
 
 
 async def test_unambiguous_heads_are_accepted() -> None:

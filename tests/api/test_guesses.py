@@ -1,4 +1,4 @@
-"""Guessing a key costs the hub little, and delays no other client. A valid key is never rejected as invalid."""
+"""Guesses of a key cost the hub little, and delay no other client. A valid key is never rejected as invalid."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CountingHasher(Hasher):
 
 
 class StarvedHasher(Hasher):
-    """Raises `MemoryError` until a test feeds it."""
+    """A hasher that raises `MemoryError` until the test gives it memory."""
 
     is_starved = True
 

@@ -1,4 +1,4 @@
-"""Hooks: permissions, content of a call, listeners, and warnings when a key is created."""
+"""Hooks: permissions, the data of a call, listeners, and warnings when a key is created."""
 
 from __future__ import annotations
 

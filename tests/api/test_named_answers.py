@@ -1,5 +1,5 @@
-"""The table of routes matches the answers that the specification and the contract list. This file repeats the list
-by hand."""
+"""The table of routes matches the answers that the specification and the contract list. The list is written a
+second time in this file, by hand."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ NAMED: dict[str, set[int]] = {
     "GET /devices/{id}/uses": {200, 401, 404},
     "GET /events": {101, 400, 401, 426},
 }
-"""Answers of each route, in addition to those for malformed requests. For /events, 400 is a failed handshake, and 426
-a plain request."""
+"""Answers of each route, in addition to the answers to malformed requests. For /events, 400 means a failed
+handshake, and 426 a plain request."""
 
 DURABLE = {
     "POST /devices/{id}/name",

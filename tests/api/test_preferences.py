@@ -1,4 +1,4 @@
-"""Each key has its own preferences, which are bounded and durable, and are deleted with the key."""
+"""Each key has separate preferences, which are limited and durable. They are deleted with the key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any bytes are answered in JSON or with a closed connection. There is no internal error, and the hub continues."""
+"""The hub answers any bytes with JSON, or closes the connection. No internal error occurs, and the hub continues."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.fakes.app import MASTER, READER, open_app
 
 LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
 DECLARED = {501, 503}
-"""The only statuses of 500 or more that a request may cause."""
+"""The statuses from 500 on that a request may cause."""
 
 PATIENCE = 30.0
 
@@ -61,7 +61,7 @@ class Home:
     def check(self) -> None:
         """Check that the hub answers, and that its log has no error.
 
-        After many connections without a request, the hub rejects an address for up to a second.
+        If an address has opened many connections without a request, the hub rejects it for up to a second.
         """
         ends = time.monotonic() + PATIENCE
         while not self._answers():
@@ -125,7 +125,7 @@ def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> Raw
 
 
 def judge(answer: http.client.HTTPResponse, body: bytes, method: str) -> None:
-    """Fail for an internal error, or for a refusal without a reason in JSON."""
+    """Fail if the response is an internal error, or a refusal without a reason in JSON."""
     assert answer.status < 500 or answer.status in DECLARED, (answer.status, body)
     assert answer.getheader("server") is None and b"Traceback" not in body
     assert all(value for _, value in answer.getheaders())
@@ -150,7 +150,8 @@ def send(line: socket.socket, data: bytes) -> None:
 
 
 def say_and_check(home: Home, method: str, data: bytes) -> int | None:
-    """Send one complete request. After the response, the connection must work, or close as announced."""
+    """Send one complete request. After the response, the connection must remain usable, or close if the response
+    says so."""
     with home.dial() as line:
         send(line, data)
         collected = receive(line, method, data)
@@ -309,7 +310,7 @@ PATHS = st.one_of(
 
 
 def take_any_path(how: settings, home: Home) -> None:
-    """Send requests for paths that mostly do not exist."""
+    """Send requests whose paths mostly do not exist."""
 
     @how
     @given(method=METHODS | SERVED_METHODS, path=PATHS, key=KEYS, headers=HEADERS, body=BODIES)
@@ -344,7 +345,7 @@ def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
 
 
 def take_any_bytes(how: settings, home: Home) -> None:
-    """Send something similar to a request, or random bytes, and close."""
+    """Send bytes that are similar to a request, or random bytes, and close the connection."""
 
     @how
     @given(
@@ -386,7 +387,7 @@ FRAMES = st.lists(
 
 
 def take_any_frames(how: settings, home: Home) -> None:
-    """Send something similar to WebSocket frames to the event stream."""
+    """Send bytes that are similar to WebSocket frames to the event stream."""
 
     @how
     @given(frames=FRAMES)

@@ -1,4 +1,4 @@
-"""The rate limit: each key has a bucket, which counts certain requests."""
+"""The rate limit: each key has a bucket that counts certain requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permissions: all routes with all kinds of keys, and the order of checks."""
+"""Permissions: all routes with all kinds of keys, and the order of the checks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WRONG = {
 
 
 def path_of(route: Route) -> str:
-    """Return a path of the route with ids that do not exist."""
+    """Return a path of the route. The ids in the path do not exist."""
     return re.sub(r"<\w+>", "nothing", route.path)
 
 

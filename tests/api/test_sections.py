@@ -1,4 +1,4 @@
-"""`/kinds` and `/files/sections`: the data for a form that adds, changes, tests, and removes an adapter."""
+"""`/kinds` and `/files/sections`: the data for a form that adds, changes, tries, and removes an adapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /simulate` and `GET /completions`: the requests of an editor during typing."""
+"""`POST /simulate` and `GET /completions`: requests that an editor sends while a person types."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ RELOADS = {
     "scripts": "scripts.reload",
     "adapters": "adapters.reload",
 }
-"""The beginnings of the frames of each target's reloads."""
+"""The prefix of the frame types for the reloads of each target."""
 
 _RELOAD: dict[str, Any] = {"loaded_count": 3, "duration_ms": 4}
 _FAULT = {"file": "x.lua", "line": 7, "message": "no"}
@@ -141,7 +141,8 @@ FRAMES: list[tuple[Event, str, dict[str, Any]]] = [
         )
     ),
 ]
-"""All events with a frame, with its type and its fields from the contract. Other events are internal."""
+"""All events that have a frame, with the type and the fields that the contract requires. Events that are not
+listed are internal."""
 
 EVENT_FRAMES = [(event, {"type": type_, **fields}) for event, type_, fields in FRAMES]
 
@@ -154,7 +155,7 @@ def quiet_app(**more: Any) -> Any:
 
 
 def note(number: int, size: int = 0) -> SystemErrorReported:
-    """Return an event that differs from others of its class."""
+    """Return an event that differs from all other events of its class."""
     return SystemErrorReported(message=f"{number}:{'x' * size}")
 
 
@@ -190,7 +191,7 @@ class TestFrames:
                 assert await client.next() == json.loads(payload)
 
 
-"""Invalid messages of a client, and the close code."""
+"""Invalid messages of a client, each with the expected close code."""
 
 
 class TestReading:
@@ -213,7 +214,7 @@ class TestReading:
 
     async def test_an_event_is_encoded_once_for_all_readers(self) -> None:
         class Counting:
-            """A room that counts the reads of its name."""
+            """A room that counts how often its name is read."""
 
             id = "counting"
             reads = 0
@@ -390,7 +391,7 @@ class TestFallingBehind:
 
 
 def fill(app: App, count: int = 1000, size: int = 2000) -> None:
-    """Publish more than the system buffers for a reader that does not read."""
+    """For a reader that does not read, publish more than the system buffers."""
     for number in range(count):
         app.hub.bus.publish(note(number, size))
 
@@ -446,7 +447,7 @@ async def test_a_blocked_reader_of_two_hundred_loses_only_its_own_frames() -> No
 
 
 async def account_for(stream: Caller, total: int) -> int:
-    """Read the notes up to this number. Check that each one arrived or was counted as lost, in order. Return the
+    """Read the notes up to this number. Check that each note arrived or was counted as lost, in order. Return the
     number of lost notes."""
     expected = lost = 0
     while expected < total:

@@ -1,4 +1,4 @@
-"""Traps of Sanic 25.12, and the hub's behaviour instead."""
+"""Traps of Sanic 25.12, and how the hub behaves instead."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SLACK = 20.0
 
 @asynccontextmanager
 async def ending(limits: ApiLimits) -> AsyncIterator[tuple[App, AsyncExitStack]]:
-    """Run a hub. Yield the hub, and a stack that stops it."""
+    """Run a hub. Yield the hub, and an exit stack that stops it."""
     async with AsyncExitStack() as stack:
         yield await stack.enter_async_context(open_app(limits=limits)), stack
 

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 LIMIT = 65_536
 DONE, WRONG, NO_TEXT, TOO_LARGE = 1000, 1002, 1007, 1009
 PONGS = frame(PING, b"still there?")
-"""The last frames of each case in which the connection continues, to prove that the connection works."""
+"""The last frames of each case after which the connection remains open. They prove that the connection works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ FAMILIES = {"framing": FRAMING, "fragments": FRAGMENTS, "text": UTF8, "limits": 
 
 
 async def expect(stream: Caller, case: Case) -> None:
-    """Receive exactly the frames of the case, and then a last pong or the end."""
+    """Receive exactly the expected frames of the case, followed by a last pong or by the end of the connection."""
     for payload in case.pongs:
         assert await stream.frame() == (PONG, payload)
     if case.code is None:
@@ -193,7 +193,7 @@ class TestEachCase:
 
 
 class TestGoodbye:
-    """7: the hub answers a Close frame with the same code, and sends nothing after it."""
+    """Chapter 7: the hub answers a Close frame with the same code, and sends nothing after it."""
 
     @pytest.mark.parametrize("code", [1000, 1014, 4999])
     async def test_a_valid_close_code_is_echoed(self, shared: App, code: int) -> None:
@@ -251,7 +251,7 @@ async def test_while_a_flood_of_pings_is_answered_the_loop_turns(shared: App) ->
 
 
 async def test_compression_is_not_negotiated(shared: App) -> None:
-    """12 and 13: the hub ignores an offer of compression, and rejects a compressed frame."""
+    """Chapters 12 and 13: the hub ignores an offer of compression, and rejects a compressed frame."""
     for offer in ("permessage-deflate", "permessage-deflate; client_max_window_bits, x-webkit-deflate-frame"):
         async with call(shared.url) as caller:
             asked = request("GET", "/events", KEY, *UPGRADE, f"Sec-WebSocket-Extensions: {offer}")

@@ -1,6 +1,6 @@
-"""Wrong requests: each gets its status, code, and error message, and changes nothing.
+"""Wrong requests: each one gets its status, code, and error message, and changes nothing.
 
-`test_errors` has malformed HTTP. `test_roles` has keys, roles, methods, and the order of checks.
+`test_errors` covers malformed HTTP. `test_roles` covers keys, roles, methods, and the order of the checks.
 """
 
 from __future__ import annotations
@@ -366,7 +366,7 @@ ANY_BODY = (b"not JSON", b"", b'{"capability":"power","action":"on"}', LARGE)
 
 
 def missing() -> Iterator[Row]:
-    """Yield unknown paths and ids. The error contains the unknown name, with any body."""
+    """Yield unknown paths and ids. The error contains the unknown name, whatever the body is."""
     for kind, ids in IDS.items():
         for id_ in ids:
             path = f"/{kind}s/{quote(id_, safe='')}"

@@ -1,7 +1,7 @@
-"""A hostile vendor, whose answers are floods, bombs, and endless data. `python -m` runs it, and it prints its
-port.
+"""A hostile vendor, whose answers are floods, bombs, and endless data. Run it with `python -m`; it prints its port.
 
-Each connection has a thread, which sends exactly these bytes over a plain socket. HOSTILE_MESSAGES limits floods.
+Each connection has a thread, which sends exactly the given bytes over a plain socket. HOSTILE_MESSAGES is the number
+of messages of a flood.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def flood(piece: bytes) -> Iterator[bytes]:
 
 
 def dripping(head: bytes) -> Iterator[bytes]:
-    """Send the head, then single bytes with pauses."""
+    """Send the head, followed by single bytes with pauses."""
     yield head
     while True:
         time.sleep(0.02)
@@ -163,7 +163,7 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 if __name__ == "__main__":
-    os.nice(10)  # a vendor does not run on the hub's processor
+    os.nice(10)  # a real vendor does not use the hub's processor
     with Server(("127.0.0.1", 0), Hostile) as server:
         print(server.server_address[1], flush=True)
         server.serve_forever()

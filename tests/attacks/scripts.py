@@ -59,7 +59,8 @@ HOSTILE_FILES: tuple[tuple[str, str, str], ...] = (
     ("nothing", "", "must return a table"),
     ("deep nesting", "return " + "{" * 300 + "}" * 300, "overflow|levels"),
 )
-"""Whole files with an error, also in their description: name, text, and pattern of the error."""
+"""Whole files that cause an error, even when they are described. Each row contains the name, the text, and the
+pattern of the error."""
 
 HELPERS = {
     "quiet": "",
@@ -70,7 +71,7 @@ HELPERS = {
     "circle_a": "ctx:run_scene('circle_b')",
     "circle_b": "ctx:run_scene('circle_a')",
 }
-"""Scenes that other scripts run: id and body."""
+"""Scenes that other scripts run. Each row contains an id and a body."""
 
 SCRIPTS = {
     "heavy": "--" + "x" * 1_000_000 + "\nerror('heavy')",
@@ -83,7 +84,7 @@ SCRIPTS = {
     "false": "return false",
     "meta": "return setmetatable({}, {__index = function() while true do end end})",
 }
-"""Modules: name and text."""
+"""Modules. Each row contains a name and a text."""
 
 FILES: tuple[tuple[str, str], ...] = (
     ("spin", _SPIN),
@@ -114,7 +115,7 @@ FILES: tuple[tuple[str, str], ...] = (
     ("lines", "\n" * 1_000_000 + "x = = 1"),
     ("coroutine", "return coroutine.wrap(function() while true do coroutine.yield() end end)()"),
 )
-"""Files of a scene or an automation that must not be loaded: name and text."""
+"""Files of a scene or an automation that must not be loaded. Each row contains a name and a text."""
 
 TRIGGER = "trigger = {type = 'interval', every_secs = 3600}"
 
@@ -171,4 +172,5 @@ AUTOMATIONS: tuple[tuple[str, str], ...] = (
         " end return t end)()",
     ),
 )
-"""Automations with an empty `execute`: name and fields. Each one is loaded, or refused with an error message."""
+"""Automations with an empty `execute`. Each row contains a name and fields. Each automation is loaded, or refused
+with an error message."""

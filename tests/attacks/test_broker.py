@@ -1,5 +1,5 @@
-"""A running hub gets hostile announcements and messages. The hub still answers, uses little memory, and can
-restart."""
+"""A running hub receives hostile announcements and messages. The hub still answers requests, uses little memory,
+and can be restarted."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def components(count: int, *, device: str = "many", base_topic: str = "b", **fie
 
 
 def chained() -> Iterator[Announcement]:
-    """Yield 8,000 identifiers. Each device is joined with the next one."""
+    """Yield 8,000 announcements. Each device shares an identifier with the next device."""
     for number in range(421):
         facts = {"identifiers": [f"chain{number * 19 + each}" for each in range(20)]}
         yield f"sensor/k{number}", {"unique_id": f"k{number}", "state_topic": "attack", "device": facts}
@@ -79,7 +79,7 @@ ATTACKS: dict[str, Callable[[], Iterator[Announcement]]] = {
     ),
     "thousands of devices": lambda: (components(5, device=f"m{number}") for number in range(1_500)),
 }  # fmt: skip
-"""Hostile announcements by their aim."""
+"""Maps the aim of an attack to its hostile announcements."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Hostile clients. The hub continues to answer other clients, and closes harmful connections."""
+"""Attacks by clients. The hub continues to answer other clients, and closes harmful connections."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from tests.fakes.app import LIGHT, MASTER, NO_MORE, App, open_app
 from tests.fakes.patience import until
 
 SLACK = 120.0
-"""Extra seconds, on a busy machine, for work that takes almost no time."""
+"""Extra seconds that work of almost no duration may take on a busy machine."""
 
 MAX_CPU_SECS = 10.0
-"""Maximum processor seconds of hub and test, including the floods, until other clients get answers."""
+"""Maximum processor seconds of the hub and the test, including the floods, until other clients get answers."""
 
 
 class Sockets:

@@ -33,7 +33,7 @@ PLACES = {
         ("restore", "{root}/first.tar.gz"),
     ),
 }  # fmt: skip
-"""Files at these paths that each command reads."""
+"""Each command reads files at some of these paths."""
 
 
 def pipe(path: Path, secret: Path) -> None:
@@ -89,7 +89,7 @@ def test_every_command_ends_and_reveals_nothing(
     for places, commands in PLACES.items():
         for place, arguments in [*itertools.product(places, commands)][
             ::2
-        ]:  # every second combination of command and place
+        ]:  # use only every second combination of a command and a place
             shutil.rmtree(theirs)
             furnish(theirs)
             (theirs / place).parent.mkdir(exist_ok=True)

@@ -80,8 +80,8 @@ class Home:
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     async def rest(self) -> list[str]:
-        """Observe the hub for some seconds, beginning after one second. Return the problems of each second. A busy
-        machine may be late."""
+        """Observe the hub for some seconds, beginning after one second. Return the problems of each second. On a
+        busy machine, delays are not problems."""
         await asyncio.sleep(1)
         for _ in range(SECONDS_WATCHED):
             used = self.cpu_secs()
@@ -157,7 +157,7 @@ def faults_of(name: str, took: float, status: int, body: Any) -> list[str]:
 
 
 async def attack(home: Home, names: Sequence[str]) -> list[str]:
-    """Run these scenes in parallel with a harmless one. Return the problems of each."""
+    """Run these scenes in parallel with a harmless one. Return the problems of each scene."""
     before = home.memory_bytes()
     wrong: list[str] = []
     async with home.watched(wrong, " ".join(names)):

@@ -41,7 +41,7 @@ POLLED = """return {{ name = "Attacked", poll = function(ctx)
 
 @contextmanager
 def hostile_vendor(messages: int) -> Iterator[str]:
-    """Start the vendor in its own process, and yield its address. A flood has this number of messages."""
+    """Start the vendor in its own process, and yield its address. `messages` is the number of messages of a flood."""
     command = [sys.executable, "-m", "tests.attacks.hostile_vendor"]
     environment = {**os.environ, "HOSTILE_MESSAGES": str(messages)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as vendor:

@@ -1,4 +1,4 @@
-"""Devices, changes, homes, and places for the tables of these tests."""
+"""Devices, changes, homes, and places that the tables of these tests use."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def device(attributes: Mapping[str, Any], device_id: str = LAMP) -> Device:
 
 
 def change(before: Mapping[str, Any] | None, after: Mapping[str, Any], device_id: str = LAMP) -> DeviceStateChanged:
-    """Return a device's change from one set of attributes to another. `before` is None for a new device."""
+    """Return an event: a device's attributes change from `before` to `after`. If the device is new, `before` is
+    None."""
     previous = None if before is None else device(before, device_id)
     now = device(after, device_id)
     return DeviceStateChanged(device=now, previous=previous, changed=changed_attributes(previous, now))
@@ -68,8 +69,8 @@ def environment_of(
     variables: Mapping[str, Value] | None = None,
     changed: Mapping[str, Mapping[str, datetime]] | None = None,
 ) -> Environment:
-    """Return an environment with these variables, and devices whose attributes changed at these times. It stores
-    nothing."""
+    """Return an environment with these variables, and devices whose attributes changed at these times. The
+    environment stores nothing."""
     values = {f"variable/{name}": orjson.dumps({"value": value}) for name, value in (variables or {}).items()}
     for device_id, times in (changed or {}).items():
         millis = {attribute: to_millis(at) for attribute, at in times.items()}

@@ -1,4 +1,4 @@
-"""The first value of a restored device does not count as a change. Times of change are kept."""
+"""The first value of a restored device is not treated as a change. The times of changes are kept."""
 
 from __future__ import annotations
 

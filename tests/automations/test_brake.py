@@ -25,7 +25,7 @@ def command(it: Bench, source: str, device_id: str, value: int) -> None:
 
 
 async def feed_back(it: Bench, times: int, *steps: tuple[str, str]) -> None:
-    """Play these rounds. In each, the sources command their devices."""
+    """Play these rounds. In each round, the sources command their devices."""
     for number in range(times):
         for source, device_id in steps:
             command(it, source, device_id, number % 100)

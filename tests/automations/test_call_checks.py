@@ -1,4 +1,5 @@
-"""Literals in calls of `ctx` that must fail are reported with their line. All others pass."""
+"""If the literal arguments of a call of `ctx` always make it fail, the call is reported with its line. All other
+calls are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions: their results, also in combinations, and the error message with the compared values."""
+"""Conditions: their results, alone and in combinations, and the error messages with the compared values."""
 
 from __future__ import annotations
 
@@ -321,8 +321,8 @@ LEAVES: dict[str, Any] = {
     "lasting": {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "for_secs": 60},
     "sheltered": {"type": "room_state", "room_id": "nowhere", "min_devices": 0},
 }
-"""A condition of each kind, by the fact that makes it true. The room does not exist, so its condition is always
-unknown."""
+"""Maps a fact to a condition that it makes true. The condition about a room is always unknown, because the room
+does not exist."""
 
 TREES = st.recursive(
     st.sampled_from([*LEAVES]),
@@ -349,8 +349,8 @@ def truth(tree: Any, facts: Mapping[str, bool]) -> bool | None:
 
 
 def blamed(trees: list[Any], facts: Mapping[str, bool]) -> str:
-    """Return the path to the deciding condition: in `all` the first that is not true, in `none` the first true one,
-    otherwise the first unknown one."""
+    """Return the path to the deciding condition. In `all`, this is the first condition that is not true. In
+    `none`, it is the first true one or, if there is none, the first unknown one."""
     number = next(n for n, tree in enumerate(trees, 1) if not truth(tree, facts))
     tree = trees[number - 1]
     if isinstance(tree, str) or tree[0] == "any":

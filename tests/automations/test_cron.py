@@ -1,4 +1,4 @@
-"""Cron: accepted and rejected expressions with their error messages. The results agree with an enumeration of all
+"""Cron: accepted and rejected expressions, and the error messages. The due times agree with an enumeration of all
 seconds."""
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Made:
 
 
 def make(chance: random.Random) -> Made:
-    """Return a random expression that can contain every element of the dialect."""
+    """Return a random expression. It can contain every element of the notation."""
     parts = [make_field(chance, index) for index in range(7)]
     if chance.random() < 0.4:
         parts[6] = ("", frozenset(range(FIRST_YEAR, LAST_YEAR + 1)))
@@ -220,7 +220,7 @@ def make_element(chance: random.Random, index: int) -> tuple[str, frozenset[int]
 
 
 def name(chance: random.Random, index: int, number: int) -> str:
-    """Return the number or its name."""
+    """Return the number itself or its name."""
     names = {4: CRON_MONTHS, 5: CRON_WEEKDAYS}.get(index)
     if names is None or chance.random() < 0.5:
         return str(number)
@@ -228,7 +228,8 @@ def name(chance: random.Random, index: int, number: int) -> str:
 
 
 def check(seed: int, count: int) -> int:
-    """Compare this number of expressions with the enumeration, each for several occurrences. Return their number."""
+    """Compare this number of expressions with the enumeration, each for several due times. Return the number of
+    compared expressions."""
     chance = random.Random(seed)
     compared = 0
     for _ in range(count):

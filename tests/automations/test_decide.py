@@ -22,7 +22,7 @@ OK = ("ok", None)
 
 
 def cooling(secs: int) -> tuple[str, str]:
-    """Return the outcome of a trigger that came this many seconds too early."""
+    """Return the outcome of a trigger that fired this many seconds too early."""
     return "skipped", f"cooldown: {secs} s more"
 
 
@@ -161,7 +161,7 @@ async def test_joining_a_long_queue_does_not_scan_it(tmp_path: Path) -> None:
             it.parts.executor.submit(
                 ExecutionRequest(id=CountedId("b"), name="B", label="b", source=source, mode=mode)
             )
-    # a few comparisons for each request, because a search of the queue would take 5,000 more
+    # each request needs only a few comparisons; searching the queue would need 5,000 more
     assert CountedId.compared < 2000
 
 

@@ -1,4 +1,4 @@
-"""Definitions: valid tables, and an error message with the field for each fault."""
+"""Definitions: valid tables, and, for each fault, an error message that names the field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine fires each time and each event once, across reloads, restarts, and clock changes."""
+"""The engine fires exactly once for each due time and each event, across reloads, restarts, and clock changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stamp(instant: datetime) -> str:
 
 
 def after(**span: float) -> str:
-    """Return the instant this long after the start, in the format of events."""
+    """Return the instant that is this long after the start, in the format of events."""
     return stamp(NOW + timedelta(**span))
 
 

@@ -23,7 +23,7 @@ RESTART = "restart"
 
 
 class Pushed(Struct, frozen=True):
-    """A value that the device pushes. All other values are polled."""
+    """A value that the device pushes. Values without this marker are polled."""
 
     value: Any
 
@@ -226,7 +226,6 @@ class Model(Struct):
         return next((each for each in reversed(self.known) if self.requirement.is_usable(each)), None)
 
     def pass_to(self, now: datetime) -> None:
-        """Fire a wait that has expired."""
         if self.began is not None and not self.is_suspended and (now - self.began).total_seconds() >= self.secs:
             self.began = None
             self.fired.append(self.previous())

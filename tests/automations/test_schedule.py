@@ -19,8 +19,8 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
 FOREVER = 1e9
-"""Seconds of a timer that never expires in a test. Because of this timer, a test can wait until the scheduler
-sleeps."""
+"""Seconds of a timer that never expires in a test. With this timer, the scheduler always sleeps in the end, and a
+test can wait for that."""
 
 NOON = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -30,7 +30,7 @@ HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(secon
 
 @dataclass(frozen=True)
 class Each:
-    """A schedule with an occurrence at every multiple of a span since 1970, shifted by `past`, up to `last`."""
+    """A schedule that is due at every multiple of a span since 1970, shifted by `past`, up to `last`."""
 
     span: timedelta
     past: timedelta = timedelta()
@@ -66,7 +66,7 @@ class Bench:
         await self.clock.advance(span.total_seconds(), sleepers=1)
 
     async def set(self, instant: datetime) -> None:
-        """Set the clock, and wait until the scheduler notices."""
+        """Set the clock, and wait until the scheduler has detected the change."""
         self.clock.set(instant)
         await self.pass_by(15 * SECOND)
 
@@ -245,7 +245,7 @@ async def test_a_persistent_schedule_resumes_and_counts_missed_times(caplog: pyt
 
 @pytest.mark.parametrize(
     ("last", "first"),
-    [(1, 2), (1000, 1)],  # no occurrence fires twice, and an occurrence of a wrong clock is dropped
+    [(1, 2), (1000, 1)],  # no occurrence fires twice, and occurrences that were due only by a wrong clock are dropped
 )
 async def test_a_persistent_schedule_fires_after_its_last_time(last: int, first: int) -> None:
     async with bench() as it:

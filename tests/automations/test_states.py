@@ -1,4 +1,4 @@
-"""Cooldown and dedupe, and the states of automations, across restarts and with a wrong clock."""
+"""Cooldown and deduplication, and the states of automations, across restarts and with a wrong clock."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ A, B = {"type": "device_state_change", "value": 1}, {"type": "device_state_chang
 
 
 def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[str]:
-    """Return for each event why it may not run the automation, or an empty string if it may.
+    """For each event, return why it may not run the automation, or an empty string if it may run it.
 
     A step is the second of an event (`A`, or a pair of both), a new policy, a pair of "ok" and the second of a
     successful end, "fails", "never began" (of `B`), or "restart".
@@ -64,12 +64,12 @@ def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[
 
 
 def cooling(secs: int) -> str:
-    """Return the refusal of an event this many seconds too early."""
+    """Return the reason for refusing an event that comes this many seconds too early."""
     return f"cooldown: {secs} s more"
 
 
 def duplicate(ago: int, more: int) -> str:
-    """Return the refusal of a repeated event."""
+    """Return the reason for refusing a repeated event."""
     return f"duplicate: the same event came {ago} s ago; repetitions are ignored for {more} s more"
 
 
@@ -272,7 +272,8 @@ STEPS = ("flush", "card", "one", "two")
 
 @pytest.mark.parametrize("steps", [*permutations(STEPS), *permutations(("flush", "card", "one"))], ids=" ".join)
 async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[str, ...], tmp_path: Path) -> None:
-    """Play two waits of one automation with a flush, slow storage, and one or both waits firing."""
+    """The cases combine two waits of one automation with a flush, slow storage, and whether one or both waits
+    fire."""
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
     async with Document(disk, clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:

@@ -1,5 +1,5 @@
-"""No timer fires twice after a power cut at any time. The test tries every iteration of the event loop, and every
-write.
+"""No timer fires twice after a power cut at any time. The test cuts the power at every iteration of the event loop,
+and at every write.
 
 No run of a timer begins before the end of the timer is durable. If the power is cut earlier, the timer fires at the
 next start.
@@ -47,7 +47,7 @@ class Cut:
 
 @dataclass
 class SlowCard(Card):
-    """Storage that stores values in order, each `slow` iterations of the event loop later.
+    """Storage that stores values in order. Each write takes `slow` iterations of the event loop.
 
     Remembered values wait for the flush, as in the recorder. `look` is called before and after each write.
     """
@@ -124,7 +124,7 @@ async def _steps(count: int) -> None:
 
 
 class Life:
-    """One run of the hub after a cut. `cuts` has each state that another cut can leave."""
+    """One run of the hub after a power cut. `cuts` contains each state that another power cut can leave."""
 
     def __init__(self, before: Cut) -> None:
         self._before = before
@@ -133,7 +133,7 @@ class Life:
         self.stage = Acting(self.look)
 
     def look(self) -> None:
-        """Record the state that a cut leaves at this moment."""
+        """Record the state that a power cut would leave at this moment."""
         begun = self._before.begun | {play.name for play in self.stage.plays}
         acted = tuple(sorted((*self._before.acted, *self.stage.acted)))
         self.end = Cut(card=json.dumps(self.card.values, sort_keys=True), begun=begun, acted=acted)
@@ -153,7 +153,8 @@ class Life:
 
 
 async def live(folder: Path, before: Cut, start: datetime, flush_after: int) -> tuple[list[Cut], Cut]:
-    """Run a hub in this state until long after the timer. Return all cuts, and the state at the end."""
+    """Start a hub from this state, and run it until long after the timer is due. Return all possible cuts, and the
+    state at the end."""
     life = Life(before)
     async with bench(folder, *AUTOMATIONS, card=life.card, start=start, stage=life.stage) as it:
         await life.step(it.pass_by(SECS), flush_after)
@@ -171,11 +172,11 @@ async def begin(folder: Path) -> Cut:
 
 
 def judge(cut: Cut, end: Cut) -> list[str]:
-    """Return the faults of a hub that started after the cut and ended in this state."""
+    """Return what was wrong with a hub that started after the cut and ended in this state."""
     wrong = [f"{id_} acted twice" for id_, count in Counter(end.acted).items() if count > 1]
     if "timer/off" in json.loads(cut.card) and cut.begun:
         wrong.append("runs began before the end of the timer was durable")
-    if "timer/off" in json.loads(cut.card):  # no run had acted, so all must still act
+    if "timer/off" in json.loads(cut.card):  # no run had acted before, so all runs must still act
         wrong += [f"{id_} never acted" for id_ in IDS - set(end.acted)]
     if "timer/off" in json.loads(end.card):
         wrong.append("the timer is there still")

@@ -1,4 +1,4 @@
-"""Timers continue after a restart, fire once, and are correct after all changes of the clock."""
+"""After a restart, timers continue and fire once. Their times are correct after any change of the clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOOT = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SlowCard(Card):
-    """Storage that stores nothing until `may_write` is set. Values that are remembered meanwhile are stored later."""
+    """Storage that stores nothing until `may_write` is set. Until then, remembered values wait."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Triggers for events: matching changes, the phases of waits, and the event table of Lua."""
+"""Triggers on events: which changes match, the phases of waits, and the event table for Lua."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def brightness(
 
 
 def shift(before: Any, after: Any, attribute: str = "brightness") -> DeviceStateChanged:
-    """Return a change of the attribute. None is a device without it."""
+    """Return a change of the attribute. If a value is None, the device does not have the attribute."""
 
     def shown(value: Any) -> dict[str, Any]:
         return {"state": "online"} if value is None else {"state": "online", attribute: value}

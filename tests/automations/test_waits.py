@@ -1,4 +1,5 @@
-"""Waits, and several triggers. Each trigger has its own wait for each device, which survives a restart."""
+"""Waits, and automations with several triggers. Each trigger has a separate wait for each device. Waits survive a
+restart."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Schedules by weekday, date, and local cron agree with an enumeration of all minutes, across clock changes from
-2020 to 2040."""
+"""Schedules by weekday, date, and local cron expressions agree with an enumeration of all minutes around each
+clock change from 2020 to 2040."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Shift:
 
 
 def shifts_of(zone: ZoneInfo) -> tuple[Shift, ...]:
-    """Return the clock changes of the twenty years. Two changes within a day are combined."""
+    """Return the zone's clock changes in the twenty years. Two changes within a day are combined."""
     found, day = [], FIRST
     while day < LAST:
         before, after = day.astimezone(zone).utcoffset(), (day + DAY).astimezone(zone).utcoffset()
@@ -107,7 +107,7 @@ def compare(zone: ZoneInfo, shift: Shift) -> int:
 
 
 def distinct_zones(step: int) -> dict[tuple[Shift, ...], str]:
-    """Check every `step`-th zone. Return one zone for each distinct series of clock changes in the twenty years."""
+    """Check every `step`-th zone. Return one zone for each different series of clock changes in the twenty years."""
     return {shifts_of(load_zone(name)): name for name in sorted(zone_names(), reverse=True)[::step]}
 
 

@@ -35,11 +35,11 @@ HTTP_TIMEOUT_SECS = 60.0
 
 
 class NoAnswer(Exception):
-    """A request was not completely answered, so its effect is unknown."""
+    """Raised if a request was not answered completely. Its effect is then unknown."""
 
 
 def make_overlay(image: Path, file: Path) -> Path:
-    """Create a disk with the content of the image. Writes go only to this file."""
+    """Create a disk with the content of the image. All writes go to this new file."""
     kind = "qcow2" if image.suffix == ".qcow2" else "raw"
     create = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(image), "-F", kind, str(file)]
     subprocess.run(create, check=True)
@@ -47,7 +47,8 @@ def make_overlay(image: Path, file: Path) -> Path:
 
 
 def cache_mode(folder: Path) -> str:
-    """Return the cache mode: `none`, which bypasses this machine's cache, if the folder allows it."""
+    """Return the cache mode. It is `none`, which bypasses this machine's cache, if the folder's file system
+    supports it."""
     probe = folder / "direct"
     try:
         os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))
@@ -90,7 +91,7 @@ class Emulator:
         ]
 
     def pull_plug(self) -> None:
-        """Kill the emulator. Data that the guest has not synced is lost."""
+        """Kill the emulator. Data that the guest system has not synced is lost."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()
@@ -119,8 +120,8 @@ class Emulator:
             subprocess.run([*self._ssh(), f"cat >{target}"], stdin=stream, check=True, timeout=BOOT_SECS)
 
     def _ssh(self) -> list[str | Path]:
-        """Return the ssh command line, without the remote command. All commands share one connection, because each
-        new one takes the box seconds."""
+        """Return the ssh command line, without the remote command. All commands share one connection, because
+        opening a connection takes the box several seconds."""
         options = (
             f"ControlPath={tempfile.gettempdir()}/box-{self.ssh_port}",
             "StrictHostKeyChecking=no",
@@ -154,7 +155,8 @@ class Emulator:
             time.sleep(0.3)
 
     def ask(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> tuple[int, Any]:
-        """Send a request to the hub, and return status and body. Raise `NoAnswer` without a complete response."""
+        """Send a request to the hub, and return status and body. Raise `NoAnswer` if there is no complete
+        response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.hub_port, timeout=HTTP_TIMEOUT_SECS)
         headers = {"Authorization": f"Bearer {self.key if key is None else key}"}
         with closing(connection):

@@ -1,7 +1,7 @@
 """A disk with a newly installed Debian for arm64: packages, kernel, initrd, and systemd.
 
-debootstrap creates it as root, and qemu's user emulation runs its arm64 programs. The disk is kept between runs,
-and boots without root permission.
+debootstrap creates it as root, and qemu's user emulation runs its arm64 programs. The disk is kept between runs.
+Booting it does not require root.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Image:
 
 
 def debian_image() -> Image:
-    """Return the image, which is kept between runs. Skip if the image cannot be created."""
+    """Return the image, which is kept between runs. Skip the test if the image cannot be created."""
     for tool in TOOLS:
         need(tool)
     digest = hashlib.sha256(RECIPE.read_bytes() + " ".join(PACKAGES).encode()).hexdigest()[:8]

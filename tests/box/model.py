@@ -1,4 +1,5 @@
-"""The expected content of the card: each confirmed change, and the old or new value of an interrupted one."""
+"""The expected content of the card. It contains each confirmed change, and, for an interrupted change, the old or
+the new value."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ MAX_KEYS = 6
 """Maximum number of valid keys. After each start, each key costs one check of a slow hash."""
 
 CUT_SECS = 20.0
-"""Seconds before a cut in which a timer can fire without a trace, because its automation had begun without an
-effect."""
+"""Seconds before a power cut in which a timer may have fired without a trace, because its automation had begun but
+not acted."""
 
 LATE_SECS = 90.0
 """Maximum seconds after a timer's due time, or after the hub's start, until its automation runs on an emulated
@@ -28,12 +29,13 @@ box."""
 
 
 class NothingToAsk(Exception):
-    """No change of this kind is possible now."""
+    """Raised if no change of this kind is possible now."""
 
 
 @dataclass(slots=True)
 class Cell:
-    """The possible values of one item: one value, or the old and the new one after an unanswered request."""
+    """The possible values of one item. This is one value, or both the old and the new value after an unanswered
+    request."""
 
     allowed: list[Any]
 
@@ -219,7 +221,7 @@ class Model:
         self.up_since = time.time()
 
     def compare(self) -> None:
-        """Fail if the box reports an impossible state. Then resolve the pending changes."""
+        """Fail if the box reports an impossible state. Otherwise, resolve the pending changes."""
         assert not self.failures, self.failures
         box = self.box
         shown: dict[str, Any] = {
@@ -272,7 +274,7 @@ class Model:
                 self._settle(run, started)
 
     def _settle(self, run: TimerRun, started: float) -> None:
-        """Wait until a run has fired. If no count is given, the run must be one that the cut may have hidden."""
+        """Wait until a run has fired. If no count is given, this must be a run that the power cut may have hidden."""
         while not (count := self._count(run)) and run.is_known and not run.may_be_lost:
             assert time.time() < started + LATE_SECS, f"timer {run} is lost"
             time.sleep(0.5)

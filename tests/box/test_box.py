@@ -1,7 +1,7 @@
-"""A whole box: it is installed, used for an evening, upgraded, rolled back, and its power is cut fifty times.
+"""A whole box. It is installed, used for an evening, upgraded, and rolled back, and its power is cut fifty times.
 
-`python3 build.py test -m box -n 0` runs this test, in about an hour if the emulator has two cores. `BOX_PULLS`
-sets the number of power cuts, and `BOX_SEED` repeats a run. The image and the installed box are kept between runs.
+`python3 build.py test -m box -n 0` runs this test, in about an hour if the emulator has two cores. `BOX_PULLS` sets
+the number of power cuts, and `BOX_SEED` repeats a run. The image and the installed box are kept between runs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FULL_CHECK_EVERY = 10
 
 
 def say(*words: object) -> None:
-    """Print a line with the time, for people who watch the run."""
+    """Print a line with the time, for people who watch the test."""
     print(f"{time.strftime('%H:%M:%S')}", *words, flush=True)
 
 

@@ -58,7 +58,7 @@ def ask(url: str, method: str, path: str, body: Any = None) -> Any:
 
 
 def home(folder: Path, values: Mapping[str, Any] = HOME, text: str = LOOPBACK) -> Path:
-    """Create a box with this state and configuration, without a running hub."""
+    """Create a data directory and a configuration with this content, without a running hub."""
     box(folder, text)
     (folder / "data").mkdir(mode=0o700, exist_ok=True)
     replace_document(folder / "data", values, "before")
@@ -252,7 +252,7 @@ NO_KEY = {
 
 
 class TestMasterKey:
-    """The key never leaves the box, in any spelling."""
+    """The master key is never in an archive, however the configuration is written."""
 
     @pytest.mark.parametrize("text", WAYS.values(), ids=WAYS)
     def test_the_master_key_is_in_no_backup(self, tmp_path: Path, command: Command, text: str) -> None:
@@ -458,7 +458,7 @@ def _link(kind: bytes, name: str = "config/x", **more: Any) -> Callable[[tarfile
 
 
 def _chain_of_headers() -> bytes:
-    """Return headers that each apply to the next header."""
+    """Return headers, each of which applies to the next header."""
     entry = tarfile.TarInfo("x")
     entry.type = tarfile.XHDTYPE
     return entry.tobuf() * 5000
@@ -616,7 +616,7 @@ def _lying_size(file: Path) -> bytes:
 
 
 class TestHostileArchives:
-    """Whatever the file contains, the error is one sentence, and the box does not change."""
+    """Whatever an archive contains, the error is one sentence, and nothing on the machine changes."""
 
     @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
     def test_a_hostile_archive_changes_nothing(

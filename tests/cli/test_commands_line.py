@@ -35,7 +35,7 @@ from tests.fakes.process import PYTHONPATH, start
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 30.0
-"""Seconds after which a test fails."""
+"""A test fails after waiting for this number of seconds."""
 
 KEY = "a-key-from-somewhere-that-is-long"
 CREATE = ["key", "create"]
@@ -145,7 +145,7 @@ def ended(folder: Path, *arguments: str, **variables: str) -> Ended:
 
 
 async def asked(folder: Path, *arguments: str) -> Ended:
-    """Run the command to its end while the event loop of the test continues."""
+    """Run the command to its end. Meanwhile, the event loop of the test continues."""
     return await asyncio.to_thread(ended, folder, *arguments)
 
 
@@ -251,7 +251,7 @@ class TestSayings:
         *usage, sentence = output.err.splitlines()
         assert (code, output.out) == (64, "")
         assert not usage or usage[0].startswith("usage: lares")
-        # Python versions differ in quoting the choices.
+        # Python versions put quotes around the choices in different ways.
         assert sentence.startswith("lares: ") and message in sentence.replace("'", "")
 
     @pytest.mark.slow
@@ -271,7 +271,7 @@ class TestSayings:
         too_long = ended(tmp_path, "--config", "x" * 300)
         assert (too_long.code, too_long.err) in (
             (74, f"lares: {tmp_path}/{'x' * 300}: File name too long\n"),
-            (78, f"lares: there is no configuration file {tmp_path}/{'x' * 300}\n"),  # since Python 3.14
+            (78, f"lares: there is no configuration file {tmp_path}/{'x' * 300}\n"),  # the message since Python 3.14
         )
 
 
@@ -436,7 +436,7 @@ class TestInit:
 
 
 class TestRefusals:
-    """Starts that end at once, with a message and without files."""
+    """Starts that end immediately, with a message and without creating files."""
 
     def test_a_faulty_configuration_is_78_with_every_error(self, tmp_path: Path) -> None:
         file = box(tmp_path, "[api]\nx = 1\ny = 2\n") / "config" / "default.toml"
@@ -510,7 +510,7 @@ class TestFirstConfiguration:
 
 
 class TestTheFirstKey:
-    """The key of a box that was never configured."""
+    """The master key of a machine on which no key was configured."""
 
     @pytest.mark.slow
     def test_the_first_key_is_in_a_private_file_until_its_first_use(self, tmp_path: Path) -> None:
@@ -555,7 +555,7 @@ class TestTheFirstKey:
 def read_all(terminal: io.FileIO) -> str:
     """Return the terminal output of ended processes."""
     done = b""
-    with contextlib.suppress(OSError):  # the error of Linux after the last writer has closed
+    with contextlib.suppress(OSError):  # Linux raises this error after the last writer has closed the terminal
         while part := terminal.read(4096):
             done += part
     return done.decode()

@@ -1,4 +1,4 @@
-"""`lares doctor` prints one line per subject. `lares clock trust` is its advice for a wrong clock."""
+"""`lares doctor` prints one line per subject. If the clock is wrong, it recommends `lares clock trust`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ sys.exit(main(["doctor"]))
 
 
 class Findings:
-    """The findings of doctor by subject: verdict and message."""
+    """The findings of `lares doctor` by subject. A finding has a verdict and a message."""
 
     def __init__(self, result: tuple[int, str]) -> None:
         self.code, text = result

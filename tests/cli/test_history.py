@@ -17,7 +17,7 @@ from appliance.store.disk import Disk
 from appliance.store.month_files import MonthFiles
 from tests.cli.test_backup import Command, command, everything, home, members
 
-assert command  # the fixture
+assert command  # this is the fixture
 
 NOON = int(datetime(2026, 11, 30, 12, tzinfo=UTC).timestamp())
 CELSIUS = {"unit": "celsius"}

@@ -40,7 +40,7 @@ DEVICES = {
     "tv": (None, "TV"),
     "phone": (None, "Phone"),
 }
-"""Room and name by the registry's id. The identifier over MQTT is `dev_<id>`."""
+"""For each id in the registry: the room and the name. The identifier over MQTT is `dev_<id>`."""
 
 ENTITIES = {
     "binary_sensor.hall_motion": ("motion", "occupancy"),
@@ -61,7 +61,7 @@ ENTITIES = {
     "number.valve_offset": ("valve", None),
     "switch.plug_second": ("plug", None),
 }
-"""The device's id in the registry, and its class."""
+"""For each entity: its device's id in the registry, and its class."""
 
 
 def registry(folder: Path, name: str, data: Any) -> None:
@@ -224,7 +224,7 @@ EVENTS = """
 
 @pytest.mark.slow
 def test_the_imported_automations_have_the_same_effects(home: Path, folder: Path) -> None:
-    """The effects on a day in December, as documented by Home Assistant."""
+    """The expected effects are those on one day in December, according to Home Assistant's documentation."""
     bring(home, folder)
     switch_on(home)
     (home / "events.txt").write_text(EVENTS)

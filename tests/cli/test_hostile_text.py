@@ -80,7 +80,7 @@ ANSWERED: dict[str, tuple[str, Any]] = {
     "key revoke a": ("key", None),
     "key reset-master": ("key", {"key": "lk"}),
 }
-"""The answers of a running hub, or of its substitute, by command."""
+"""For each command, the answers of the hub, or of the program that replaces it."""
 
 LOCAL = (
     "check",
@@ -123,7 +123,7 @@ LOCAL = (
     "EVIL",
     "completion EVIL",
 )
-"""Commands without a hub. A word in capitals is a file or a text of this test."""
+"""Commands that need no hub. A word in capitals is replaced with a file or a text of this test."""
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def is_clean(text: str) -> bool:
-    """Return whether the output has no control or hidden characters, and only lines of Lares."""
+    """Return whether the output contains no control characters, no hidden characters, and only lines from Lares."""
     return not set(text) & set(STEERS) - set("[31m2J") and "forged" not in [line[:6] for line in text.split("\n")]
 
 
@@ -202,7 +202,7 @@ def test_names_and_contents_of_files_are_shown_harmlessly(
     try:
         text = output_of(capfd, home, *words)
     finally:
-        logging.getLogger("adapters").setLevel(logging.NOTSET)  # `try-adapter` prints this level in full
+        logging.getLogger("adapters").setLevel(logging.NOTSET)  # `try-adapter` does not shorten lines of this level
     assert is_clean(text) and text.strip(), repr(text)
 
 

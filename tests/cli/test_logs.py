@@ -1,4 +1,4 @@
-"""Each log entry is one line, with any content, in the format for its reader."""
+"""Each log entry becomes one line in the format of its reader, whatever the entry contains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tests.fakes.rows import each_row
 
 FORMATTERS: list[logging.Formatter] = [TextLines(), JournalLines(), JsonLines()]
 EVIL = "a\nb\r\x1b[31m\x00\u2028\u202e\udcff"
-"""Line breaks, an escape sequence, a zero, a line separator, a direction override, and an invalid byte."""
+"""A text with line breaks, an escape sequence, a zero, a line separator, a direction override, and an invalid
+byte."""
 
 
 def entry(message: str = "is here", *arguments: Any, level: int = logging.INFO, **fields: Any) -> logging.LogRecord:
@@ -129,7 +130,7 @@ class TestJson:
 
 @pytest.mark.parametrize("formatter", FORMATTERS, ids=lambda formatter: type(formatter).__name__)
 class TestFailures:
-    """The formats of a failure in the log."""
+    """How failures are formatted in the log."""
 
     def test_below_the_error_level_an_exception_has_no_traceback(self, formatter: logging.Formatter) -> None:
         logging.getLogger().setLevel(logging.INFO)

@@ -21,7 +21,7 @@ SECRET = "what only root may read"
 
 @pytest.fixture
 def theirs(open_folder: Path) -> Path:
-    """Create a home that another user owns, in a folder of root, next to a secret of root."""
+    """In a folder of root, create a home that another user owns, and a secret of root next to it."""
     (open_folder / "secret.lua").write_text(f"-- {SECRET}")
     (open_folder / "secret.lua").chmod(0o600)
     home = open_folder / "home"
@@ -33,7 +33,7 @@ def theirs(open_folder: Path) -> Path:
 
 
 def give(folder: Path) -> None:
-    """Make the user the owner of all files."""
+    """Make the user the owner of all these files."""
     for path in (folder, *folder.rglob("*")):
         os.chown(path, USER, USER, follow_symlinks=False)
 
@@ -150,7 +150,7 @@ def test_init_gives_the_files_to_the_owner_of_the_folder(theirs: Path) -> None:
 
 
 def test_lua_runs_as_the_user(theirs: Path, open_folder: Path) -> None:
-    """Ask the kernel for the worker's user while a long file is read."""
+    """While a long file is read, ask the kernel for the worker's user."""
     (theirs / "config" / "scenes" / "a.lua").write_text("while true do end")
     (theirs / "config" / "default.toml").write_text(LOOPBACK + "[scripts]\nmax_cpu_secs = 2\n")
     give(theirs)

@@ -21,7 +21,7 @@ CONFIG = "config/default.toml"
 def room_assignments(
     root: Path, *, config: str | None = None, data: str | None = None, environment: Mapping[str, str] | None = None
 ) -> HubPaths:
-    """Return paths below the root. The working folder is `here`, and the executable's folder is `beside`."""
+    """Return paths below the root. `here` is the working folder, and `beside` is the executable's folder."""
     return HubPaths(
         config_flag=None if config is None else str(root / config),
         data_flag=None if data is None else str(root / data),

@@ -1,5 +1,5 @@
-"""`lares reload`, `systemctl reload`, and the reports of `status` and `check` about a configuration that is not
-active."""
+"""`lares reload` and `systemctl reload`. Also, `status` and `check` report changes of the configuration that are
+not active."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`lares status`, `why`, `log`, `completion`, and `help`: questions on the box, and a shell's completion."""
+"""`lares status`, `why`, `log`, `completion`, and `help` answer questions on the hub's machine. Shells complete
+commands."""
 
 from __future__ import annotations
 

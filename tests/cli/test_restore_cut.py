@@ -51,8 +51,8 @@ sys.addaudithook(die)
 os.chdir(home)
 os._exit(main(["restore", archive]))
 """
-"""A program that restores the archive. It exits after `count` file changes, or, with a fault, gets an error while it
-moves the old configuration away."""
+"""A program that restores the archive. It exits after `count` file changes. If a fault is given, an error occurs
+while the program moves the old configuration away."""
 
 
 def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:
@@ -64,7 +64,7 @@ def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:
 
 
 def present(folder: Path) -> tuple[dict[str, object], str]:
-    """Return the document and the configuration text that a hub reads at its next start."""
+    """Return the document and the text of the configuration that a hub would read at its next start."""
     lock = DirectoryLock(folder / "data")
     finish(folder / "data", "later")
     lock.release()

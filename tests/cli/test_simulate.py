@@ -1,4 +1,5 @@
-"""`lares simulate` lists the triggers that will fire and those that will not, at once and without effect."""
+"""`lares simulate` lists the triggers that will fire and those that will not. It prints the list immediately, and
+has no side effects."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def lines(folder: Path, *arguments: str) -> list[Any]:
 
 
 def image(folder: Path) -> Mapping[str, Any]:
-    """Return the content of the folder with the times of change."""
+    """Return the contents of the folder with their modification times."""
     files = [file for file in sorted(folder.rglob("*")) if file.name not in ("out", "err")]
     return {
         str(file): (file.stat().st_mtime_ns, file.stat().st_mode, file.is_file() and file.read_bytes())

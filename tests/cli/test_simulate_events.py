@@ -1,4 +1,4 @@
-"""`lares simulate --events --run`: devices follow a file, and Lua runs in a simulated home."""
+"""`lares simulate --events --run`: device events come from a file, and Lua runs in a simulated home."""
 
 from __future__ import annotations
 

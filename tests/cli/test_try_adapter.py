@@ -1,4 +1,5 @@
-"""`lares try-adapter`: one poll without a hub, a recording without secrets, and its replay without the device."""
+"""`lares try-adapter`: a poll without a hub, a recording without secrets, and the replay of the recording without
+the device."""
 
 from __future__ import annotations
 

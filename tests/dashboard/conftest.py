@@ -37,7 +37,7 @@ GO = """(hash) => new Promise((done) => {
 
 
 def find_browser() -> str:
-    """Return the path of Chromium: PROOF_BROWSER, or the installed one. Skip without it."""
+    """Return the path of Chromium, from PROOF_BROWSER or as installed. Skip the test if there is none."""
     return os.environ.get("PROOF_BROWSER") or need("chromium")
 
 
@@ -107,7 +107,7 @@ def _with_dashboard() -> Iterator[None]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
     """Provide Chromium without a window."""
-    path = find_browser()  # skips without a browser
+    path = find_browser()  # skips the test if there is no browser
     from playwright.async_api import async_playwright, expect
 
     expect.set_options(timeout=PATIENCE_MS)  # the default limit is too short for a busy machine
@@ -126,7 +126,8 @@ async def shared() -> AsyncIterator[App]:
 
 @asynccontextmanager
 async def visiting(browser: Browser, app: App | Place, **options: Any) -> AsyncIterator[Visit]:
-    """Provide a separate browser context. An error of the page, or a request to another host, fails the test."""
+    """Provide a separate browser context. If the page has an error, or sends a request to another host, the test
+    fails."""
     context = await browser.new_context(**{"viewport": {"width": 390, "height": 844}, **options})
     context.set_default_timeout(PATIENCE_MS)
     page = await context.new_page()

@@ -1,4 +1,4 @@
-"""Packages of npm that only tests use, downloaded once into a cache, and never part of the project."""
+"""npm packages that only tests use. They are downloaded once into a cache, and are never part of the project."""
 
 from __future__ import annotations
 

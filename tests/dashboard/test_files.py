@@ -1,4 +1,5 @@
-"""The dashboard's files over HTTP: public, cached by content, compressed, and connected only to the hub."""
+"""The dashboard's files over HTTP: they are public, cached by content, and compressed, and connect only to the
+hub."""
 
 from __future__ import annotations
 
@@ -153,7 +154,7 @@ KNOWN = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"}
 ENTITIES = Path(appliance.__file__).parent / "adapters" / "mqtt"
 
 SAYS_ENOUGH = ("attribute.", "value.", "action.", "error.")
-"""Names and messages of the hub that a translation can omit."""
+"""Names and messages of the hub that need no translation."""
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
-"""Keyboard only: Tab reaches each control of each view, with a visible focus. One control of each kind works with the
-keyboard."""
+"""The page works with only a keyboard. Tab reaches each control of each view with a visible focus, and one control
+of each kind is operated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STOPS = """() => {
     document.body.removeAttribute("tabindex");
     return window.missed.size;
 }"""
-"""Records all controls that can be used, and moves the focus before the first."""
+"""A script that records all usable controls, and moves the focus before the first control."""
 
 STEP = """() => {
     const at = document.activeElement;
@@ -43,7 +43,7 @@ STEP = """() => {
     const isInSight = width > 0 && bottom > 0 && top < innerHeight;
     return isInSight && outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 ? "" : at.outerHTML.slice(0, 160);
 }"""
-"""Returns null at the end of the page, otherwise the fault of the focused control."""
+"""A script that returns null at the end of the page, and otherwise the fault of the focused control."""
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
@@ -66,7 +66,7 @@ async def test_tab_reaches_every_control_visibly(browser: Browser, tmp_path: Pat
 
 
 async def tab_through(page: Page) -> list[str]:
-    """Press Tab until the end of the page. Return controls that were skipped or hide their focus."""
+    """Press Tab until the end of the page. Return the controls that were skipped, or whose focus is hidden."""
     count = await page.evaluate(STOPS)
     faults = []
     for _ in range(count + 20):
@@ -84,7 +84,7 @@ async def tab_through(page: Page) -> list[str]:
 
 
 async def focus(visit: Visit, role: str, name: str) -> None:
-    """Press Tab until this control has the focus, from any place."""
+    """Press Tab until this control has the focus. Any control may have the focus before."""
     place = visit.page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]
     await expect(place).to_be_visible()
     for _ in range(250):

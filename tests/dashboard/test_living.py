@@ -1,5 +1,5 @@
 """The page in daily use: devices of all MQTT components, a hundred devices, running automations, a wall display,
-languages."""
+and languages."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ async def test_each_of_a_hundred_and_twenty_devices_is_easy_to_reach(browser: Br
 
 
 async def tabs_to(page: Page, place: Locator) -> int:
-    """Count the presses of Tab until the place has the focus."""
+    """Count how often Tab must be pressed until this place has the focus."""
     for count in range(1, 61):
         await page.keyboard.press("Tab")
         if await place.evaluate("(each) => each === document.activeElement"):

@@ -1,4 +1,5 @@
-"""Quick actions, and simultaneous actions of several people. No change and no unfinished input is lost."""
+"""Actions in quick succession, and simultaneous actions of several people. No change and no unfinished input is
+lost."""
 
 from __future__ import annotations
 
@@ -177,7 +178,7 @@ async def test_unfinished_input_survives_a_failed_refresh(browser: Browser) -> N
         field = visit.page.get_by_label("Value of mode")
         await field.fill("at ho")
         await visit.page.route("**/variables", refuse)
-        await until(lambda: len(refused) > 1, 30)  # by then, the page has the first answer
+        await until(lambda: len(refused) > 1, 30)  # the page already has the first answer
         await expect(field).to_have_value("at ho")
 
 
@@ -253,7 +254,7 @@ async def middle(page: Page, room: object, at: int) -> tuple[float, float]:
 
 
 async def slowly(page: Page, handle: str, way: tuple[tuple[float, float], ...]) -> None:
-    """Drag from the handle over each of these places."""
+    """Drag the handle slowly over each of these places."""
     await page.get_by_role("button", name=handle).hover()
     await page.mouse.down()
     for x, y in way:

@@ -307,7 +307,7 @@ async def test_a_read_key_shows_everything_without_forbidden_buttons(browser: Br
         await expect(tile(page, "Simulated light")).to_be_visible()
         for view in VIEWS[:-1]:
             if view.partition("/")[2] in ("keys", "hooks", "backup"):
-                continue  # this key has no such page, so the list is displayed
+                continue  # this key has no access to that page, so the list is displayed
             await visit.go(view)
             enabled = await page.locator(
                 "main button, main input, main select, dialog button, dialog input"
@@ -473,7 +473,7 @@ async def test_a_killed_hub_is_reported_and_reconnected(browser: Browser, tmp_pa
         page = visit.page
         await visit.open("#/settings/rooms", token=process.KEY)
         await page.get_by_label("Name of a new room").fill("unfinished")
-        await page.evaluate("navigator.serviceWorker.ready.then(() => true)")  # the view is still loaded
+        await page.evaluate("navigator.serviceWorker.ready.then(() => true)")  # the view is still being loaded
         await hub.kill()
         await expect(page.get_by_role("status")).to_contain_text("unreachable since")
         await expect(page.locator("main fieldset")).to_have_js_property("disabled", True)
@@ -520,7 +520,7 @@ async def test_a_stream_that_a_proxy_lost_is_reported_and_opened_again(browser: 
 
 
 async def test_the_home_is_read_after_the_stream_is_open(browser: Browser, shared: App) -> None:
-    """The page would lose a change between reading and opening."""
+    """Otherwise, the page would miss a change between reading the home and opening the stream."""
     async with visiting(browser, shared) as visit:
         await visit.page.add_init_script(
             """window.WebSocket = class extends WebSocket {
@@ -654,7 +654,7 @@ async def test_hostile_names_and_errors_are_text(browser: Browser) -> None:
             if view.endswith("diagnostics"):
                 for text in HOSTILE:
                     app.hub.bus.publish(SystemErrorReported(message=text))
-            named = HOSTILE[:-1] if view.endswith("rooms") else HOSTILE  # all attributes except state
+            named = HOSTILE[:-1] if view.endswith("rooms") else HOSTILE  # all attributes except `state`
             for text in HOSTILE[:1] if view.startswith("device") else named:
                 shown = text.split("\u202e")[-1].strip()
                 await expect(visit.page.locator("main"), view).to_contain_text(shown, use_inner_text=True)
@@ -679,7 +679,7 @@ async def test_a_failing_part_does_not_affect_the_others(browser: Browser) -> No
         await visit.open()
         await expect(tile(page, "Simulated TV - LARES0000002")).to_be_visible()
         await expect(tile(page, "watched")).to_be_visible()
-        await expect(page.get_by_text("This part cannot be shown.")).to_have_count(2)  # the lamp, and its group
+        await expect(page.get_by_text("This part cannot be shown.")).to_have_count(2)  # the lamp and its group
         assert visit.faults
         await app.command(LIGHT, "power", "on")
         await expect(page.get_by_text("This part cannot be shown.")).to_have_count(0)

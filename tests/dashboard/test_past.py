@@ -1,5 +1,5 @@
-"""The history on a device's page: hours of a month and of a year, energy by day and by month, several lines
-together."""
+"""The history on a device's page: the hours of a month and of a year, energy by day and by month, and several
+lines in one chart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Triggers and conditions of automations in the language of the page."""
+"""The page describes triggers and conditions of automations in its language."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ GERMAN = [
     "11: Mindestens eine dieser Bedingungen",
     "12: Keine dieser Bedingungen",
 ]
-"""The beginning of each, in the order of the tables."""
+"""The beginning of each description, in the order of the tables."""
 
 LANGUAGES = {
     "en-GB": "does not hold",
@@ -91,7 +91,7 @@ async def home(app: App) -> None:
 
 
 async def late(route: Route) -> None:
-    """Answer after the other simultaneous requests."""
+    """Answer after the other requests that were sent at the same time."""
     await asyncio.sleep(0.5)
     await route.continue_()
 

@@ -1,4 +1,4 @@
-"""All views, at all widths, light and dark, with text of the usual size and of twice the size."""
+"""All views, at all widths, in light and dark colours, with text of normal size and of twice this size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXTS = "button:not(.switch), output, h1, h2, h3, dt, dd, small, strong, nav spa
 CUT_OFF = f"""() => [...document.querySelectorAll("{TEXTS}")]
     .filter((each) => each.clientWidth > 1 && each.scrollWidth > each.clientWidth + 1 && !each.closest(".hidden"))
     .map((each) => each.outerHTML.slice(0, 120))"""
-"""Texts that are wider than their space."""
+"""Finds texts that are wider than their space."""
 
 BROKEN = """() => [...document.querySelectorAll("h1, h2, h3, button, dt, small, summary, nav span, .label, .badge")]
     .filter((each) => !each.closest(".hidden"))
@@ -48,7 +48,7 @@ BROKEN = """() => [...document.querySelectorAll("h1, h2, h3, button, dt, small, 
         const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
         return !word.includes("\\u00AD") && lines.size > 1;
     })).map(([word]) => word)"""
-"""Words that are broken over two lines, except at soft hyphens and in addresses."""
+"""Finds words that are broken over two lines. Soft hyphens and addresses are allowed."""
 
 
 async def prepare(app: App) -> None:

@@ -1,4 +1,5 @@
-"""The editor: errors in the margin, completed names, saving without loss, a run with its trace, and the next day."""
+"""The editor: errors in the margin, completion of names, saving without loss, a run with its trace, and the
+simulation of the next day."""
 
 from __future__ import annotations
 
@@ -107,7 +108,7 @@ async def test_names_of_the_home_are_completed_and_a_device_is_shown(browser: Br
         await page.keyboard.press("ControlOrMeta+End")
         await page.keyboard.type('local one = { device_id = "elg')
         await expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text(LIGHT)
-        await page.wait_for_timeout(200)  # a list that has just opened does not accept keys yet
+        await page.wait_for_timeout(200)  # a list that has just opened does not react to keys yet
         await page.keyboard.press("Enter")
         await page.keyboard.type('", attribute = "bri')
         await expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text("brightness")
@@ -158,7 +159,7 @@ async def test_only_an_admins_editor_fetches_the_library(browser: Browser, tmp_p
     write(tmp_path)
     async with open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         await visit.open()
-        await visit.page.wait_for_timeout(2500)  # by then, all other views are loaded
+        await visit.page.wait_for_timeout(2500)  # all other views are already loaded
         assert library(visit.requests) == 0
         await visit.go(f"file/{PATH.replace('/', '%2F')}")
         await expect(visit.page.locator(".cm-content")).to_be_visible()

@@ -60,7 +60,7 @@ class Home:
         return out.decode()
 
     async def shell(self, text: str) -> str:
-        """Return the output of a block of commands. In the test, the hub has another port."""
+        """Run a block of commands, and return the output. In the test, the hub has another port than on the page."""
         if "curl " in text:
             need("curl")
         here = text.replace("http://127.0.0.1:3000", self.hub.url)

@@ -1,5 +1,5 @@
 """The page of attributes has a row for each attribute of the catalog. All values, units, and commands on the page
-work."""
+are valid."""
 
 from __future__ import annotations
 

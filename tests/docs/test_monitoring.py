@@ -23,7 +23,7 @@ MADE_BY_PROMETHEUS = re.compile(r"_(bucket|sum|count)$")
 
 
 async def exposed(app: App) -> set[str]:
-    """Return the metric families of a home after some events."""
+    """Return the metric families of a home in which some events have happened."""
     await app.command(LIGHT, "power", "on")
     async with app.stream():
         text = str((await app.get("/metrics")).json)

@@ -1,4 +1,4 @@
-"""docs/reverse-proxy.md: Caddy and nginx, started with the shown configurations, pass requests and events on."""
+"""docs/reverse-proxy.md: Caddy and nginx, started with the page's configurations, forward requests and events."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_requests_and_events_come_through(proxy: object, tmp_path: Path) -
     program = "caddy" if proxy is caddy else "nginx"
     path = need(program)
     async with open_app() as app:
-        for _ in range(5):  # another process may take the port first, which ends the proxy
+        for _ in range(5):  # the proxy ends if another process takes the port first
             port = free_port()
             command = (caddy if proxy is caddy else nginx)(tmp_path, app.url.removeprefix("http://"), port)
             async with started([path, *command[1:]], tmp_path) as process:

@@ -1,4 +1,4 @@
-"""Recipes: each bundled one can be filled in, checked, and simulated. Wrong fields and values are reported."""
+"""Recipes: each bundled recipe can be filled in, checked, and simulated. Wrong fields and values are reported."""
 
 from __future__ import annotations
 

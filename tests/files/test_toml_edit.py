@@ -1,4 +1,4 @@
-"""A section is changed in place. All other lines and comments keep their order."""
+"""A section is changed in place. The other lines and comments keep their order."""
 
 from __future__ import annotations
 

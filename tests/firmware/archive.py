@@ -1,4 +1,4 @@
-"""A small single file with a few files, packed like the real one, for this Python and another one."""
+"""A small single file for this Python and another one. It has few files, but is packed like the real single file."""
 
 from __future__ import annotations
 
@@ -80,6 +80,6 @@ def expected(version: bytes = b"x = 1\n") -> dict[str, bytes]:
 
 
 def age(folder: Path) -> None:
-    """Change the dates as if the box had been restarted."""
+    """Change the dates of the files, as if the machine had been restarted."""
     (folder / lares_folder.BOOTED).write_text("another boot")
     os.sync()

@@ -44,7 +44,8 @@ def calls_of(names: str) -> Iterator[str]:
 
 
 def allowed_by(settings: list[tuple[str, str]]) -> set[str]:
-    """Return the calls that the unit's `SystemCallFilter`s allow. The first filter lists the allowed calls."""
+    """Return the calls that the unit's `SystemCallFilter`s allow. The first filter of a unit lists the allowed
+    calls."""
     allowed: set[str] = set()
     for name, value in settings:
         if name == "SystemCallFilter":
@@ -75,7 +76,6 @@ def confine(unit: Path) -> None:
 
 
 def _allow_unless(library: ctypes.CDLL, context: ctypes.c_void_p, number: int, mask: int) -> None:
-    """Allow the call unless its third argument has all bits of the mask."""
     for value in {0, mask & -mask, mask & (mask - 1)} - {mask}:
         rule = Comparison(2, MASKED_EQUAL, mask, value)
         assert library.seccomp_rule_add_array(context, ALLOW, number, 1, ctypes.byref(rule)) == 0

@@ -30,7 +30,7 @@ def clone(folder: Path) -> Path:
 
 
 def build(folder: Path, *arguments: str, umask: int = 0o022, **environment: str) -> str:
-    """Run the clone's build, and return its output. Skip if nothing can be downloaded."""
+    """Run the clone's build, and return its output. If nothing can be downloaded, skip the test."""
     env = {**os.environ, "BUILD_PY_CACHE": str(cache_dir()), **environment}
     command = [BARE_PYTHON, str(folder / "build.py"), *arguments]
     done = subprocess.run(command, env=env, cwd="/", umask=umask, capture_output=True, text=True, timeout=900)

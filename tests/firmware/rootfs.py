@@ -25,8 +25,8 @@ def cache_dir() -> Path:
 
 
 def make_rootfs(architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool = False) -> Path:
-    """Return a folder with these packages and, unless `unpack_only`, their dependencies. Skip if the folder cannot
-    be created."""
+    """Return a folder with these packages and, unless `unpack_only`, their dependencies. Skip the test if the
+    folder cannot be created."""
     for tool in ("apt-get", "dpkg-deb"):
         need(tool)
     digest = hashlib.sha256(" ".join([*packages, str(unpack_only)]).encode()).hexdigest()[:8]
@@ -68,7 +68,7 @@ def _fill(root: Path, architecture: str, suite: str, packages: Sequence[str], *,
 
 
 def make_sources(suite: str, packages: Sequence[str]) -> Path:
-    """Return a folder with the archives of these source packages. Skip if the packages are unavailable."""
+    """Return a folder with the archives of these source packages. Skip the test if the packages are unavailable."""
     digest = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
     folder = cache_dir() / f"sources-{suite}-{digest}"
     with only_one(folder):
@@ -130,13 +130,13 @@ def _apt(work: Path, architecture: str, command: Sequence[str], folder: Path | N
 
 
 def own_architecture() -> str:
-    """Return the machine's architecture in Debian's terms. Skip without dpkg."""
+    """Return the machine's architecture in Debian's terms. Skip the test if dpkg is missing."""
     command = [need("dpkg"), "--print-architecture"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def emulator() -> Path:
-    """Return a qemu that runs arm64 programs on this machine, installed or downloaded."""
+    """Return the path of a qemu that runs arm64 programs on this machine. It is installed or downloaded."""
     installed = shutil.which("qemu-aarch64-static")
     if installed:
         return Path(installed)

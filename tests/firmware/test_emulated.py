@@ -21,8 +21,8 @@ PROCESSOR = "cortex-a53"
 def command(root: Path, python: str, file: Path, *arguments: str) -> list[str | Path]:
     """Return the command that runs the file in an arm64 root file system.
 
-    Python's own program is replaced by a script that starts the emulator again, because this machine cannot run
-    the arm64 Lua worker.
+    Python's executable is replaced with a script that starts the emulator, because this machine cannot run the arm64
+    Lua worker directly.
     """
     program = root / "usr/bin" / python
     if platform.machine() == "aarch64":

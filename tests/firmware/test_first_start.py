@@ -1,4 +1,5 @@
-"""The first start of a version: all files are on the card before they are used, and imports are already compiled."""
+"""The first start of a version. All files are on the card before they are used, and all imported modules are
+already compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""install.sh on its own box: install, upgrade, break, roll back, uninstall. The owner's files are kept."""
+"""Tests of install.sh on a separate box: install, upgrade, break, roll back, and uninstall. The owner's files are
+kept."""
 
 from __future__ import annotations
 
@@ -116,7 +117,7 @@ def root(tmp_path: Path) -> Iterator[Root]:
 
 
 def make_broken(file: Path, good: Path, *, word: str = "run") -> Path:
-    """Return a version that seems valid but fails at this command."""
+    """Return a version that seems valid, but fails when it runs this command."""
     start = (
         "import sys\n"
         f"if {word!r} in sys.argv: sys.exit('it does not work')\n"
@@ -172,7 +173,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert config.stat().st_mode & 0o777 == 0o644 and config.parent.stat().st_uid == 7
     assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
     root.check_root_commands()
-    (data / "program").rename(tmp_path / "removed")  # the hub may be writing in it now
+    (data / "program").rename(tmp_path / "removed")  # the hub may be writing to it at this moment
     assert root.run("systemctl", "restart").returncode == 0
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 

@@ -1,4 +1,4 @@
-"""The single file unpacks once, to the first suitable folder, and repairs damage there."""
+"""The single file unpacks only once, to the first suitable folder, and repairs damaged files there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def folder(archive: Path, tmp_path: Path) -> Path:
 
 
 class TestPlaces:
-    """Folders in environment variables, the home, and then the folders of every box."""
+    """The possible folders: those in environment variables, the home folder, and the folders that every machine
+    has."""
 
     @pytest.mark.parametrize(
         ("environment", "expected"),
@@ -69,7 +70,7 @@ class TestPlaces:
 
 
 class TestChoice:
-    """The first folder that is writable, allows execution, and has enough space."""
+    """The chosen folder is the first one that is writable, allows execution, and has enough space."""
 
     def choose(self, archive: Path, *bases: Path) -> Path:
         """Return the base to which the file was unpacked."""
@@ -98,7 +99,7 @@ class TestChoice:
         assert self.choose(archive, tmp_path / "open", tmp_path / "link", tmp_path / "c") == tmp_path / "c"
         assert (tmp_path / "c").stat().st_mode & 0o777 == 0o700
 
-    @pytest.mark.slow  # marked as slow, so that the quick run of an ordinary user does not skip seven tests
+    @pytest.mark.slow  # marked as slow: otherwise, the quick run of a normal user would skip seven tests
     @pytest.mark.skipif(USER != 0, reason="only root can give folders away")
     @pytest.mark.parametrize("what", ["folder", "link", "link to ours", "file", "way", "open way", "new in theirs"])
     def test_files_of_another_user_are_never_run_or_written(self, archive: Path, tmp_path: Path, what: str) -> None:
@@ -175,7 +176,7 @@ class TestChoice:
 
 
 def harm_emptied(folder: Path) -> None:
-    """Truncate a file to 0 bytes, as a power cut can."""
+    """Truncate a file to 0 bytes, as a power cut may do."""
     (folder / "site-packages" / "fast" / "two.so").write_bytes(b"")
 
 
@@ -229,8 +230,6 @@ def started(archive: Path, folder: Path) -> bool:
 
 
 class TestUnpacked:
-    """The unpacked files are intact at every start."""
-
     def test_exactly_the_files_of_this_target_are_unpacked(self, folder: Path) -> None:
         assert content(folder) == expected()
         assert lares_folder.is_whole(str(folder), deep=True)
@@ -276,7 +275,7 @@ class TestUnpacked:
 
 
 def make_others(base: Path) -> Path:
-    """Make unpacked folders of other versions, one of them in use. Return another one, which is not in use."""
+    """Make unpacked folders of other versions, one of which is in use. Return a folder that is not in use."""
     idle, used, foreign = base / "old-cpython-311-x", base / "older-cpython-311-x", base / "photos"
     for each in (idle, used, foreign, base / "old-cpython-311-x.part"):
         (each / "site-packages").mkdir(parents=True)
@@ -290,7 +289,7 @@ KEPT = {"older-cpython-311-x", "photos", "link-cpython-311-x"}
 
 
 class TestOthers:
-    """Other versions are removed once this version is unpacked next to them."""
+    """Other versions are removed as soon as this version is unpacked next to them."""
 
     def test_unused_versions_are_removed(self, archive: Path, tmp_path: Path) -> None:
         base = tmp_path / "a"

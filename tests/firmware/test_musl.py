@@ -1,5 +1,5 @@
-"""The same file on musl, with a CPython that was compiled for it. Runs only if this CPython exists, or with `-m
-musl`."""
+"""The same file on musl, with a CPython that was compiled for musl. The tests run only if this CPython exists, or
+with `-m musl`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_worker_is_confined_and_loads_no_glibc(python: Path, single_file: Pa
 
 
 def _shared_objects(pid: int) -> set[Path]:
-    """Return the process's shared objects. Only root can read those of a protected process."""
+    """Return the process's shared objects. Only root can read the shared objects of a protected process."""
     return {Path(name) for name in re.findall(r"/\S+\.so\S*", Path(f"/proc/{pid}/maps").read_text())}
 
 

@@ -1,4 +1,4 @@
-"""The files of the wheels in the single file, and the reason for each."""
+"""Which files of the wheels are in the single file, with the reason for each."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_the_environment_does_not_select_the_program(single_file: Path, tmp_path
 
 
 def version_in(folder: Path, file: Path) -> subprocess.Popen[str]:
-    """Start the file, which unpacks to the folder, to print its version."""
+    """Start the file so that it prints its version. The file unpacks to the folder."""
     command, environment = [BARE_PYTHON, str(file), "--version"], {"STATE_DIRECTORY": str(folder)}
     return subprocess.Popen(command, env=environment, cwd=folder, text=True, stdout=subprocess.PIPE)
 

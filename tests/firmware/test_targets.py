@@ -1,4 +1,4 @@
-"""The targets. The lock contains all packages for each of them."""
+"""The targets of the single file. The lock contains all packages for each target."""
 
 from __future__ import annotations
 

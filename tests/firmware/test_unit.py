@@ -25,7 +25,7 @@ PAGE = (ROOT / "docs" / "systemd.md").read_text()
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Return the output of systemd-analyze. Skip if the installed version cannot read files."""
+    """Return the output of systemd-analyze. Skip the test if the installed version cannot analyze files."""
     tool = need("systemd-analyze")
     done = subprocess.run([tool, "--man=no", *arguments], capture_output=True, text=True, timeout=120)
     if "unrecognized option" in done.stderr:
@@ -115,7 +115,7 @@ def is_filtered(pid: int) -> bool:
 
 
 def is_limited(worker: int) -> bool:
-    """Return whether the worker could set its limits."""
+    """Return whether the worker was able to set its limits."""
     lines = Path(f"/proc/{worker}/limits").read_text().splitlines()
     soft = {line[:26].strip(): line[26:].split()[0] for line in lines}
     return (soft["Max open files"], soft["Max file size"]) == ("0", "0") and soft["Max address space"] != "unlimited"

@@ -58,8 +58,8 @@ while True:
 
 
 def make_file(file: Path, version: str, *, code: int = 0, answer: str = "200 OK") -> Path:
-    """Write a version whose `check` exits with the code, and whose hub gives this answer to each request, or ends
-    at once."""
+    """Write a version whose `check` exits with the code, and whose hub answers each request with this text, or
+    ends at once."""
     text = HUB.format(version=version, code=code, answer=answer, root=str(ROOT), python=sys.executable)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("__main__.py", text)

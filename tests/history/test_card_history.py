@@ -43,7 +43,7 @@ def no_server(url: str, token: str | None) -> Any:
 
 
 class Box:
-    """A home with changing devices and a card, for one run of the hub at a time."""
+    """A home whose devices change, and its card. At any time, at most one hub runs in this home."""
 
     def __init__(self, folder: Path, zone: str = "UTC", **settings: Any) -> None:
         self.disk = MoodyDisk(folder)
@@ -56,7 +56,7 @@ class Box:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[Box]:
-        """Run the hub, which writes at its end."""
+        """Run the hub. The hub writes its history when it ends."""
         self.bus = Bus()
         self.devices: dict[str, Device] = {}
 
@@ -96,7 +96,7 @@ class Box:
     async def values(
         self, attribute: str, resolution: Resolution = Resolution.RAW, device_id: str = "lamp", period: Period = ALL
     ) -> list[Any]:
-        """Return the entries' values, newest first, with minimum and maximum if present."""
+        """Return the values of the entries, newest first. If an entry has a minimum and a maximum, include them."""
         found = await self.history.attributes.list_values(device_id, attribute, period, resolution)
         return [_values_of(entry) for entry in found.entries]
 
@@ -201,7 +201,7 @@ async def test_days_begin_at_midnight_at_home(tmp_path: Path) -> None:
             datetime(2027, 11, 6, 5, tzinfo=UTC),
             ["2027-11-07T00:00:00-04:00", "2027-11-06T00:00:00-04:00"],
         ),
-    ):  # there, the first hour of the 7th occurs twice
+    ):  # in this time zone, the first hour of the 7th occurs twice
         box = Box(tmp_path / zone[:4], zone)
         box.clock = VirtualClock(since)
         async with box.run():
@@ -217,7 +217,7 @@ async def test_days_begin_at_midnight_at_home(tmp_path: Path) -> None:
 async def test_hours_follow_the_homes_clock_with_a_card_and_without(tmp_path: Path, keep_days: int) -> None:
     box = Box(tmp_path, zone="Asia/Kolkata", keep_days=keep_days)
     async with box.run():
-        box.pass_time(minutes=29)  # 5:59 at home
+        box.pass_time(minutes=29)  # 5:59 in the home's time zone
         for number, word in enumerate(("on", "off", "on")):
             box.show(brightness=number, power=word)
             box.pass_time(minutes=20 * number + 2)
@@ -402,7 +402,7 @@ async def test_whole_months_are_deleted_after_days_with_writes(tmp_path: Path) -
     box = Box(tmp_path, keep_days=30)
     async with box.run():
         for day in range(120):
-            if day < 10 or day > 70:  # two months of holidays, without power
+            if day < 10 or day > 70:  # the hub is off for two months
                 box.show(brightness=day)
                 await box.card.beat()
             box.pass_time(days=1)
@@ -480,7 +480,7 @@ async def test_without_a_card_hours_come_from_memory(tmp_path: Path) -> None:
 
 
 def collected(*, attributes: int, entries: int) -> Collected:
-    """Return six hours of attributes, more frequent ones first, and commands and skipped executions alternately."""
+    """Return six hours of attributes, more frequent ones first, and alternating commands and skipped executions."""
     hours = [Hour(start=3600 * hour, secs=3600, low=1.5, value=2.5, high=3.5) for hour in range(6)]
     return Collected(
         hours=[

@@ -188,8 +188,8 @@ def test_without_room_packed_histories_are_dropped_first_the_oldest_of_them() ->
 
 
 def test_each_of_many_devices_keeps_a_day_in_hours() -> None:
-    """The budget for 100 devices is a twentieth of four megabytes, so each device has the same share as with 2,000
-    devices."""
+    """The budget for the 100 devices is a twentieth of four megabytes, so each device has the same share as in a
+    home with 2,000 devices."""
     home = Home(max_bytes=(4 << 20) * 7 // 8 // 20)
     for hour in range(60):
         for number in range(100):

@@ -1,4 +1,4 @@
-"""Past executions and commands: newest first, within a period, and always bounded."""
+"""Past executions and commands are returned newest first, for a period, and their number is always limited."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def entry(subject: str, number: int, results: int = 0) -> ExecutionEntry:
-    """Return an execution these seconds after noon."""
+    """Return an execution that began this many seconds after noon."""
     return ExecutionEntry(
         subject=subject,
         executed_at=NOON + timedelta(seconds=number, microseconds=900),

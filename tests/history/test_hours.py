@@ -1,5 +1,5 @@
-"""Each hour has a minimum, a mean over time, and a maximum, also when the clock changes. Meter totals include
-resets."""
+"""Each hour has a minimum, a time-weighted mean, and a maximum, even if the clock is changed. The gain of a meter
+includes resets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MINUTE = 60_000
 
 
 def rows(hours: list[Hour]) -> list[tuple[float, ...]]:
-    """Return for each hour its start (in hours after ten), its seconds, and its numbers."""
+    """For each hour, return its start (in hours after ten), its seconds, and its numbers."""
     return [_row(each) for each in hours]
 
 

@@ -48,7 +48,7 @@ class Year(Clock):
 
 
 class Home:
-    """Temperatures every minute, power every ten seconds, and switches, all written by the collector's own rules."""
+    """Temperatures every minute, power every ten seconds, and switches. The collector decides what is written."""
 
     def __init__(self, clock: Year, bus: Bus, collector: Collector) -> None:
         chance = random.Random(1)
@@ -130,5 +130,5 @@ async def test_each_day_stays_within_its_budget_and_memory_does_not_grow(tmp_pat
         print(f"30 days of one attribute: {1000 * (time.perf_counter() - began):.0f} ms, {len(values.hours)} parts")
         assert len({hour.start for _, hour in values.hours}) == 24 * min(days, 30)
     print(f"at most {max(written) >> 10} KiB a day, {sum(written) / days / 1024:.0f} in the mean; {after}")
-    settled = held[min(60, days - 8) :]  # the size is stable once the first days are removed
+    settled = held[min(60, days - 8) :]  # the size is stable after the first days have been removed
     assert max(settled) - settled[0] < 4 << 20, "memory grows"

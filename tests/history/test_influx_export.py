@@ -1,4 +1,5 @@
-"""The stream to a server of line protocol: valid lines, and no loss while the server is away."""
+"""The export to a server that accepts line protocol: all lines are valid, and no line is lost while the server is
+unreachable."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def test_the_strict_server_accepts_any_value(device: str, room: str | None, attr
 
 
 class Home:
-    """A device, a writer, and a server; the test moves the time."""
+    """A device, a writer, and a server. The test controls the time."""
 
     def __init__(self, server: LineServer, post: PostLines | None = None, clock: Clock | None = None) -> None:
         self.server = server
@@ -143,7 +144,7 @@ async def test_a_refusal_drops_only_the_refused_lines(caplog: pytest.LogCaptureF
         await home.pass_time(11)
         home.server.away = None
         home.shown.clear()
-        for number in range(4000):  # far more than the server takes at once
+        for number in range(4000):  # far more than the server accepts in one request
             home.show(number)
             home.clock.suspend(0.001)
         await home.pass_time(11)

@@ -148,7 +148,7 @@ UNSOUND: dict[str, list[Any]] = {
         command("effect", "set", value="disco")
     ],
 }
-"""Wrong commands by their error messages."""
+"""Maps an error message to the wrong commands that cause it."""
 
 
 def test_an_invalid_command_is_refused_with_the_problem_and_the_choices() -> None:

@@ -1,4 +1,4 @@
-"""Commands to software devices have the same effect for virtual devices and in a simulation."""
+"""Commands have the same effects on virtual devices and on simulated devices."""
 
 from __future__ import annotations
 

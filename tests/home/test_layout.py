@@ -1,4 +1,5 @@
-"""The numbers of rooms, groups, and members are limited. What exists can always be changed or made smaller."""
+"""The numbers of rooms, groups, and members are limited. At the limit, existing ones can still be changed or made
+smaller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Valid ids and names: no invisible characters, no reversed text, and no character that a path cannot contain."""
+"""Valid ids and names contain no invisible characters, no reversed text, and no character that a path cannot
+contain."""
 
 from __future__ import annotations
 

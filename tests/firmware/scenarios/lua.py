@@ -1,4 +1,5 @@
-"""A scene dims the light, and an automation reacts and brightens it again. A disabled automation stays disabled."""
+"""A scene dims the light, and an automation reacts by making the light brighter. A disabled automation remains
+disabled."""
 
 from __future__ import annotations
 

@@ -19,6 +19,6 @@ def first(box: Box, lamp: LightSimulator) -> None:
 
 
 def again(box: Box, lamp: LightSimulator) -> None:
-    """Check that room and light exist before the light is polled."""
+    """Check that the room contains the light even before the light is polled."""
     assert box.ask("GET", "/rooms") == (200, [{"id": "study", "name": "Study"}])
     assert box.ask("GET", f"/devices/{LIGHT}")[1]["room_id"] == "study"

@@ -1,4 +1,4 @@
-"""Hubs with a stopped clock."""
+"""A hub whose clock is stopped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.fakes.clock import VirtualClock
 
 @pytest.fixture
 async def quiet(clock: VirtualClock) -> AsyncIterator[App]:
-    """Provide a ready hub, at 12:00 UTC on 1 January 2026 until the test moves the clock.
+    """Provide a ready hub. Its clock shows 12:00 UTC on 1 January 2026 until the test changes the time.
 
     The hub and both devices use this clock. While the clock is stopped, the hub does not poll.
     """

@@ -1,4 +1,4 @@
-"""An alias that people choose is accepted in place of a device id. Responses contain the id."""
+"""Wherever a device id is accepted, an alias that people chose is accepted too. Responses contain the id."""
 
 from __future__ import annotations
 

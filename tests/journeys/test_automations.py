@@ -1,4 +1,5 @@
-"""Automations over HTTP, from events of the simulated lamp to the simulated TV, and their reports."""
+"""Automations over HTTP: from an event of the simulated lamp to a command for the simulated TV, and the reports
+about it."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def of(answer: Received) -> tuple[int, Any]:
 
 
 def shown(id_: str, trigger_type: str = "device_state_change", **more: Any) -> dict[str, Any]:
-    """Return an automation as it is listed."""
+    """Return the automation as the list of automations contains it."""
     return {
         "id": id_,
         "name": "An automation",
@@ -85,7 +86,7 @@ async def test_a_change_at_the_lamp_runs_the_lua_that_switches_the_tv(tmp_path: 
         assert app.tv.power_mode != "PowerOn"
         async with app.stream() as frames:
             received: list[Any] = []
-            app.light.lights[0].on = True  # a change on the lamp itself, which the next poll reports
+            app.light.lights[0].on = True  # a change on the lamp itself; the next poll reports it
             await until(lambda: app.tv.power_mode == "PowerOn")
             while not received or received[-1]["id"] != TV:
                 received += await frames.until("device.state_changed")
@@ -220,7 +221,8 @@ FAULTY: tuple[tuple[str | None, list[tuple[int, str]]], ...] = (
     (automation("follows", "{}", more="nmae = 1"), [(4, "trigger.type is missing"), (5, "nmae is not a field")]),
     (None, [(0, "is gone")]),
 )
-"""Possible contents of a file, its line, and the beginning of the error message. None means no file."""
+"""Possible contents of a file, its line, and the beginning of the error message. If the content is None, there is
+no file."""
 
 
 async def test_validate_reports_the_errors_of_a_reload(lua: App, tmp_path: Path, subtests: pytest.Subtests) -> None:

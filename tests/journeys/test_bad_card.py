@@ -1,4 +1,5 @@
-"""A card that does not accept writes. Changes are refused and invisible, the home continues, and the hub recovers."""
+"""The card does not accept writes. Changes are refused and have no effect, the home continues to work, and the hub
+recovers."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("DELETE", "/rooms/den", None),
     ("POST", f"/devices/{LIGHT}/name", {"name": "Lamp"}),
 ]
-"""All kinds of durable changes. Each change is visible in a home that was `furnished`, also after the earlier
-changes."""
+"""All kinds of durable changes. Each change is visible in a home that was `furnished`, even after the changes
+before it in the list."""
 
 FURNISHING: list[tuple[str, str, Any]] = [
     ("POST", "/rooms", {"id": "den", "name": "Den"}),
@@ -132,7 +133,7 @@ class TestEveryRoute:
 
 
 class TestKeys:
-    """A key that the card does not accept is refused, because a restart would lose it."""
+    """If the card does not accept a key, the key is refused, because a restart would lose it."""
 
     async def test_a_key_is_neither_created_nor_revoked_until_the_card_accepts_it(self, tmp_path: Path) -> None:
         disk, expected = MoodyDisk(tmp_path), {"label": "tablet", "role": "read"}
@@ -180,7 +181,6 @@ class ReceivedFrames:
 
 @asynccontextmanager
 async def listening(hub: Process) -> AsyncIterator[ReceivedFrames]:
-    """Provide the frames of the hub from now on."""
     async with hub.session.ws_connect(f"{hub.url}/events") as socket:
         received = ReceivedFrames(socket)
         noting = asyncio.ensure_future(received.note())
@@ -190,7 +190,7 @@ async def listening(hub: Process) -> AsyncIterator[ReceivedFrames]:
 
 @pytest.fixture
 def card(tmp_path: Path) -> Card:
-    """Provide the card of the hub in `home`."""
+    """Provide the card that the hub in `home` uses."""
     return Card(tmp_path)
 
 
@@ -214,7 +214,7 @@ async def _furnish(hub: Process) -> None:
 
 
 async def _refuse_all(hub: Process, reason: str) -> None:
-    """Check that all changes are answered with 503 and this reason, one by one and all at once."""
+    """Check that all changes get status 503 and this reason, both one by one and all at once."""
     refusal = (503, {"error": f"the change cannot be stored now: {reason}", "code": "store_unavailable"})
     for change in CHANGES:
         assert await hub.ask(*change) == refusal
@@ -290,7 +290,8 @@ async def test_a_hub_stops_in_order_on_any_card(mood: str, tmp_path: Path, card:
 
 @contextmanager
 def _tmpfs(folder: Path) -> Iterator[None]:
-    """Mount a tmpfs of one mebibyte as the hub's data directory. Skip if this user may not mount."""
+    """Mount a tmpfs of one mebibyte as the hub's data directory. Skip the test if this user may not mount file
+    systems."""
     data = folder / "data"
     data.mkdir(mode=0o700)
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", str(data)]

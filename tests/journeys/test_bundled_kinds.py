@@ -33,13 +33,13 @@ class Home:
         assert ran["status"] == "ok", ran
 
     async def noted(self, name: str) -> Any:
-        """Return the value that a script has recorded."""
+        """Return the value that a script has stored."""
         return (await self.app.get(f"/variables/{name}")).json["value"]
 
 
 def files(name: str, row: Bundled) -> dict[str, str]:
-    """Return a scene that switches the device off, and an automation that switches it on. For a read-only device,
-    both record its value."""
+    """Return a scene that switches the device off, and an automation that switches it on. If the device is
+    read-only, both store its value."""
     bodies = {"scenes": _body(name, row, "off"), "automations": _body(name, row, "on")}
     return {
         f"scenes/{name}.lua": scene(name, bodies["scenes"]),

@@ -31,7 +31,7 @@ EXAMPLES = [
     for number, text in enumerate(re.findall(r"```lua\n(.*?)```", (ROOT / name).read_text(), re.DOTALL), 1)
     if "trigger =" not in text
 ]
-"""Examples in the documents: whole scenes, and lines of scenes."""
+"""Examples in the documentation: whole scenes, and lines of scenes."""
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ async def test_the_examples_of_the_documents_run(example: str, clock: VirtualClo
 
 
 async def power(app: App) -> tuple[str, str]:
-    """Return the power of light and TV."""
+    """Return the power of the light and of the TV."""
     shown = [(await app.device(device))["attributes"]["power"] for device in (LIGHT, TV)]
     return shown[0], shown[1]
 

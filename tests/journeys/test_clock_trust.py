@@ -1,4 +1,5 @@
-"""An untrusted clock. A person confirms the time, over HTTP or on the box, also after restarts."""
+"""The clock is not trusted. A person confirms the time over HTTP or on the hub's machine. The decision survives
+restarts."""
 
 from __future__ import annotations
 

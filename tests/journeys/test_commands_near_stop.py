@@ -1,5 +1,5 @@
-"""Commands run on the box while a hub with a slow card is stopping. All changes that the commands confirmed are
-present after the next start."""
+"""Commands run on the same machine while a hub with a slow card is stopping. After the next start, all changes
+that the commands confirmed are present."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.fakes.process import PYTHONPATH, Process, configure, running
 pytestmark = pytest.mark.slow  # needs a C compiler, and each sync takes 0.6 s
 
 MOMENTS_SECS = (0.0, 1.2)
-"""Seconds from the stop signal until a command begins. The stop waits for some syncs."""
+"""Seconds between the stop signal and the start of a command. While it stops, the hub waits for several syncs."""
 
 
 async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, str]:
@@ -63,7 +63,7 @@ async def stop_meanwhile(
 
 @pytest.fixture
 def card(tmp_path: Path) -> Card:
-    """Configure a home, and provide its card, which is not slowed yet."""
+    """Configure a home, and provide its card, which is still fast."""
     configure(tmp_path)
     return Card(tmp_path)
 
@@ -146,7 +146,7 @@ async def test_a_second_hub_is_ready_once_the_first_has_ended(tmp_path: Path, ca
                     [answer] = await asyncio.gather(changing, return_exceptions=True)
                     mode, rooms = await second.get("/variables/mode"), await second.get("/rooms")
                     started += 1
-            except AssertionError as refused:  # a refusal is also correct
+            except AssertionError as refused:  # a refusal is correct too
                 assert "is in use by another hub" in str(refused), refused
                 await asyncio.gather(changing, return_exceptions=True)
                 continue

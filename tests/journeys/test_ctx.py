@@ -1,4 +1,4 @@
-"""The effects of `ctx` in a home, with scenes that run over HTTP."""
+"""What `ctx` does in a home. Scenes run over HTTP."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ HOLDS = {
         local co = coroutine.wrap(function() coroutine.yield(ctx:get_device("{TV}").id) end)
         assert(co() == "{TV}")""",
 }
-"""Bodies that run to their end."""
+"""Bodies of scenes that run to their end."""
 
 FAILS = {
     "a command that is none": (f'ctx:command("{TV}", "on")', ""),
@@ -91,7 +91,7 @@ FAILS = {
     "a device that is not there": ('print(ctx:get_device("nope").attributes)', "nil"),
     "nothing of the box": ('io.open("/etc/passwd")', "nil"),
 }
-"""Failing calls with their lines and messages. `test_every_word` and `test_mistakes` have the rest."""
+"""Failing calls with their lines and messages. `test_every_word` and `test_mistakes` contain the other ones."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -111,7 +111,7 @@ async def lua(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
 
 
 def of(answer: Received) -> tuple[int, Any]:
-    """Return status and error."""
+    """Return the status and the error of the execution."""
     return answer.status, answer.json.get("error")
 
 

@@ -1,4 +1,5 @@
-"""`ctx` except commands: variables, timers, scenes, waits, messages, restored lights, and the trace."""
+"""Methods of `ctx` other than commands: variables, timers, scenes, waits, messages, restored lights, and the
+trace."""
 
 from __future__ import annotations
 
@@ -199,7 +200,7 @@ async def test_the_trace_has_a_failed_scene_and_a_cancelled_wait(tmp_path: Path)
         ):
             running = asyncio.create_task(run(app, id_))
             await until(lambda: app.hub.scenes.figures()["running"] > 0)
-            # the scene must be waiting for an event that never happens, but no report contains this state
+            # the scene must be waiting for an event that never happens; no report shows whether it is waiting yet
             await asyncio.sleep(0.4)
             await app.post(f"/scenes/{id_}/cancel")
             assert (await running).status == 400
@@ -207,7 +208,7 @@ async def test_the_trace_has_a_failed_scene_and_a_cancelled_wait(tmp_path: Path)
 
 
 async def last_step(app: App, id_: str) -> dict[str, Any]:
-    """Return the last step of the scene's latest execution, without its time."""
+    """Return the last step of the scene's latest execution, without the step's time."""
     entry = (await app.get(f"/scenes/{id_}/history")).json["entries"][0]
     return {key: value for key, value in entry["trace"][-1].items() if key != "at_ms"}
 
@@ -335,7 +336,7 @@ async def test_a_variables_change_fires_a_waiting_automation(tmp_path: Path) -> 
 
 
 async def start(app: App, name: str, secs: float) -> None:
-    """Start a timer, like Lua."""
+    """Start a timer, as Lua would."""
     await app.hub.timers.start(name, secs, {"lamp": 1}, SOURCE)
 
 

@@ -1,6 +1,7 @@
 """All triggers, conditions, and calls of `ctx`, in one table each.
 
-The API returns all documented fields. A false condition has a reason, and a wrong call has its file and line.
+The API returns all documented fields. If a condition is false, the API returns the reason. If a call is wrong, the
+error contains its file and line.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ STATED: dict[str, dict[str, Any]] = {
     "date_range": {"from": "06-01", "to": "06-30", "timezone": "Europe/Berlin"},
     "variable": {"name": "mode", "equals": "away"},
 }
-"""The fields in `GET /why` for these conditions, in addition to the type and the result."""
+"""The fields that `GET /why` returns for these conditions, in addition to the type and the result."""
 
 
 async def test_why_has_the_fields_of_each_for_programs(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ NAMED: dict[str, dict[str, list[str]]] = {
     "vacation_lights": {},
     "wake_up_light": {},
 }
-"""The recipes and their filled-in values."""
+"""The recipes, and the values with which they are filled in."""
 
 GROUPS = {
     "evening": ["desk"],
@@ -170,11 +170,11 @@ Tue 20:00 hall brightness 60
 Tue 20:00 hall power on
 Tue 21:00 hall power off
 """
-"""The complete list of commands and messages."""
+"""All expected commands and messages."""
 
 
 FADING = re.compile(r"(?m)^\w+ 06:(?!30|40|50)\d\d bed brightness \d+$")
-"""The steps of the wake-up light, which the table omits."""
+"""The steps of the wake-up light. The table of expected commands omits them."""
 
 
 def furnish(folder: Path) -> Path:
@@ -201,7 +201,7 @@ def devices() -> dict[str, dict[str, Any]]:
 
 
 def instant(day: str, time: str) -> datetime:
-    """Return the instant of a line, in the week from 2026-03-25. The clocks go forward on the Sunday."""
+    """Return the instant of a line in the week from 2026-03-25. The clocks go forward on the Sunday of this week."""
     start = datetime(2026, 3, 25, tzinfo=BERLIN.timezone)
     number = ("Wed", "Thu", "Fri", "Sat", "Sun", "Mon", "Tue").index(day)
     hour, minute = map(int, time.split(":"))

@@ -1,4 +1,4 @@
-"""Running executions are listed and can be cancelled, over HTTP and by `status` and `why`."""
+"""Running executions are listed and can be cancelled over HTTP. `status` and `why` report them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def listed(app: App) -> list[dict[str, Any]]:
 
 
 async def started(app: App, path: str, count: int) -> asyncio.Task[Any]:
-    """Start executions through the path, and wait until `count` of them are running."""
+    """Start executions by requests to this path, and wait until `count` of them are running."""
     task = asyncio.ensure_future(app.post(path, {}))
     await until(lambda: len(list_executions(app.hub.executors)) == count)
     return task

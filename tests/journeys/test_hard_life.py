@@ -1,5 +1,5 @@
-"""A hard hour: kills, clock steps, faults of adapters and card, and floods at the same time. The model stays
-correct."""
+"""A hard hour, in which kills, clock changes, faults of adapters and card, and floods happen at the same time. The
+model remains correct."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.store.cuts import durable
 
 TROUBLES = 1000
 STEP_SECS = 4.0
-"""Seconds that pass with each trouble, more than an hour in total."""
+"""Seconds that pass with each trouble. In total, more than an hour passes."""
 
 BASE = "base"
 """A room that is never removed and that can contain the lamp."""
@@ -33,12 +33,13 @@ NEVER_GONE = ("name", "place")
 """Keys of the lamp that always have a value: a name, and a room or null."""
 
 Values = dict[str, str | None]
-"""Values by `room/<id>`, `group/<id>`, `variable/<id>`, `name`, and `place`. A missing item has no key."""
+"""Values by `room/<id>`, `group/<id>`, `variable/<id>`, `name`, and `place`. If an item does not exist, there is
+no key for it."""
 
 
 @dataclass(slots=True)
 class Model:
-    """The expected home: `known`. After a restart, keys in `unanswered` can have a different value."""
+    """The expected home: `known`. After a restart, the values of keys in `unanswered` may differ."""
 
     known: Values = field(default_factory=dict)
     unanswered: dict[str, set[str | None]] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Model:
 
     def check(self, found: Values, *, is_start: bool) -> None:
         """Compare the model with the values of a hub. After a restart, the values may include unconfirmed changes.
-        From then on, the model includes these changes."""
+        The model is updated with these changes."""
         for key in {*found, *self.known}:
             unanswered = self.unanswered.get(key, set()) if is_start else set[str | None]()
             allowed = {self.known.get(key), *unanswered}
@@ -133,7 +134,7 @@ class Life:
         self.clock.set(START + timedelta(days=self.dice.uniform(0, 400)))
 
     async def fail_the_adapter(self) -> None:
-        """Make the lamp misbehave or recover, and switch it."""
+        """Make the lamp fail or recover, and switch it."""
         await self._heal_the_lamp()
         faults = self.app.light.faults
         match self.dice.randrange(6):
@@ -150,7 +151,7 @@ class Life:
         await self.switch_the_lamp()
 
     async def fail_the_card(self) -> None:
-        """Make the card refuse some or all writes, or recover. Request changes meanwhile."""
+        """Make the card refuse some or all writes, or make it recover. At the same time, request changes."""
         refusals: tuple[Refusal, ...] = ("ENOSPC", "EIO", "EROFS", "short")
         refusal, chance = self.dice.choice(refusals), self.dice.choice((0.0, 0.3, 1.0))
         self.disk.fault = lambda index, operation: refusal if self.dice.random() < chance else None
@@ -162,7 +163,7 @@ class Life:
         await asyncio.gather(self.flood(40), self.switch_the_lamp(), *readers)
 
     async def trouble(self, most: int) -> None:
-        """Cause one to four troubles, at most `most`, at the same time. Then advance the clock."""
+        """Cause one to four troubles at the same time, but at most `most`. Afterwards, advance the clock."""
         kinds = (self.step_the_clock, self.fail_the_adapter, self.fail_the_card, self.flood_it)
         chosen = self.dice.sample(kinds, min(most, self.dice.randint(1, len(kinds))))
         self.counts.update(each.__name__ for each in chosen)

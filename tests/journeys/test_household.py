@@ -202,7 +202,8 @@ Fri 18:15 restart
 Fri 18:40 ann home
 Sat 18:20 ann home
 """
-"""The events in the home's time: values of devices, changes by people, and stops of the hub with their seconds."""
+"""The events in the home's time: values of devices, changes by people, and stops of the hub with their durations
+in seconds."""
 
 EXPECTED = """
 Thu 15:10 hall {"state":"ON"}
@@ -236,7 +237,7 @@ Fri 18:30 porch {"state":"OFF"}
 Fri 18:30 porch {"state":"ON","brightness":60}
 Fri 18:40 porch {"state":"OFF"}
 """
-"""The complete list of commands and messages."""
+"""All expected commands and messages."""
 
 
 def announcements() -> dict[str, dict[str, Any]]:

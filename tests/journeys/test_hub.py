@@ -1,4 +1,4 @@
-"""The hub's health, diagnostics, and connection to the event stream over HTTP."""
+"""Over HTTP: the hub's health, its diagnostics, and connections to the event stream."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ PANEL = "http://panel.local"
 
 
 def configure(folder: Path, text: str) -> None:
-    """Create a box whose `[api]` begins with this text."""
+    """Create a configuration whose section `[api]` begins with this text."""
     (folder / "config").mkdir()
     (folder / "config" / "default.toml").write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{text}')
 

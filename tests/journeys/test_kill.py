@@ -1,4 +1,4 @@
-"""The hub is killed repeatedly during changes, and keeps exactly the confirmed changes."""
+"""The hub is killed repeatedly while it processes changes. It keeps exactly the confirmed changes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from tests.fakes.process import Process, configure, light_section, running, spaw
 
 WRITERS = 8
 MARGIN = "x" * 900
-"""A text for long names, so that some kills happen during a journal compaction."""
+"""A long text that makes names long. Because of the long names, some kills happen during a compaction of the
+journal."""
 
 
 @dataclass(slots=True)
 class Memory:
-    """The possible values of one item: the last confirmed one, or a requested one without a response."""
+    """The possible values of one item: the last confirmed value, and any value that was requested without a
+    response."""
 
     held: Any = None
     asked: list[Any] = field(default_factory=list)
@@ -35,15 +37,13 @@ class Memory:
         return found == self.held or found in self.asked
 
     def settle(self, found: Any) -> None:
-        """Treat the value as known from now on."""
         self.held, self.asked = found, []
 
 
 class Writer:
-    """Changes rooms, a group, the room of one lamp, an automation, a variable, a timer, and keys, one after
-    another, and remembers each response.
+    """Changes several kinds of items one after another, and remembers each response.
 
-    Some requests must be refused, and the refused changes must never appear.
+    The hub must refuse some of the requests, and the refused changes must never take effect.
     """
 
     def __init__(self, number: int) -> None:
@@ -134,7 +134,9 @@ class Writer:
 async def _look(hub: Process) -> dict[str, Any]:
     """Return all values that the writers could have changed."""
     await hub.ready()
-    assert await hub.post("/automations/reload") == 200  # after the crashes, safe mode would load no automations
+    assert (
+        await hub.post("/automations/reload") == 200
+    )  # after the crashes, automations would not be loaded in safe mode
     rooms = {each["id"]: {"name": each["name"]} for each in await hub.get("/rooms")}
     groups = {each["id"]: {"name": each["name"], "members": each["members"]} for each in await hub.get("/groups")}
     others = {

@@ -1,4 +1,4 @@
-"""The light adapter over HTTP, following the tables of the specification and the contract."""
+"""The light adapter over HTTP. The expected results are those in the tables of the specification and the contract."""
 
 from __future__ import annotations
 

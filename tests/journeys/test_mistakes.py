@@ -1,4 +1,4 @@
-"""`lares check`, reloads, and runs over HTTP report common mistakes with file, line, and remedy."""
+"""`lares check`, reloads, and runs over HTTP report common mistakes with the file, the line, and what to do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.lua.mistakes import AT_CHECK, AT_RUN, Mistake
 
 KINDS = ["scenes", "automations"]
 CHECKED = [(mistake.kinds[0], mistake) for mistake in (AT_CHECK[0], AT_CHECK[4], AT_CHECK[-1])]
-"""Mistakes in a text, a field, and a script. A reload reports each with the same message."""
+"""A mistake in a text, a mistake in a field, and a mistake in a script. A reload reports each one with the same
+message."""
 TRIGGERS = {"scenes": "", "automations": 'trigger = { type = "interval", every_secs = 3600 },'}
 
 

@@ -1,5 +1,5 @@
-"""The data directory of a running hub is moved, replaced, or unmounted. Nothing is written at the directory's old
-place."""
+"""The data directory of a running hub is moved, replaced, or unmounted. The hub then writes nothing to the old
+path."""
 
 from __future__ import annotations
 

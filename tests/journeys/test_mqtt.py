@@ -1,4 +1,4 @@
-"""A whole hub with a broker: devices over HTTP, two hubs, and devices of another project."""
+"""A complete hub with a broker: devices over HTTP, two hubs, and devices that another project announces."""
 
 from __future__ import annotations
 

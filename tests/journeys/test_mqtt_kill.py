@@ -1,4 +1,4 @@
-"""Two hubs and their broker are killed repeatedly. Within seconds, both hubs list all devices again."""
+"""Two hubs and their broker are killed repeatedly. Both hubs list all devices again within seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.adapters.mqtt.broker import KINDS, PASSWORD, USER, Broker, running
 from tests.fakes import process
 
 HEALED_SECS = 20.0
-"""Seconds from the last restart within which all devices are present and accept commands."""
+"""All devices must be present and accept commands within this number of seconds after the last restart."""
 
 LAMP, TV = "mqtt:lares_first_elgato_lights_light_0", "mqtt:lares_second_roku_tv_tv"
 
@@ -57,8 +57,6 @@ class Neighbour:
 
 
 class Neighbourhood:
-    """Both hubs and their broker."""
-
     def __init__(self, broker: Broker, first: Neighbour, second: Neighbour) -> None:
         self.broker, self.first, self.second = broker, first, second
         self.rounds = 0

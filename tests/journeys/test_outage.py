@@ -1,4 +1,5 @@
-"""A lamp and a TV are unplugged for ten minutes of virtual time: reports, log lines, responses, and recovery."""
+"""A lamp and a TV are unplugged for ten minutes of virtual time. The tests check reports, log lines, responses,
+and the recovery."""
 
 from __future__ import annotations
 
@@ -41,14 +42,15 @@ def _lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 
 async def _wait_out(clock: VirtualClock, asking: asyncio.Task[Received]) -> Received:
-    """Return the response to a command that is repeated once after 250 ms, while the adapters' polls sleep."""
+    """Return the response to a command that is repeated once, after 250 ms. Meanwhile, the polls of the adapters
+    do not begin."""
     await until(lambda: clock.sleepers == 4)
     await clock.advance(0.25, sleepers=3)
     return await asking
 
 
 async def _pass_a_poll(app: App, clock: VirtualClock, adapter: str) -> None:
-    """Advance the clock until a poll has failed. The next poll is most of a minute away."""
+    """Advance the clock until a poll has failed. After that, the next poll is almost a minute away."""
 
     def failed_polls() -> int:
         return sum(isinstance(event, AdapterErrored) and event.adapter == adapter for event in app.events)
@@ -139,7 +141,7 @@ async def test_commands_during_an_outage_fail_in_time_and_the_first_one_after_it
         await device.plug_in()
         device.requests.clear()
         caplog.clear()
-        has_facts = adapter == "elgato_lights"  # a poll reads the facts if ten minutes have passed
+        has_facts = adapter == "elgato_lights"  # after ten minutes, a poll also reads the facts
         began = clock.monotonic()
         assert (await home.command(ids[0], "power", "toggle")).status == 200
         assert clock.monotonic() == began, "it did not wait for a poll"

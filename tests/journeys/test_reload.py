@@ -1,4 +1,4 @@
-"""A reload over HTTP loads either all files or none, for each content of the folder. Running executions continue."""
+"""A reload over HTTP loads either all files or no file, whatever the folder contains. Running executions continue."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ RETURNED: tuple[tuple[str, str | None], ...] = (
     ("local s = 'x' while true do s = s .. s end", "memory"),
     ("return {" + "{" * 150 + "}" * 150 + "}", ""),
 )
-"""Possible results of a file, and the error message. None means a valid scene."""
+"""Possible results of a file, and the error message. If the message is None, the result is a valid scene."""
 
 
 async def test_any_result_of_a_file_is_a_scene_or_an_error(
@@ -242,7 +242,7 @@ KINDS = {
     "automations": ("automation.catalog_", "automations/a.lua", 1),
     "scripts": ("scripts.", "scripts/deep/math.lua", 1),
 }
-"""For each kind, the beginning of its frames, one of its files, and the number of files."""
+"""For each kind: the prefix of its frame types, one of its files, and the number of files."""
 
 
 async def test_reloads_are_on_the_event_stream(lua: App, tmp_path: Path) -> None:

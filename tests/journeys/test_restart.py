@@ -1,4 +1,5 @@
-"""Restarts: the data that survives, the writes, and reports about files that the start cannot trust."""
+"""Restarts: which data survives, how much is written, and which reports the hub gives about damaged files at the
+start."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.slow
 SECOND = "elgato_lights:light:1"
 FLUSH_SECS = 300
 SLEEPERS = 3
-"""Number of tasks that sleep in an idle hub: both adapters' polls and the recorder."""
+"""Number of tasks that sleep in an idle hub: the polls of both adapters, and the recorder."""
 
 Lamps = Sequence[SimulatedLight]
 ONE: Lamps = (SimulatedLight(on=True, temperature=200),)
@@ -46,7 +47,7 @@ TWO: Lamps = (*ONE, SimulatedLight(brightness=30, temperature=300))
 async def living(
     folder: Path, clock: VirtualClock, lamps: Lamps = TWO, *, interval: int = 30, late: float = 0.0
 ) -> AsyncIterator[App]:
-    """Run a hub on the data directory. Its devices answer only after `late` seconds."""
+    """Run a hub on the data directory. The hub's devices answer only after `late` seconds."""
     light, tv = LightSimulator(lights=lamps, clock=clock), TvSimulator(clock=clock)
     light.faults.delay = tv.faults.delay = late
     async with open_app(
@@ -93,7 +94,7 @@ async def cost_of(app: App) -> tuple[int, int]:
 
 
 def offline(device: dict[str, Any]) -> dict[str, Any]:
-    """Return the device as after a restore."""
+    """Return the device in the state that it has right after a restore."""
     return device | {"attributes": device["attributes"] | {"state": "offline"}}
 
 
@@ -176,7 +177,7 @@ class TestWhatIsThereAgain:
 
 
 class TestWhatIsWritten:
-    """Values of devices are written rarely, and only if they changed."""
+    """Values of devices are written rarely, and only if they have changed."""
 
     async def test_values_are_written_once_after_flush_secs(self, tmp_path: Path, clock: VirtualClock) -> None:
         async with living(tmp_path, clock) as app:
@@ -240,7 +241,7 @@ async def test_diagnostics_show_the_load_of_the_card(tmp_path: Path, clock: Virt
 
 
 class TestFilesThatCannotBeTrusted:
-    """Damage is reported. Intact files are used."""
+    """Damaged files are reported, and intact files are used."""
 
     async def test_damage_is_reported_in_the_log_an_event_and_diagnostics(
         self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
@@ -281,7 +282,7 @@ async def test_a_second_hub_on_the_same_data_names_the_first(tmp_path: Path) -> 
 
 
 def _make_newer(file: Path) -> None:
-    """Set state format 2 in the first line, with a correct checksum."""
+    """In the first line, set the format of the state to 2. The checksum of the line is correct."""
     line, _, rest = file.read_bytes().partition(b"\n")
     fields = json.loads(line) | {"format": 2}
     del fields["crc"]

@@ -1,5 +1,5 @@
-"""After crashes, the hub starts in safe mode without automations. Later, the hub runs the automations again, and
-nobody has to do anything."""
+"""After crashes, the hub starts in safe mode without automations. Later, the hub runs the automations again by
+itself."""
 
 from __future__ import annotations
 

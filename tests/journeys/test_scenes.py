@@ -1,4 +1,4 @@
-"""Scenes over HTTP: listed, run, dropped, queued, and replaced, and their history."""
+"""Scenes over HTTP: how they are listed, run, dropped, queued, and replaced, and their history."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def start(app: App, id_: str) -> asyncio.Task[Received]:
 
 
 async def under_way(app: App, *, running: int, waiting: int = 0) -> None:
-    """Wait until this many executions sleep or wait."""
+    """Wait until this many executions are sleeping or waiting."""
     scenes = app.hub.scenes
 
     def is_so() -> bool:
@@ -75,7 +75,7 @@ async def under_way(app: App, *, running: int, waiting: int = 0) -> None:
 
 
 async def asleep(clock: VirtualClock, count: int) -> None:
-    """Wait until this many executions sleep."""
+    """Wait until this many executions are sleeping."""
     await until(lambda: clock.waits.count(NAP) == count)
 
 

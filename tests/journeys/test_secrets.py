@@ -20,7 +20,7 @@ from appliance.api.auth import Role
 from tests.cli.test_commands_line import LOOPBACK, PATIENCE, Ended, Running, box, ended, lares
 
 WRONG = "lrs_{}_" + "wrongsecret" * 3 + "0123456789"
-"""A wrong secret in the correct format, which must not appear either, because a mistyped secret is similar to the
+"""A wrong secret in the correct format. It must not appear either, because a mistyped secret is similar to the
 real one."""
 
 OWN = "the-owners-own-key-that-is-configured"
@@ -39,7 +39,7 @@ class Traces:
         self.texts[f"{self.reported} {where}"] = text if isinstance(text, bytes) else text.encode()
 
     def note_files(self, folder: Path) -> None:
-        """Record all files of the folder, including files in archives."""
+        """Record all files of the folder, including files inside archives."""
         for file in (path for path in folder.rglob("*") if path.is_file()):
             data = file.read_bytes()
             self.note(str(file), data)
@@ -72,7 +72,8 @@ def ask(traces: Traces, url: str, method: str, path: str, token: str | None, bod
 
 
 async def listen(url: str, token: str) -> list[int]:
-    """Open `/events` with the token in each possible way. Return the statuses. 101 is success."""
+    """Open `/events` with the token in each possible way. Return the statuses of the responses. Status 101 means
+    success."""
     ways: list[dict[str, Any]] = [
         {"headers": {"Authorization": f"Bearer {token}"}},
         {"protocols": ["lares.events", f"bearer.{quote(token, safe='')}"]},
@@ -100,14 +101,14 @@ def use(traces: Traces, url: str, token: str, *, is_good: bool) -> None:
 
 
 def call_hook(traces: Traces, url: str, token: str) -> None:
-    """Call the hook of the token in both ways. No automation uses this hook."""
+    """Call the hook of the token with both methods. No automation has a trigger for this hook."""
     assert ask(traces, url, "POST", "/hooks/nobody", token, {})[0] == 404
     for path, status in (("/hooks/nobody", 404), ("/hooks/other", 403), ("/devices", 401)):
         assert ask(traces, url, "GET", f"{path}?token={token}", None)[0] == status
 
 
 def journey(traces: Traces, folder: Path, running: Running, owner: str) -> None:
-    """Create keys, use them, guess, revoke, reset, and read everything."""
+    """Use keys in every way: create, use, guess, revoke, and reset them. Afterwards, read everything."""
     url = running.url()
     note_arguments(traces, running)
     made = [json.loads(ask(traces, url, "POST", "/auth/keys", owner, expected(role))[1]) for role in Role]
@@ -135,7 +136,7 @@ def expected(role: Role) -> dict[str, str]:
 
 
 def keep(traces: Traces, message: Ended) -> str:
-    """Return the secret that a command printed. Check that the secret was printed only once."""
+    """Return the secret that a command printed. Check that the command printed the secret only once."""
     assert message.code == 0, message
     traces.note("standard error", message.err)
     return message.out.strip()
@@ -148,7 +149,7 @@ def note_words(traces: Traces, message: Ended) -> None:
 
 
 def note_arguments(traces: Traces, running: Running) -> None:
-    """Record the data of the process that any user on the box can read."""
+    """Record the data of the process that any user of the machine can read."""
     traces.note("the process's arguments", Path(f"/proc/{running.process.pid}/cmdline").read_bytes())
 
 
@@ -175,7 +176,7 @@ def test_no_secret_is_left_anywhere_after_a_whole_journey(tmp_path: Path, form: 
         use(traces, running.url(), owner, is_good=False)
         journey(traces, tmp_path, running, again)
         note_words(traces, running.stop())
-    for file in tmp_path.glob("*.out"):  # printed for people, and checked above
+    for file in tmp_path.glob("*.out"):  # the command prints the secret for people; it was checked above
         file.unlink()
     traces.note_files(tmp_path)
     assert len(traces.secrets) >= 15 and len(traces.texts) > 100

@@ -1,5 +1,5 @@
-"""A changed configuration: adapter sections start, stop, and change while the hub runs. Changes of other keys are
-reported."""
+"""The configuration file changes. Adapter sections start, stop, and change while the hub runs. Changes of other
+keys are reported."""
 
 from __future__ import annotations
 

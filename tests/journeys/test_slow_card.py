@@ -1,4 +1,4 @@
-"""On this card, every sync takes 600 ms. Only changes wait for the sync, and several changes share one sync."""
+"""Every sync of the card takes 600 ms. Only changes wait for a sync, and several changes share one sync."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def card(tmp_path: Path) -> Card:
 
 @pytest.fixture
 async def hub(tmp_path: Path, card: Card) -> AsyncIterator[Process]:
-    """Run a hub on the card, which is slow from now on."""
+    """Run a hub on the card, and make the card slow."""
     configure(tmp_path)
     async with running(tmp_path, card.environment) as hub:
         assert await hub.post("/rooms", id="first", name="First") == 200

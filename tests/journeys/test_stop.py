@@ -1,4 +1,4 @@
-"""SIGTERM under load: the hub stops within five seconds, closes streams, stores all confirmed changes, and exits
+"""SIGTERM under load. The hub stops within five seconds, closes streams, stores all confirmed changes, and exits
 with 0."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def read_to_the_end(hub: Process, opened: list[None]) -> int | None:
 
 
 async def make_rooms(hub: Process, client: int, acknowledged: list[str]) -> None:
-    """Create rooms while the hub answers."""
+    """Create rooms for as long as the hub answers."""
     for number in range(1_000_000):
         room = f"room-{client}-{number}"
         try:

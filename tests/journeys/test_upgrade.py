@@ -1,4 +1,4 @@
-"""Homes of earlier versions, killed in their second run, are complete in this version."""
+"""Homes of earlier versions, whose hubs were killed in their second run, are complete in this version."""
 
 from __future__ import annotations
 

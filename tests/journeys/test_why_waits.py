@@ -1,4 +1,4 @@
-"""`why` of an automation reports an unreachable trigger device, and the running wait."""
+"""`why` of an automation reports that the device of a trigger is unreachable, and that a wait is running."""
 
 from __future__ import annotations
 

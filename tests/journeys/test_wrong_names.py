@@ -1,4 +1,4 @@
-"""Each wrong name is reported with the same message in the log, and by `why`, `check`, and `simulate`."""
+"""Each wrong name is reported with the same message in four places: the log, `why`, `check`, and `simulate`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ TABLE = [
     *(("", f"conditions = {{ {{ {condition} }} }}", "", sentence) for condition, sentence in CONDITIONS.items()),
     *(("", "", call, sentence) for call, sentence in CALLS.items()),
 ]
-"""Trigger, field, and call of each automation, and the warning. An empty string means no warning."""
+"""Each row: the trigger, the field, and the call of an automation, and the expected warning. If the warning is
+empty, there must be none."""
 
 
 @pytest.mark.slow
@@ -113,15 +114,15 @@ async def test_each_wrong_name_has_one_warning_everywhere(tmp_path: Path, caplog
 
 
 def judge(lines: list[str], wrong: list[tuple[str, str]]) -> None:
-    """Check that one line is about the target of messages, and one line is about each automation, with its
-    warning."""
+    """Check the warnings: one line is about the targets of messages, and one line is about each automation."""
     assert sum("'phone:sent'" in line for line in lines) == 1 and len(lines) == len(wrong) + 1
     for id_, sentence in wrong:
         assert [sentence in line for line in lines if f"/{id_}.lua:" in line] == [True], (id_, sentence)
 
 
 async def furnish(app: App) -> None:
-    """Put door and button into the hall and the door into a group, press the button once, and remove a variable."""
+    """Put the door and the button into the hall, and the door into a group. Press the button once, and remove a
+    variable."""
     assert (await app.ask("PUT", "/variables/gone", json={"value": 1})).status == 200
     assert (await app.delete("/variables/gone")).status == 204
     for room in ("hall", "empty"):

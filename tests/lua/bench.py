@@ -1,4 +1,4 @@
-"""Shared parts of the tests of Lua: a small pool, and recorded calls."""
+"""Code that the tests of Lua share: a small pool, and a recorder of calls."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tests.fakes.instant import InstantHome
 
 FILE = "config/scenes/test.lua"
 ROOMY = ExecutionLimits(max_cpu_secs=20.0, backstop_secs=60.0)
-"""Wide limits for correct scripts, so that they do not fail on a busy machine."""
+"""High limits for correct scripts, so that these scripts do not fail on a busy machine."""
 
 TRIVIAL = 'ctx:command("a", {capability = "power", action = "on"})'
 
 
 class Notes:
-    """Records the calls of a script. `answer` returns the answer to each call, by default null."""
+    """Records the calls of a script. `answer` returns the answer to each call. By default, each answer is null."""
 
     def __init__(self, answer: Callable[[str, Any], Any] | None = None) -> None:
         self.asked: list[tuple[str, Any]] = []
@@ -53,7 +53,7 @@ class Notes:
 
 
 def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxFunction]:
-    """Return the operations of `ctx` in the home. No scene can run."""
+    """Return the operations of `ctx` in the home. With these operations, no scene can run."""
     environment = environment_of(home.registry, home.bus, clock)
     return CtxMethods(environment, _no_scene, ()).table()
 
@@ -70,7 +70,7 @@ async def open_pool(
     clock: Clock | None = None,
     on_kill: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[WorkerPool]:
-    """Run a pool without scripts, unless a folder is given."""
+    """Run a pool. If no folder is given, the pool has no scripts."""
     async with WorkerPool(
         limits=limits,
         scripts=None if scripts is None else Folder(path=scripts, name="config/scripts", is_deep=True),
@@ -86,7 +86,7 @@ def file(text: str) -> Source:
 
 
 def scene(body: str) -> Source:
-    """Return a scene, with `execute` on line 1, and the body from line 2 on."""
+    """Return the text of a scene. `execute` is on line 1, and the body begins on line 2."""
     return file(f"return {{id = 'test', name = 'Test', execute = function(ctx, event)\n{body}\nend}}")
 
 
@@ -99,7 +99,7 @@ class Started:
         self._task = asyncio.get_running_loop().create_task(pool.run(execution))
 
     async def end(self) -> Failure:
-        """Wait for the result. A cancelled waiter does not affect the execution."""
+        """Wait for the result. If the waiting task is cancelled, the execution continues."""
         await asyncio.wait([self._task])
         return self._task.result()
 
@@ -109,11 +109,11 @@ def start(pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, 
 
 
 async def ended(execution: Started) -> None:
-    """Wait until the execution has succeeded. Otherwise, raise `ScriptFailed` or `ExecutionCancelled`."""
+    """Wait until the execution has ended. If it did not succeed, raise `ScriptFailed` or `ExecutionCancelled`."""
     failure = await execution.end()
     if isinstance(
         failure, ScriptFailed
-    ):  # create a new error each time, because a stored one keeps the frames of its traceback
+    ):  # create a new error each time, because the frames in a stored error's traceback would remain in memory
         raise ScriptFailed(failure.fault, failure.status)
     if failure is not None:
         raise ExecutionCancelled(str(failure))

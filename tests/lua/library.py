@@ -1,4 +1,4 @@
-"""The editor's stub, `config/library/lares.lua`, as data."""
+"""Reads the stub for editors, `config/library/lares.lua`, as data."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Field:
 
     @property
     def words(self) -> list[str]:
-        """Return the strings of a type that consists only of strings: `"on"|"off"`."""
+        """Return the strings in a type such as `"on"|"off"`, which consists only of strings."""
         return [each.strip('"') for each in self.type.split("|")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """A function: the annotations of its parameters, and their names in the declaration."""
+    """A function, with the annotations of its parameters, and the names of the parameters in its declaration."""
 
     parameters: tuple[str, ...]
     annotated: Mapping[str, Field]
@@ -50,7 +50,7 @@ class Library:
 
 
 def read() -> Library:
-    """Parse the stub. Raise an exception for a line in an unknown format."""
+    """Parse the stub. Raise an exception if a line has an unknown format."""
     found = Library()
     for block in STUB.read_text("utf-8").split("\n\n"):
         _read_block(block.strip().splitlines(), found)

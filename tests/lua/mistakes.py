@@ -1,5 +1,5 @@
-"""The most common mistakes, each as a file with its whole error message. `TRIGGER` is the place of a trigger.
-If the trigger is removed, the same file is a scene."""
+"""The most common mistakes. Each one is a file with the complete error message. `TRIGGER` in a file is replaced
+with a trigger. If it is replaced with nothing, the file is a scene."""
 
 from __future__ import annotations
 
@@ -305,4 +305,4 @@ AT_RUN = (
         {"scripts/lamps.lua": "return {}"},
     ),
 )
-"""Mistakes that only a run finds, because they are inside `execute`."""
+"""Mistakes that are found only when the file runs, because they are inside `execute`."""

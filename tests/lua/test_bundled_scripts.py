@@ -1,4 +1,4 @@
-"""The bundled modules: their commands, within the range of each device."""
+"""The bundled modules: the commands that they send, within the range of each device."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ MODES = _spec("hvac_mode", "set", values=("off", "heat"))
 
 
 class Home(Notes):
-    """Devices that execute commands at once, unless they are `stubborn`. `commanded` has the commands as short
-    lines."""
+    """Devices that execute commands at once, unless they are `stubborn`. `commanded` contains the commands as
+    short texts."""
 
     def __init__(self) -> None:
         super().__init__(self.answer)
@@ -153,7 +153,7 @@ async def test_an_offline_light_is_not_on(pool: WorkerPool) -> None:
 
 
 def heating() -> Home:
-    """Return a thermostat with modes, one without, and one that is off."""
+    """Return three thermostats: one with modes, one without modes, and one that is off."""
     home, warm = Home(), {"value": 21, "unit": "°C"}
     home.add("x:A 1", TARGET, MODES, kind="Sensor", hvac_mode="heat", target_temperature=warm)
     home.add("plain", TARGET, kind="Sensor", target_temperature=warm)

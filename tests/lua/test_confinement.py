@@ -1,4 +1,5 @@
-"""The worker's second barrier: code that has escaped from Lua cannot access anything in a confined process."""
+"""The sandbox is the worker's second barrier. If code escapes from Lua, it cannot access anything, because the
+process is confined."""
 
 from __future__ import annotations
 
@@ -163,9 +164,8 @@ async def test_a_worker_is_confined_before_it_runs_lua() -> None:
         if os.geteuid() == 0:  # only root can read a process that is not dumpable
             opened = {each.name: each.readlink().name for each in (process / "fd").iterdir()}
             del opened["0"]
-            assert all(name.startswith("libffi.so") for name in opened.values()), (
-                opened
-            )  # of 3.5 processes, because the process reads itself
+            # libffi 3.5 reads its own file
+            assert all(name.startswith("libffi.so") for name in opened.values()), opened
             assert (process / "environ").read_bytes() == b""
             assert str((process / "cwd").readlink()) == "/"
     assert worker["confinement"] == "complete" and worker["resident_bytes"] > 1 << 20
@@ -208,7 +208,7 @@ _DATA = Struct("=iIQ6Q")
 
 
 def interpret(program: bytes, number: int, architecture: int, first: int = 0) -> int:
-    """Return the filter's answer to a system call, by the rules of classic BPF."""
+    """Return the result of the filter for a system call, according to the rules of classic BPF."""
     data = _DATA.pack(number, architecture, 0, first, *[0] * 5)
     steps, at, value = list(_STEP.iter_unpack(program)), 0, 0
     while True:

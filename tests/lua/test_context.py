@@ -1,4 +1,4 @@
-"""`ctx` in a home: the results, effects, and records of each call, and the trace."""
+"""`ctx` in a home: for each call, the result, the effect, and the records, and also the trace."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Stage:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def stage(pool: WorkerPool) -> AsyncIterator[Stage]:
-    """Provide three lamps, the first two in the room `hall`, the last two in the group `all`, and an empty group."""
+    """Provide three lamps and an empty group. The first two lamps are in the room `hall`, and the last two are in
+    the group `all`."""
     clock = VirtualClock()
     async with open_home(clock) as home:
         home.registry.put_room("hall", "Hall")
@@ -149,7 +150,7 @@ async def test_the_names_of_failures_are_limited() -> None:
 
 
 def kept(trace: Trace, step: str) -> list[int]:
-    """Return the numbers of the kept steps of this kind."""
+    """Return the numbers of the stored steps of this kind."""
     return [each["number"] for each in trace.list_steps() if each["step"] == step]
 
 

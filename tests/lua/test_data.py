@@ -1,4 +1,4 @@
-"""Values do not change between the hub and Lua, or are refused with an error message."""
+"""If values are passed between the hub and Lua, they do not change, or they are refused with an error message."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def echo(pool: WorkerPool, *values: Any) -> list[Any]:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether the values are equal, with the same types of numbers, lists, and objects."""
+    """Return whether the values are equal. Numbers, lists, and objects must also have the same types."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list):

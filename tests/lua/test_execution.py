@@ -1,4 +1,4 @@
-"""An execution inside the worker, on the test's thread, with frames that arrive while it sends one."""
+"""An execution inside the worker. It runs on the test's thread, and frames arrive while it sends a frame."""
 
 from __future__ import annotations
 

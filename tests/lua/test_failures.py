@@ -1,4 +1,4 @@
-"""Each failure begins with file and line, names the problem, and often the remedy."""
+"""Each error message begins with file and line, names the problem, and often explains what to do."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ AT_RUN: tuple[tuple[str, int, str], ...] = (
     ("\nload('\\n\\n\\nlocal ctx = ... ctx:command(5)')(ctx)", 3, "bad argument #1 to ctx:command"),
     ("\nload('\\n\\n\\nerror(\"in\")', '=text')()", 3, "text:4: in"),
     ("local function f()\n  return ctx:command('a')\nend\nf()", 5, "bad argument #2 to ctx:command"),
-    ("\nreturn ctx:command('a')", 1, "bad argument #2 to ctx:command"),  # the first line of `execute`
+    ("\nreturn ctx:command('a')", 1, "bad argument #2 to ctx:command"),  # this is the first line of `execute`
     ("require 'x'", 2, "require 'x': scripts are disabled (scripts.enabled in the configuration)"),
 )
 

@@ -1,4 +1,4 @@
-"""Valid fields of a definition, the lines of its errors, and the decisions of modes."""
+"""The valid fields of a definition, the lines of errors in them, and the decisions of modes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHOLE = {"id": "x", "name": "X", "description": "Y", "execute": EXECUTE, "mode":
 
 
 def parse(described: dict[str, Any], text: str = "") -> Scene:
-    """Return the scene of this table."""
+    """Return the scene that this table defines."""
     stated = {name: value for name, value in described.items() if value is not None}
     return read_definition(stated, Source(name="x.lua", text=text.encode()), scene_parser(8))[0]
 

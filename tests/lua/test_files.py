@@ -1,4 +1,4 @@
-"""Lua files: folders, texts, catalogs, reloads, and names that no file defines."""
+"""Lua files: folders, texts, catalogs, and reloads. Names that no file defines are also tested."""
 
 from __future__ import annotations
 

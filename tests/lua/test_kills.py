@@ -1,5 +1,5 @@
-"""Signals kill the worker at random moments while it runs automations. Each caller gets an answer, each trigger
-has a result, and modes and cooldowns are the same as after a failure."""
+"""Signals kill the worker at random moments while it runs automations. Each caller gets an answer, and each
+trigger has a result. Modes and cooldowns behave as after a failure."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ MODES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "restart": ({"mode": "restart"}, ("", "", "")),
     "single": ({"mode": "single"}, ("", "dropped", "dropped")),
 }
-"""The files of automations, and the results of three simultaneous triggers, if these are certain."""
+"""The files of automations. For each file, the results of three simultaneous triggers, unless these are random."""
 
 
 class LuaStage(Stage):
-    """Runs a random one of `bodies` for each execution of an automation."""
+    """For each execution of an automation, runs one of `bodies` at random."""
 
     def __init__(self, pool: WorkerPool, dice: random.Random) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class LuaStage(Stage):
 
 
 def pids(pool: WorkerPool) -> list[int]:
-    """Return the process ids of the workers. 0 means that the worker has not started."""
+    """Return the process ids of the workers. If a worker has not started, its id is 0."""
     return [each["pid"] for each in pool.figures()["workers"]]
 
 

@@ -1,4 +1,5 @@
-"""Lua 5.4 behaves as in its manual where the sandbox wraps it. `ctx` can be called from every place."""
+"""In the places that the sandbox changes, Lua 5.4 behaves as its manual describes. `ctx` can be called from every
+place."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
     ("collectgarbage", "return collectgarbage('count') > 0 and collectgarbage() == 0"),
     ("version", "return _VERSION == 'Lua 5.4'"),
 )
-"""Name, and a body that returns true."""
+"""Each row: a name, and a body that returns true."""
 
 
 async def test_the_language_works_as_in_its_manual(pool: WorkerPool) -> None:

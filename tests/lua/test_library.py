@@ -1,4 +1,5 @@
-"""The editor's library documents exactly the available names: ctx, values, capabilities, definitions, Lua."""
+"""The library for editors documents exactly the available names: those of `ctx`, values, capabilities,
+definitions, and Lua."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ METHODS = {
 }
 
 LUA_TYPES = {"string": "string", "LogLevel": "string", "InvokeTarget": "string", "number": "number"}
-"""The Lua type of each parameter type. All other types are Lua tables."""
+"""The Lua type of each parameter type. Types that are not listed are Lua tables."""
 
 
 def test_the_methods_match_ctx() -> None:
@@ -133,7 +134,7 @@ TYPES: Mapping[str, str] = {
     "hs_color": "HsColor",
     "color_temperature": "ColorTemperature",
 }
-"""The stub's name of each schema type except `enum`."""
+"""Maps each schema type except `enum` to its name in the stub."""
 
 
 def test_the_capabilities_match() -> None:
@@ -232,7 +233,7 @@ async def test_kept_and_removed_functions_of_lua_are_documented() -> None:
     assert kept <= stock
 
     def is_documented(name: str) -> bool:
-        """Return whether the editor knows the function, from this stub or from its own library."""
+        """Return whether the editor knows the function, from this stub or from the editor's own library."""
         if name in documented:
             return not documented[name].is_deprecated
         return ("package" if name == "require" else name.split(".", maxsplit=1)[0]) not in off

@@ -1,4 +1,4 @@
-"""The editor's library documents automations correctly: definitions, triggers, conditions, events."""
+"""The library for editors documents automations correctly: definitions, triggers, conditions, and events."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def classes_of(alias: str) -> dict[str, dict[str, library.Field]]:
 
 
 def offered(faults: tuple[str, ...], what: str) -> set[str]:
-    """Return the fields that the error for an unknown field lists."""
+    """Return the fields that the error message for an unknown field lists."""
     [listed] = [fault for fault in faults if fault.startswith(f"{what} is not a field")]
     return set(listed.split("use one of ")[1].split(", "))
 
@@ -60,7 +60,7 @@ EITHER = {
 
 
 def needed(fields: dict[str, library.Field]) -> set[str]:
-    """Return the required fields, without `type`, which is always required."""
+    """Return the required fields except `type`, which is always required."""
     return {name for name, each in fields.items() if not each.is_optional} - {"type"}
 
 

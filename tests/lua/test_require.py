@@ -1,4 +1,4 @@
-"""Scripts are read when they are required, once per execution, from one folder."""
+"""Scripts are read when they are required. Each execution reads a script once, from a single folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provide a folder with these scripts, and links."""
+    """Provide a folder that contains these scripts, and links."""
     folder = tmp_path_factory.mktemp("scripts")
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)

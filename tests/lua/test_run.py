@@ -1,4 +1,5 @@
-"""Executions that are cancelled from outside, with and without waiters, and their memory at the end."""
+"""Executions are cancelled from outside, with and without waiting callers. The tests also check the memory at the
+end."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class Gate(Notes):
         self.opened = asyncio.Event()
 
     async def reached(self, count: int = 1) -> None:
-        """Wait until this many calls have arrived."""
+        """Wait until this number of calls have arrived."""
         await until(lambda: len(self.asked) >= count)
 
 
@@ -235,7 +236,7 @@ async def test_hundreds_that_sleep_use_no_thread() -> None:
         await gate.reached(300)
         assert pool.running == 300
         [worker] = pool.figures()["workers"]
-        # one thread for the reading execution, and one that is ending
+        # one thread is reading for the execution, and one thread is ending
         await until(lambda: len(list(Path(f"/proc/{worker['pid']}/task").iterdir())) <= MAX_IDLE_THREADS + 2)
         assert (await run(pool, "print('awake')")).printed == ["awake"]
         gate.opened.set()
@@ -244,7 +245,7 @@ async def test_hundreds_that_sleep_use_no_thread() -> None:
 
 
 async def race(count: int) -> None:
-    """Cancel runs at random moments. Each run ends in one of two ways, and leaves nothing."""
+    """Cancel runs at random moments. Each run must end in one of two ways, and must leave nothing behind."""
     random_ = random.Random(count)
 
     async def one(execution: Started) -> None:

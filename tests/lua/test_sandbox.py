@@ -1,4 +1,4 @@
-"""Lua cannot access the host. A hostile script ends with a clear error, within its limits."""
+"""Lua cannot access the host. A hostile script ends within its limits and with a clear error."""
 
 from __future__ import annotations
 
@@ -225,11 +225,11 @@ async def test_the_environment_of_the_process_is_hidden() -> None:
 
 QUICK = ExecutionLimits(max_cpu_secs=0.2, backstop_secs=30.0)
 PATIENCE = 30.0
-"""Real seconds after which a running script has escaped its limits, even on a busy machine."""
+"""If a script still runs after this number of real seconds, it has escaped its limits, even on a busy machine."""
 
 
 def answer(operation: str, arguments: Any) -> Any:
-    """Return an answer for a hostile script: an empty one, a large one, or one that never comes."""
+    """Return an answer for a hostile script. It can be empty, large, or never arrive."""
     if arguments and arguments[0] == "hang":
         return asyncio.Event().wait()
     if arguments and arguments[0] in ("much", "some"):
@@ -238,7 +238,8 @@ def answer(operation: str, arguments: Any) -> Any:
 
 
 def limits_for(expected: str, limits: ExecutionLimits) -> ExecutionLimits:
-    """Return limits: a short backstop for scripts that only the backstop ends, and enough time for all others."""
+    """Return the limits for a script. If only the backstop ends the script, the backstop is short. All other
+    scripts have enough time."""
     if expected == BACKSTOP:
         return ExecutionLimits(backstop_secs=0.3)
     return limits if CPU in expected else ROOMY
@@ -261,7 +262,7 @@ async def test_every_hostile_script_has_a_name_of_its_own() -> None:
 
 
 async def end_of(pool: WorkerPool, text: str, expected: str, *, described: bool = False) -> str | None:
-    """Run a file. Return the fault that ended the file, or None."""
+    """Run a file. Return the fault that ended the execution, or None."""
     try:
         async with asyncio.timeout(PATIENCE):
             if described:
@@ -279,7 +280,7 @@ async def end_of(pool: WorkerPool, text: str, expected: str, *, described: bool 
 async def end_all(
     cases: Iterable[tuple[str, str, str]], limits: ExecutionLimits, *, described: bool = False
 ) -> list[str]:
-    """Run the files at the same time, those with equal limits in one pool. Return the fault of each."""
+    """Run the files at the same time. Files with equal limits run in the same pool. Return the fault of each."""
     by_limits: defaultdict[ExecutionLimits, list[tuple[str, str, str]]] = defaultdict(list)
     for case in cases:
         by_limits[limits_for(case[2], limits)].append(case)

@@ -1,4 +1,4 @@
-"""`os.time` and `os.date` in the home's time zone, on the hub's clock."""
+"""`os.time` and `os.date` use the home's time zone and the hub's clock."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TIMES: tuple[tuple[str, str], ...] = (
     ("os.time({year = 2026, month = 7, day = 1, hour = 12, min = 30, sec = 15})", "1782901815"),
     ("os.time({year = 2026, month = 1, day = 1, hour = 0})", "1767222000"),
     ("os.time(os.date('*t'))", "1782901815"),
-    # the hour that the clock change skips, and the hour that it repeats
+    # one hour is skipped by a clock change, and one hour is repeated
     ("os.date('%H:%M', os.time({year = 2026, month = 3, day = 29, hour = 2, min = 30}))", "03:30"),
     ("os.date('%H:%M', os.time({year = 2026, month = 10, day = 25, hour = 2, min = 30}))", "02:30"),
 )

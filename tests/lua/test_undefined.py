@@ -1,4 +1,4 @@
-"""Undefined names are found without running the file. Names that may be correct are never reported."""
+"""Undefined names are found without running the file. A name that may be correct is never reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANY = " ".join(f"local a{n} = 'constant {n}'" for n in range(150))
 
 
 async def found(pool: WorkerPool, *texts: str) -> list[str]:
-    """Return the warnings about files with these texts, `1.lua` and so on."""
+    """Return the warnings about files with these texts. The names of the files are `1.lua`, `2.lua`, and so on."""
     sources = [Source(name=f"{number}.lua", text=text.encode()) for number, text in enumerate(texts, 1)]
     return [str(fault) for fault in await find_undefined(sources, pool.describe)]
 

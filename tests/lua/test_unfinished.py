@@ -1,4 +1,4 @@
-"""After a restart, exactly the executions that a kill ended have an entry."""
+"""After a restart, the history contains an entry for exactly those executions that the kill interrupted."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ async def test_an_execution_begun_before_a_lost_worker_is_noticed_runs_in_a_new_
         worker = pid_of(pool)
         os.kill(worker, signal.SIGKILL)
         while _is_alive(worker) or _thread_count(worker) > 1:  # the last thread closes the socket
-            pass  # the event loop must not notice
+            pass  # the event loop must not notice the end
         notes = Notes()
         begun = [start(pool, scene(TRIVIAL), notes, name="scene:x") for _ in range(10)]
         await asyncio.gather(*(ended(each) for each in begun), pool.describe(file("return {}")))
@@ -121,7 +121,8 @@ STUCK_AT = (
     (f"{HEAD}local a = 1\nctx:get_device('x')\na = 2\n{STUCK}\nend}}", 5),
     (f"{HEAD}ctx:get_device('x')\n{SPIN}{STUCK}\nend}}", 5),
 )
-"""Stuck files, and the last known line of each: its function, a call of ctx, or a slow line."""
+"""Files that cannot be stopped. For each file, the last known line: in a function, at a call of ctx, or a slow
+line."""
 
 
 async def test_a_stuck_execution_names_its_last_known_line() -> None:
@@ -286,7 +287,7 @@ async def test_a_large_worker_is_replaced_when_idle() -> None:
         await asyncio.gather(*(run(pool, body) for _ in range(4)))
 
         def is_small() -> bool:
-            """Return whether the worker has released its memory or ended. A new worker has no successor yet."""
+            """Return whether the worker has released its memory or ended. The next worker does not exist yet."""
             most = fresh["resident_bytes"] + MAX_IDLE_GROWTH_BYTES
             workers = pool.figures()["workers"]
             return all(each["pid"] != fresh["pid"] or each["resident_bytes"] <= most for each in workers)

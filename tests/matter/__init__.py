@@ -1,1 +1,1 @@
-"""A real controller server and real virtual devices, in their own network namespace."""
+"""A real controller server and real virtual devices, in a separate network namespace."""

@@ -1,4 +1,4 @@
-"""Tests the plugin for Matterbridge with a hub, Matterbridge, and a real controller. Hub, Matterbridge, and
+"""Tests the plugin for Matterbridge with a hub, Matterbridge, and a real controller. The hub, Matterbridge, and the
 controller are each killed once.
 
 `test_bridge.py` runs this file in the namespace. The last line of its output is a JSON object of the figures.
@@ -84,7 +84,8 @@ DEVICES: Mapping[str, Mapping[str, Any]] = {
     "leak": {"kind": "Sensor", "water_leak": False},
     "remote": {"kind": "Sensor", "class": "button", "battery": 50},
 }
-"""Each device type of the contract: kind, class, and first values."""
+"""The device types that the contract lists. Each row contains the kind, the class, and the first values of a
+device."""
 
 SCENE = """
 return { id = "calm", name = "Calm", execute = function(ctx)
@@ -131,7 +132,7 @@ COMMANDS: list[tuple[str, int, str, dict[str, Any], dict[str, Any]]] = [
     ("door", 257, "UnlockDoor", {}, {"lock": "unlocked"}),
     ("door", 257, "LockDoor", {}, {"lock": "locked"}),
 ]
-"""A command to a cluster, and the resulting attributes of the hub's device."""
+"""Each row: a command to a cluster, and the resulting attributes of the hub's device."""
 
 WRITES: list[tuple[str, str, Any, dict[str, Any]]] = [
     ("heater", "513/18", 1900, {"target_temperature": {"value": 19, **CELSIUS}}),
@@ -190,7 +191,7 @@ EQUAL: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "air_quality": ("91/0", {"good": 1, "poor": 4}.get),
     "battery": ("47/12", lambda value: value * 2),
 }
-"""Cluster and attribute of Matter for an attribute of the hub, and its value, by the Matter specification."""
+"""For each attribute of the hub, the cluster and attribute of Matter, and the equivalent value in Matter."""
 
 
 class Controller:
@@ -234,7 +235,7 @@ class Controller:
         return reported["result"]
 
     async def attributes(self) -> dict[str, Any]:
-        """Return the values that the controller has by subscription, by endpoint/cluster/attribute.
+        """Return the values that the controller has received by subscription, keyed by endpoint/cluster/attribute.
 
         Use another connection, because the server drops a client that reads many events too slowly.
         """
@@ -345,8 +346,8 @@ class Proof:
     # --- values of controller and hub ---
 
     async def endpoints(self, shown: Mapping[str, Any]) -> dict[str, list[int]]:
-        """Return the endpoints of each device, by the name that the controller reads. The device's own endpoint is
-        first."""
+        """Return the endpoints of each device, by the name that the controller reads. The first endpoint in each
+        list is that of the device itself."""
         own = {int(key.split("/")[0]): value for key, value in shown.items() if key.endswith("/57/5")}
         parts = {int(key.split("/")[0]): value for key, value in shown.items() if key.endswith("/29/3")}
         return {name: [endpoint, *parts.get(endpoint, [])] for endpoint, name in own.items()}
@@ -461,7 +462,8 @@ class Proof:
         await until_async(came, 30)
 
     async def until_named(self, *names: str, gone: str = "") -> dict[str, int]:
-        """Wait until the controller lists these names, and no longer lists `gone`. Return each name's endpoint."""
+        """Wait until the controller lists these names, and no longer lists those in `gone`. Return the endpoint
+        for each name."""
         found: dict[str, list[int]] = {}
 
         async def holds() -> bool:
@@ -473,7 +475,7 @@ class Proof:
         return {name: own for name, (own, *_) in found.items()}
 
     async def name_and_move(self) -> None:
-        """Check that the room precedes the name, and that the serial number does not change."""
+        """Check that a name begins with the room, and that the serial number does not change."""
 
         async def serial(name: str, gone: str = "") -> Any:
             own = (await self.until_named(name, gone=gone))[name]
@@ -563,7 +565,8 @@ class Proof:
         await self.until_equal()
 
     async def begin_without_the_hub(self) -> None:
-        """The bridge can start before the hub after a power cut. Check that the controller then loses no device."""
+        """Start the bridge before the hub, as may happen after a power cut. Check that the controller loses no
+        device."""
         before = await self.endpoints(await self.controller.attributes())
         await self.lab.end("hub", signal.SIGKILL)
         await self.lab.end("bridge", signal.SIGKILL)

@@ -1,5 +1,5 @@
-"""The processes of the laboratory: the server, the virtual devices, and their programs, which are downloaded once
-into a cache."""
+"""The processes of the laboratory: the server and the virtual devices. Their programs are downloaded once into a
+cache."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ START_SECS = 90.0
 
 
 def find_server() -> Path:
-    """Return the folder of the server's virtual environment, which is created once. Skip if the environment cannot
-    be created."""
+    """Return the folder of the server's virtual environment, which is created once. Skip the test if the
+    environment cannot be created."""
     if ctypes.util.find_library("nl-route-3") is None:
         pytest.skip("the Matter SDK needs libnl-route-3, which is not installed")
     folder = cache_folder() / "matter-server-8.1.2"
@@ -69,13 +69,15 @@ def _new_enough(python: str) -> str | None:
 
 
 def find_devices() -> Path:
-    """Return the folder with the `node_modules` of the virtual devices. Skip if the folder cannot be created."""
+    """Return the folder with the `node_modules` of the virtual devices. Skip the test if the folder cannot be
+    created."""
     need("node")
     return installed(*DEVICES)
 
 
 def find_bridge() -> Path:
-    """Return the folder of Matterbridge, which needs its own modules. Skip if the folder cannot be created."""
+    """Return the folder of Matterbridge, which needs its own modules. Skip the test if the folder cannot be
+    created."""
     folder = cache_folder() / MATTERBRIDGE
     if not folder.exists():
         part = folder.with_name(f"{folder.name}.part{os.getpid()}")
@@ -98,7 +100,7 @@ def find_bridge() -> Path:
 
 
 def check_namespaces() -> None:
-    """Skip if no namespace with its own network can be created."""
+    """Skip the test if no namespace with a separate network can be created."""
     tried = [str(LAB / "one-namespace.sh"), "true"]
     need("unshare")
     done = subprocess.run(tried, capture_output=True, text=True, timeout=60, check=False)
@@ -122,7 +124,7 @@ class Laboratory:
         subprocess.run([need("node"), "paa.mjs", "paa"], cwd=folder, check=True, timeout=60)
 
     async def start_server(self) -> None:
-        """Start the server. Return once the server answers."""
+        """Start the server. Return when the server answers."""
         # without this file, the server deletes these certificates and downloads others
         (self.folder / "paa" / ".version").touch()
         await self.start(
@@ -134,7 +136,7 @@ class Laboratory:
         await until_async(self._is_answering, START_SECS)
 
     async def start_devices(self, group: str, *names: str) -> None:
-        """Start these devices as one process. Return once each has printed its codes."""
+        """Start these devices as one process. Return when each device has printed its codes."""
         await self.start(group, need("node"), "devices.mjs", "devices", f"{group}.sock", *names)
         log = self.folder / f"{group}.log"
 
@@ -185,7 +187,7 @@ class Laboratory:
             return False
 
     async def close(self) -> None:
-        """End all processes that still run."""
+        """End all processes that are still running."""
         for name in list(self._running):
             await self.end(name, signal.SIGKILL)
 

@@ -78,7 +78,7 @@ COMMANDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("bridge:2", {"capability": "brightness", "action": "set", "value": 77}, {"power": "on", "brightness": 77}),
 ]
-"""Each command, and the resulting attributes of the device."""
+"""Each row: a command, and the resulting attributes of the device."""
 
 SENSED: list[tuple[str, str, str, dict[str, Any], str, Any]] = [
     ("contact", "booleanState", "sensors:1", {"stateValue": False}, "contact", "open"),
@@ -91,7 +91,7 @@ SENSED: list[tuple[str, str, str, dict[str, Any], str, Any]] = [
     ("air", "airQuality", "sensors:8", {"airQuality": 4}, "air_quality", "poor"),
     ("smoke", "smokeCoAlarm", "sensors:9", {"smokeState": 1}, "smoke", True),
 ]
-"""A sensor's value, and the resulting attributes."""
+"""Each row: a value of a sensor, and the resulting attributes."""
 
 
 class Proof:
@@ -180,7 +180,7 @@ class Proof:
         await self.until_shown("cover:1", cover_tilt=25)
 
     async def refuse(self) -> None:
-        """Check that a device's refusal contains Matter's status."""
+        """Check that the error contains Matter's status if a device refuses a command."""
         wrong_code = await self.command("lock:1", {"capability": "lock", "action": "unlock", "code": "1234"})
         assert wrong_code.json["code"] == "device_refused" and "status 0x01" in wrong_code.json["error"], (
             wrong_code.json
@@ -191,7 +191,7 @@ class Proof:
         self.figures["refusals"] = [wrong_code.json["error"], too_hot.json["error"]]
 
     async def sense(self) -> None:
-        """Check that the API returns changes at the devices."""
+        """Check that the API returns the changes that happen at the devices."""
         for endpoint, behavior, device, change, attribute, value in SENSED:
             await self.lab.control("most", "sensors", endpoint=endpoint, behavior=behavior, set=change)
             expected = {"value": value[0], "unit": value[1]} if isinstance(value, tuple) else value
@@ -282,7 +282,7 @@ class Proof:
         assert (await self.command("plug:1", toggle)).status == 200
 
     async def kill_the_server(self) -> None:
-        """Kill the server. All devices are offline, and then return. No value changes, and no trigger fires."""
+        """Kill the server. All devices go offline, and later return. No value changes, and no trigger fires."""
         for how in (signal.SIGKILL, signal.SIGTERM):
             before = {id_: each["attributes"] for id_, each in (await self.shown()).items()}
             self.app.events.clear()
@@ -315,7 +315,7 @@ class Proof:
             assert not [each for each in self.app.events if isinstance(each, events.DeviceEvent)]
 
     def states(self) -> set[Any]:
-        """Return the reachability of all devices."""
+        """Return, for each device, whether it is reachable."""
         return {each.attributes["state"] for each in self.app.hub.registry.list_devices()}
 
 

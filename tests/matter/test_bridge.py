@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow(minutes=8), pytest.mark.release]
 
 
 def test_each_device_type_is_shown_commanded_and_recovered(tmp_path: Path) -> None:
-    """`bridge_proof.py` has the steps. Run with -s for the figures."""
+    """`bridge_proof.py` contains the steps. To see the figures, run the test with -s."""
     need("node")
     paths = {"folder": str(tmp_path), "modules": str(find_bridge()), "server": str(find_server())}
     check_namespaces()

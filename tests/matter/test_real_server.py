@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow(minutes=5), pytest.mark.release]
 
 
 def test_eleven_devices_are_paired_commanded_and_recovered(tmp_path: Path) -> None:
-    """Take about three minutes. `proof.py` has the steps. Run with -s for the figures."""
+    """The test takes about three minutes. `proof.py` contains the steps. To see the figures, run the test with -s."""
     paths = {"folder": str(tmp_path), "modules": str(find_devices()), "server": str(find_server())}
     check_namespaces()
     command = [str(LAB / "one-namespace.sh"), sys.executable, "-m", "tests.matter.proof", json.dumps(paths)]

@@ -48,7 +48,7 @@ def journal(*lines: bytes, header: bytes = HEADER, tail: int = 64) -> bytes:
 
 
 def healthy() -> dict[str, bytes]:
-    """Return two generations. The journal of the first leads to the beginning of the second."""
+    """Return a store with two generations. The end of the first journal is the beginning of the second generation."""
     first = [encode_record(9, {"room/z": b'"before"'}), encode_record(10, {"n": b"0"})]
     return {
         OLD_SNAPSHOT: encode_snapshot(1, 8, {}),
@@ -84,8 +84,8 @@ def check_healthy_files_are_read(maker: Maker) -> None:
 
 
 def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
-    """Check that a flipped bit loses its record and the later ones, which are counted, or that it is in the last
-    record."""
+    """Check that a flipped bit makes its record and all later records invalid, and that these are counted. If the
+    flip is in the last record, it may be treated as an interrupted write."""
     all_states, starts = states(), _starts()
     image = healthy()
     for position, flipped in _flips(image[JOURNAL]):
@@ -137,8 +137,8 @@ def check_refused(maker: Maker, image: Image, code: int) -> None:
 
 
 def check_swapped_and_repeated_records(maker: Maker) -> None:
-    """Check records in another order, repeated, or missing. Records before the first wrong one are used, the
-    others are counted."""
+    """Check records that are swapped, repeated, or missing. The records before the first wrong record are used,
+    and the others are counted."""
     for first, second in combinations(range(len(LINES)), 2):
         lines = list(LINES)
         lines[first], lines[second] = lines[second], lines[first]
@@ -156,11 +156,11 @@ def _check_lines(maker: Maker, lines: list[bytes], good: int) -> None:
 
 
 def check_zeroed_segments(maker: Maker) -> None:
-    """Check that zeros over a part of the journal are detected, unless they reach from the beginning of a record
-    to the end.
+    """Check that zeros over a part of the journal are detected, unless they reach from the beginning of a record to
+    the end.
 
-    A file with zeros up to the end equals an earlier complete journal. Two files cannot detect this loss, but any
-    other.
+    A file with zeros up to the end equals an earlier complete journal. This loss cannot be detected with two files,
+    but every other loss can.
     """
     whole, all_states, starts = journal(*LINES), states(), _starts()
     end = starts[-1]
@@ -176,8 +176,8 @@ def check_zeroed_segments(maker: Maker) -> None:
 
 
 def check_missing_and_empty_files(maker: Maker) -> None:
-    """Check that a missing or empty file, or a file without its first line, is reported. Other files are used as
-    far as possible."""
+    """Check that a missing or empty file, or a file without its first line, is reported. The other files are used
+    as far as possible."""
     for name, content, expected, lost in (
         (JOURNAL, None, BEGIN, 0),
         (JOURNAL, b"", BEGIN, 0),
@@ -220,7 +220,7 @@ def check_forged_lines(maker: Maker) -> None:
 
 
 def check_journals_that_do_not_follow(maker: Maker) -> None:
-    """Check that a journal that does not continue its snapshot is reported, and that no old record is replayed."""
+    """Check a journal that does not continue its snapshot. It must be reported, and no old record may be replayed."""
     lines = [encode_record(9, {"n": b'"old"'}), encode_record(10, {"n": b'"older"'}), *LINES]
     found, values = start(maker, {**healthy(), JOURNAL: journal(*lines, header=encode_header(2, 8))})
     assert values == states()[-1] and found.damaged == [JOURNAL] and found.records == len(LINES)
@@ -234,8 +234,8 @@ def check_journals_that_do_not_follow(maker: Maker) -> None:
 
 
 def check_previous_generation(maker: Maker) -> None:
-    """Check that the journal of the previous snapshot is replayed up to the beginning of the newest one. No later
-    change was confirmed."""
+    """Check that the journal of the previous snapshot is replayed up to the beginning of the newest one. No change
+    after this point was confirmed."""
     image = healthy()
     image[OLD_JOURNAL] = image[OLD_JOURNAL].rstrip(b"\0") + encode_record(11, {"refused": b"1"}) + bytes(64)
     del image[SNAPSHOT]
@@ -250,7 +250,8 @@ def check_previous_generation(maker: Maker) -> None:
 
 
 def check_a_first_start_that_was_cut(maker: Maker) -> None:
-    """Check that an interrupted first start leaves a journal without records, and no snapshot. Nothing was stored."""
+    """Check that an interrupted first start leaves a journal without records, and no snapshot. In this state,
+    nothing was stored."""
     found, values = start(maker, {OLD_JOURNAL: journal(header=encode_header(1, 0))})
     assert values == {} and not found.damaged
     found, values = start(maker, {SNAPSHOT + ".part": b"half", JOURNAL + ".part": b""})
@@ -262,7 +263,11 @@ def check_newer_formats(maker: Maker) -> None:
     for name in (SNAPSHOT, JOURNAL):
         newer = reheaded(healthy()[name], format=STORE_FORMAT + 1)
         check_refused(maker, {**healthy(), name: newer}, os.EX_CONFIG)
-        for spelling in (b'"format":2', b'"format":99', b'"format": 99'):  # the checksum may cover other bytes
+        for spelling in (
+            b'"format":2',
+            b'"format":99',
+            b'"format": 99',
+        ):  # in a newer format, the checksum may cover other bytes
             check_refused(
                 maker, {**healthy(), name: healthy()[name].replace(b'"format":1', spelling, 1)}, os.EX_CONFIG
             )
@@ -285,7 +290,7 @@ CHECKS = (
 
 
 def _starts() -> list[int]:
-    """Return the offsets of header, records, and zeros."""
+    """Return the offsets of the header, the records, and the zeros."""
     starts = [0, len(HEADER)]
     for line in LINES:
         starts.append(starts[-1] + len(line))

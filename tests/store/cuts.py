@@ -40,8 +40,8 @@ SECTOR, BLOCK = 512, 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Limits of the enumeration: the number of bytes at each end of a long write that are torn one by one, the
-    number of name changes that are combined in every way, and the number of random mixtures at each point."""
+    """The limits of the enumeration: the number of bytes at each end of a long write where it is torn, the number
+    of name changes of which all combinations are tried, and the number of random mixtures at each point."""
 
     torn_bytes: int = 700
     names: int = 5
@@ -98,8 +98,8 @@ class PowerCut:
         return digest.digest(), image
 
     def _namings(self) -> list[dict[str, int]]:
-        """Return the possible names of files. The first is without the unsettled changes, the last with all of
-        them."""
+        """Return the possible names of files. The first result contains no unsettled changes, and the last one
+        contains all of them."""
         open_changes = [index for index, each in enumerate(self._changes) if not each.is_settled]
         found = [self._named(frozenset(chosen)) for chosen in _subsets(open_changes, self._bounds, self._random)]
         return [each for index, each in enumerate(found) if each not in found[:index] or index == len(found) - 1]
@@ -155,8 +155,8 @@ class _File:
         self._variants = None
 
     def variants(self) -> list[tuple[bytes, bytes]]:
-        """Return the possible contents with their hashes. The first is without the unsettled changes, the last with
-        all of them."""
+        """Return the possible contents with their hashes. The first result contains no unsettled changes, and the
+        last one contains all of them."""
         if self._variants is None:
             contents = list(dict.fromkeys(self._contents()))
             everything = self._with(lambda index, event: [event])
@@ -208,8 +208,8 @@ def _parts(event: Content, bounds: Bounds) -> Iterator[list[Content]]:
 
 
 def _tears(event: Write, bounds: Bounds) -> list[int]:
-    """Return the bytes at which a write can be torn: each byte near its ends, and the boundaries of sectors and
-    blocks."""
+    """Return the positions at which a write can be torn: each byte near the ends of the write, and the boundaries
+    of sectors and blocks."""
     written = len(event.data.rstrip(b"\0"))
     reach = bounds.torn_bytes
     near_ends = [*range(min(written, reach) + 1), *range(max(0, written - reach), written + 1)]
@@ -230,8 +230,8 @@ def _blocks(event: Write) -> list[Content]:
 
 
 def _subsets(items: Sequence[int], bounds: Bounds, chance: random.Random) -> Iterator[Sequence[int]]:
-    """Yield subsets: the empty one, each prefix, each single item, all items except one, and all items. For few
-    items, yield all subsets. For many items, add some random subsets."""
+    """Yield subsets of the items. If there are few items, yield all subsets. Otherwise, yield the empty subset,
+    each prefix, each single item, all items except one, all items, and some random subsets."""
     yield ()
     if len(items) <= bounds.names:
         for flags in product((False, True), repeat=len(items)):

@@ -1,5 +1,5 @@
-"""Histories of a store before a power cut: without faults, with each operation refused, and with a kill at each
-operation."""
+"""Histories of a store before a power cut. They run without faults, with each operation refused, or with a kill at
+each operation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def small(owner: Owner) -> None:
 
 
 def large(owner: Owner) -> None:
-    """Changes longer than a block, changes longer than the preallocation, and small changes after them."""
+    """Make changes that are longer than a block, changes that are longer than the preallocation, and small changes
+    after them."""
     owner.start()
     owner.put({"a": b"1"})
     owner.put({"block": b'"' + b"x" * 5000 + b'"'})
@@ -40,7 +41,7 @@ def large(owner: Owner) -> None:
 
 
 def compacting(owner: Owner) -> None:
-    """Changes until the third generation has records, with a start in between."""
+    """Make changes until the third generation has records. In between, restart the store."""
     owner.start()
     for number in range(9):
         owner.put({f"key/{number % 4}": b'"%s"' % (b"%d" % number * 180)})
@@ -51,7 +52,7 @@ def compacting(owner: Owner) -> None:
 
 
 def brief(owner: Owner) -> None:
-    """A first start, another one, changes, and one compaction, as the shortest history with all operations."""
+    """Start, start again, make changes, and compact once. This is the shortest history with all operations."""
     owner.start()
     owner.put({"a": b'"%s"' % (b"a" * 500)})
     owner.stop()
@@ -64,7 +65,7 @@ def brief(owner: Owner) -> None:
 
 
 def reopening(owner: Owner) -> None:
-    """A start from files with records, changes, and one compaction."""
+    """Start from files with records, make changes, and compact once."""
     owner.start()
     owner.put({"d": b'"%s"' % (b"d" * 700)})
     owner.put({"d": b'"%s"' % (b"e" * 700)})
@@ -72,7 +73,7 @@ def reopening(owner: Owner) -> None:
 
 
 def heal(owner: Owner) -> None:
-    """Stop refusing operations. Check that the store works again, now and after a start."""
+    """Stop refusing operations. Check that the store works again, both before and after a restart."""
     assert owner.put({"healed": b"1"}), "the store does not heal"
     assert owner.put({"healed": b"2"})
     owner.stop()
@@ -88,8 +89,8 @@ def plain(maker: Maker, history: History, image: Image | None = None, state: dic
 
 
 def dying(maker: Maker, history: History) -> Iterator[tuple[RecordingDisk, int]]:
-    """Run the history once per operation. Kill the process before this operation, and start it again. Yield the
-    disk and the position in the log."""
+    """Run the history once per operation. In each run, kill the process before the operation, and start it again.
+    Yield the disk and the position in the log."""
     for number in range(len(plain(maker, history).disk.operations)):
         owner = Owner(RecordingDisk(), maker)
         owner.disk.fault = _death(number)
@@ -106,8 +107,8 @@ def dying(maker: Maker, history: History) -> Iterator[tuple[RecordingDisk, int]]
 def failing(
     maker: Maker, history: History, *, refusal: Refusal, lasts: int, dies: bool = False
 ) -> Iterator[tuple[RecordingDisk, int]]:
-    """Run the history once per operation. Refuse this operation and the `lasts` operations after it, then stop
-    refusing. Yield the disk and the position in the log.
+    """Run the history once per operation. In each run, refuse the operation and the `lasts` operations after it, then
+    stop refusing. Yield the disk and the position in the log.
 
     If `dies` is true, the process is killed at the next operation, and another one recovers.
     """

@@ -1,4 +1,5 @@
-"""The store without one of its precautions: each sync and each check, found in the syntax tree."""
+"""Creates versions of the store that lack one precaution. Every sync and every check in the syntax tree is a
+precaution."""
 
 from __future__ import annotations
 
@@ -15,16 +16,16 @@ from typing import Any
 PACKAGE = "appliance.store"
 SCRATCH = "scratch_store"
 MODULES = ("disk", "file_format", "recovery", "journal", "files")
-"""The modules of a scratch copy, each after its imports."""
+"""The modules of a scratch copy. Each module comes after the modules that it imports."""
 
 SYNCS = {"sync", "sync_folder", "fsync", "fdatasync"}
 CHECKED = re.compile(r"crc|length|\bseq|sequence|kind|'generation'|\.generation != |'format'\] >")
-"""Words of comparisons that distinguish valid bytes from damaged ones, or confirmed records from others."""
+"""Words in comparisons that distinguish valid bytes from damaged bytes, or confirmed records from others."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Site:
-    """One precaution: its function and its source. `number` distinguishes equal ones."""
+    """One precaution: its function and its source. `number` distinguishes equal precautions."""
 
     module: str
     function: str
@@ -88,7 +89,7 @@ class _Moved(ast.NodeTransformer):
 
 
 class _Walker(ast.NodeTransformer):
-    """A visitor that knows the site of each precaution."""
+    """A visitor that identifies each precaution."""
 
     def __init__(self, module: str) -> None:
         self.module = module
@@ -133,7 +134,7 @@ class _Finder(_Walker):
 
 
 class _Mutator(_Walker):
-    """Removes one precaution: a sync is not called, or a check finds no fault."""
+    """Removes one precaution. A removed sync is not called, and a removed check finds no fault."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site.module)

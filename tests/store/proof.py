@@ -1,10 +1,10 @@
-"""Tests the store with power cuts at every point. Each start finds all confirmed changes, and no other changes
-except the unconfirmed ones in progress.
+"""Tests the store with power cuts at every point. Each start finds all confirmed changes. Other changes may only be
+present if they were in progress.
 
 A start may find a refused change only if the disk also refused to remove it. The whole record of such a change was
-written, and no successful truncation and sync removed the record. No store can avoid this. An interrupted start
-may find the change in progress. The content after a finished start is treated as confirmed, unless the disk
-refused the writes of this start.
+written, and no successful truncation and sync removed the record. No store can avoid this. An interrupted start may
+find the change in progress. The content after a finished start is treated as confirmed, unless the disk refused the
+writes of this start.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tests.fakes.disk import Event, Image, Mark, RecordingDisk, Sync, Truncate, 
 from tests.store.cuts import Bounds, PowerCut, durable
 
 Maker = Callable[[RecordingDisk], Files]
-"""Creates the store under test. Mutants create faulty stores."""
+"""Creates the store to be tested. Mutants create faulty stores."""
 
 Values = dict[str, bytes]
 
 SMALLEST = 1200
-"""Maximum size of a journal in these histories, small enough that each test covers several generations."""
+"""Maximum size of a journal in these histories. The size is small, so that each test covers several generations."""
 
 AFTER: EncodedChanges = {"after": b'"the cut"'}
 
@@ -41,11 +41,11 @@ def make_roomy(disk: RecordingDisk) -> Files:
 
 
 class Died(BaseException):
-    """The process was killed here. The disk keeps all its content, including unsynced writes."""
+    """Raised when the process is killed. The disk keeps all its content, including unsynced writes."""
 
 
 class Owner:
-    """Uses a store like the hub, and marks in the disk's log which documents a start may find."""
+    """Uses a store as the hub does. In the log of the disk, marks the documents that a start may find."""
 
     def __init__(
         self, disk: RecordingDisk, maker: Maker, state: Values | None = None, *, may_be_damaged: bool = False
@@ -97,14 +97,14 @@ class Owner:
         return True
 
     def _check_thrift(self, begin: int) -> None:
-        """Check that there was one sync per change, and three per compaction."""
+        """Check the number of syncs: one per change, and three per compaction."""
         if not self.disk.refusals:
             syncs = sum(isinstance(each, Sync) for each in self.disk.log[begin:])
             has_compacted = any(isinstance(each, Sync) and each.file is None for each in self.disk.log[begin:])
             assert syncs <= (4 if has_compacted else 1), "too many syncs"
 
     def stop(self) -> None:
-        """Stop in order."""
+        """Stop the store in order."""
         assert self._files is not None
         with suppress(OSError):
             self._files.close()
@@ -116,7 +116,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The result of a start from an image: the document's hash, and whether it reported damage."""
+    """The result of a start from an image: the hash of the document, and whether the start reported damage."""
 
     values: int
     is_damaged: bool
@@ -138,8 +138,8 @@ class Proof:
         return len(self._loaded)
 
     def prove(self, disk: RecordingDisk, begin: int = 0, twice: int | None = None) -> None:
-        """Cut the power at each point of the log from `begin` on. For every `twice`-th image, cut the power during
-        the recovery too."""
+        """Cut the power at each point of the log from `begin` on. For every `twice`-th image, also cut the power
+        during the recovery."""
         twice = self._twice if twice is None else twice
         cut = PowerCut(disk.start, self._bounds)
         mark = Mark(({},))
@@ -208,7 +208,7 @@ def silence() -> Iterator[None]:
 
 
 def _may_be_there(log: Sequence[Event], changes: EncodedChanges) -> bool:
-    """Return whether a refused change's whole record was written and not removed."""
+    """Return whether the disk may contain a refused change: its whole record was written, and was not removed."""
     put = encode_record(1, changes).partition(b'"put":')[2].rpartition(b',"crc"')[0]
     written = [index for index, each in enumerate(log) if isinstance(each, Write) and put in each.data]
     if not written:

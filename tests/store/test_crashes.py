@@ -21,7 +21,8 @@ REFUSALS: tuple[Refusal, ...] = ("ENOSPC", "EIO", "short")
 FOREVER = 10**9
 
 COARSE = Bounds(torn_bytes=8, names=3, mixtures=3)
-"""Few enough possibilities to try every point in seconds. A release tries all."""
+"""Bounds with few enough possibilities to try every point in seconds. Before a release, all possibilities are
+tried."""
 
 FEW = Bounds(torn_bytes=2, names=2, mixtures=1)
 
@@ -115,7 +116,7 @@ def test_a_cut_at_any_point_after_refused_operations_keeps_confirmed_changes(
 
 
 def damaged(name: str) -> Owner:
-    """Return a store of two generations in which this file is damaged in its middle."""
+    """Return a store of two generations. The middle of this file is damaged."""
     image = dict(durable(plain(make, histories.brief).disk))
     content = image[name]
     middle = len(content.rstrip(b"\0")) // 2
@@ -127,7 +128,7 @@ def damaged(name: str) -> Owner:
 
 
 async def shared_syncs() -> RecordingDisk:
-    """Make changes that share a sync. Mark the answers to the changes in the log."""
+    """Make changes that share a sync. Record in the log when the changes were answered."""
     disk = RecordingDisk()
     state: Values = {}
     async with Document(disk, Clock()) as document:

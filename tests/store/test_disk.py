@@ -1,4 +1,4 @@
-"""The real disk, with a real folder."""
+"""Tests of `Disk` with a real folder."""
 
 from __future__ import annotations
 

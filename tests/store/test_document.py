@@ -1,4 +1,4 @@
-"""The document: confirmed changes survive a power cut, and readers see no other changes."""
+"""The document: confirmed changes survive a power cut, and readers see only confirmed changes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def document(disk: GatedDisk) -> AsyncIterator[Document]:
 
 
 async def reread(disk: RecordingDisk) -> dict[str, object]:
-    """Return the minimal document after a power cut now."""
+    """Return the smallest document that a power cut at this moment could leave."""
     async with Document(RecordingDisk(durable(disk)), Clock()) as document:
         return dict(document.items(""))
 

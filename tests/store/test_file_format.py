@@ -1,4 +1,5 @@
-"""The bytes of snapshots and journals: written data is read, torn data is cut, and a long record is harmless."""
+"""The bytes of snapshots and journals. Written data can be read, incomplete data is ignored, and a long record is
+harmless."""
 
 from __future__ import annotations
 

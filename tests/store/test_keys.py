@@ -1,4 +1,5 @@
-"""Keys in the store are on the card before they are valid, keep their identity, and are reported when they end."""
+"""A key in the store is valid only after it is on the card. The same object represents it until it ends, and its
+end is reported."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class Box:
 
     @asynccontextmanager
     async def opened(self, *keys: Key) -> AsyncIterator[Keys]:
-        """Provide the keys of the card, after adding these."""
+        """Add these keys to the card, and provide the keys on the card."""
         bus = Bus()
         async with Document(self.disk, Clock()) as document:
             opened = Keys(document, bus)

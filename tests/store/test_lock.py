@@ -1,4 +1,5 @@
-"""Only one hub uses a data directory, until its last byte is on the card. The lock file contains the crashes."""
+"""Only one hub uses a data directory, until the hub has written its last byte. The lock file shows whether the hub
+crashed."""
 
 from __future__ import annotations
 
@@ -113,8 +114,8 @@ def test_a_lock_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> None:
 
 
 class WatchedDisk(Disk):
-    """A disk that records at each sync and close whether another process could lock the directory, and that can
-    refuse to sync."""
+    """A disk that records, at each sync and close, whether another process could lock the directory. The disk can
+    also refuse to sync."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -1,5 +1,5 @@
-"""The monthly files on the card. Power cuts, card faults, and edits damage single lines, and the other lines remain
-readable."""
+"""The monthly files on the card. Power cuts, card faults, and edits can damage single lines. The other lines
+remain readable."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_space_for_the_homes_state_is_reserved_on_a_small_card(tmp_path: Path) -
 
 
 def write_history(disk: RecordingDisk, *, marks: bool = True) -> list[int]:
-    """Append five times over two months, with a start in between. Mark the confirmed lines in the disk's log."""
+    """Append five times over two months. In between, restart. Mark the confirmed lines in the disk's log."""
     acknowledged: list[int] = []
     files = MonthFiles(disk)
     for number in range(6):
@@ -163,7 +163,7 @@ def found_in(image: Image) -> Sequence[int]:
 
 
 def prove(disk: RecordingDisk) -> int:
-    """Cut the power at each point of the log. Check that confirmed lines exist once, and that writing can
+    """Cut the power at each point of the log. Check that each confirmed line exists once, and that writing can
     continue."""
     cut = PowerCut(disk.start, Bounds(torn_bytes=60, mixtures=4))
     loaded: dict[bytes, Sequence[int]] = {}

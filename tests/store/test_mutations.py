@@ -1,5 +1,5 @@
-"""Each sync and each check of the store is necessary: if it is removed, a test of the store fails. The sites are
-found in the syntax tree."""
+"""Each sync and each check of the store is necessary. If one of them is removed, a test of the store fails. The
+sites are found in the syntax tree."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def first_failure(store: dict[str, ModuleType], tmp_path: Path, provers: tuple[P
 
 
 def prove_device(store: dict[str, ModuleType], tmp_path: Path) -> None:
-    """Check that the real disk always syncs the device, and copies if it cannot link."""
+    """Check that the real disk always syncs the device, and copies a file if it cannot link it."""
     module: Any = store["disk"]
     module.os = system = _System()
     disk = module.Disk(tmp_path)
@@ -83,7 +83,7 @@ def prove_device(store: dict[str, ModuleType], tmp_path: Path) -> None:
 
 
 def prove_crashes(store: dict[str, ModuleType], tmp_path: Path) -> None:
-    """Check crashes, within seconds."""
+    """Run the tests of power cuts with bounds that take only seconds."""
     maker = _maker(store)
     proof = Proof(maker, bounds=COARSE)
     for history in (histories.small, histories.brief):
@@ -96,7 +96,7 @@ def prove_crashes(store: dict[str, ModuleType], tmp_path: Path) -> None:
 
 
 def prove_corruption(store: dict[str, ModuleType], tmp_path: Path) -> None:
-    """Check all kinds of damage."""
+    """Run the checks for all kinds of damage."""
     for check in CHECKS:
         check(_maker(store))
 
@@ -110,7 +110,7 @@ def _maker(store: dict[str, ModuleType]) -> Maker:
 
 
 class _System:
-    """The operating system, with recorded syncs and without links."""
+    """An operating system that records syncs, and has no links."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []

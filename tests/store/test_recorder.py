@@ -1,5 +1,5 @@
-"""The recorder collects values that a power cut may lose, writes them rarely and only if they changed, and dates
-them."""
+"""The recorder collects values that a power cut may lose. It writes them rarely, only if they have changed, and
+with their time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ LATER = MADE_AT + timedelta(days=30)
 
 @asynccontextmanager
 async def recording(folder: Path, clock: VirtualClock) -> AsyncIterator[tuple[Recorder, Document]]:
-    """Provide a recorder with a document in the folder. At the end, close recorder and document, as in the hub."""
+    """Provide a recorder with a document in the folder. At the end, close the recorder and the document in the
+    same way as the hub."""
     async with Document(Disk(folder), clock) as document:
         bus = Bus()
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
@@ -44,7 +45,7 @@ def stored(document: Document, key: str) -> Any:
 
 
 class SteppingClock(VirtualClock):
-    """A clock on which every step of long work takes a second, so that other work runs between two steps."""
+    """A clock on which every step of long work takes a second. Other work can therefore run between two steps."""
 
     def monotonic(self) -> float:
         self._elapsed += 1
@@ -202,7 +203,7 @@ async def test_the_next_flush_has_the_failed_entries(
 
 
 async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bool, str]:
-    """Start, write something, and stop. Return whether the clock was trusted, and the stored time."""
+    """Start the recorder, write something, and stop it. Return whether the clock was trusted, and the stored time."""
     async with recording(folder, clock) as (recorder, document):
         document.put_later("some/thing", {"number": number})
         await recorder.flush()

@@ -1,4 +1,4 @@
-"""Saves of configuration files: after any power cut, a file has the old text or the new one. The number of
+"""Saves of configuration files: after any power cut, a file contains either the old or the new text. The number of
 versions is limited."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OLD, NEW = b"return 'old'" * 60, b"return 'new'" * 90
 
 
 def images_of(disk: RecordingDisk) -> list[Image]:
-    """Return all possible contents after a power cut, at each point."""
+    """For each point of the log, return all possible contents after a power cut."""
     found: dict[bytes, Image] = {}
     cut = PowerCut(disk.start, Bounds(torn_bytes=20))
     found.update(cut.images())

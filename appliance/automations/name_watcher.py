@@ -120,7 +120,7 @@ class NameWatcher:
                 self._remember(REMOVED_PREFIX + event.device.id, None)
             if gone := event.gone:
                 self._note(event.device.id, "attributes", gone)
-        elif isinstance(event, DeviceRemoved):
+        elif isinstance(event, DeviceRemoved) and not event.is_kept:
             if self._past.pop(event.device_id, None) is not None:
                 self._remember(SENT_PREFIX + event.device_id, None)
             self._removals.add((event.device_id, event.name, to_millis(self._clock.now())))

@@ -21,7 +21,7 @@ from typing import Any
 from firmware import bill, release
 from firmware.parts import Parts, UnsupportedWheel, imported_by, in_order, notice
 from firmware.pythons import DATE, compile_with
-from firmware.targets import Table, Target, read_targets
+from firmware.targets import Table, Target, describe, read_targets
 from firmware.wheels import Store, cache_dir
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
@@ -178,8 +178,10 @@ def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, fil
     for data in (listed, *(data for _, data in streams.values()), *entries.values()):
         build.update(hashlib.sha256(data).digest())
     tags = tuple(target.tag for target in parts.native)
-    held = f"BUILD = {build.hexdigest()[:16]!r}\nDATE = {DATE}\nGLIBC = {oldest_glibc!r}\nTARGETS = {tags!r}\n"
-    entries |= {"lares_file.py": held.encode(), "parts.json": listed, "NOTICE": notice(parts.packages, parts.notices)}
+    held = {"BUILD": build.hexdigest()[:16], "DATE": DATE, "GLIBC": oldest_glibc, "TARGETS": tags}
+    held["NEEDS"] = describe(parts.native, oldest_glibc)
+    lares_file = "".join(f"{name} = {value!r}\n" for name, value in held.items()).encode()
+    entries |= {"lares_file.py": lares_file, "parts.json": listed, "NOTICE": notice(parts.packages, parts.notices)}
     entries |= {f"site-packages/{name}": data for name, data in parts.pure.items() if name.startswith(BUNDLED)}
     with zipfile.ZipFile(packed) as shiv:
         entries["environment.json"] = shiv.read("environment.json")

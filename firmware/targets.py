@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,19 @@ class Table:
         is unknown."""
         known = {target.tag: target for target in self.targets}
         return tuple(known[tag] for tag in tags) or self.targets
+
+
+def describe(targets: Collection[Target], oldest_glibc: str) -> str:
+    """Return the supported machines as the end of a sentence."""
+    libraries = {"gnu": f"glibc {oldest_glibc} or newer", "musl": "musl"}
+    pythons = sorted({target.python for target in targets}, key=lambda python: int(python.partition(".")[2]))
+    machines = sorted({target.machine for target in targets})
+    used = [libraries[libc] for libc in sorted({target.libc for target in targets})]
+    return f"CPython {_either(pythons)} on 64-bit Linux, {_either(machines)}, with {_either(used)}"
+
+
+def _either(words: Sequence[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def read_targets(file: Path) -> Table:

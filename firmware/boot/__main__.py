@@ -3,19 +3,17 @@
 import os
 import sys
 
-from lares_file import GLIBC, TARGETS
+from lares_file import GLIBC, NEEDS, TARGETS
+
+try:
+    from importlib.machinery import EXTENSION_SUFFIXES
+except ImportError:  # a very old Python
+    EXTENSION_SUFFIXES = [""]
 
 EX_UNAVAILABLE = 69
 
-
-def tag():  # type: () -> str
-    """Return this Python's tag for compiled modules, or an empty string if the Python is too old to have one."""
-    try:
-        from importlib.machinery import EXTENSION_SUFFIXES
-    except ImportError:
-        return ""
-    first = EXTENSION_SUFFIXES[0]
-    return first[1:-3] if first.endswith(".so") else first
+TAG = EXTENSION_SUFFIXES[0][1:].replace(".so", "")
+"""This Python's tag of compiled modules; empty for a very old Python."""
 
 
 def glibc():  # type: () -> str
@@ -30,36 +28,15 @@ def numbers(version):  # type: (str) -> list[int]
     return [int(part) for part in version.split(".")[:2] if part.isdigit()]
 
 
-def listed(words):  # type: (list[str]) -> str
-    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def describe_requirements():  # type: () -> str
-    parts = [target.split("-") for target in TARGETS]
-    pythons = sorted(set([int(part[1][1:]) for part in parts]))
-    machines = sorted(set([part[2] for part in parts]))
-    libraries = sorted(set([part[4] for part in parts]))
-    names = {"gnu": "glibc %s or newer" % GLIBC, "musl": "musl"}
-    return "CPython %s on 64-bit Linux, %s, with %s" % (
-        listed(["3.%d" % minor for minor in pythons]),
-        listed(machines),
-        listed([names[library] for library in libraries]),
-    )
+def is_supported():  # type: () -> bool
+    library = glibc()
+    return sys.version_info >= (3, 11) and TAG in TARGETS and (not library or numbers(library) >= numbers(GLIBC))
 
 
 def describe_box():  # type: () -> str
-    library = glibc()
-    return "%s is Python %s%s%s" % (
-        sys.executable or "this",
-        "%d.%d.%d" % tuple(sys.version_info[:3]),
-        " (%s)" % tag() if tag() else "",
-        " with glibc %s" % library if library else "",
-    )
-
-
-def is_supported():  # type: () -> bool
-    library = glibc()
-    return sys.version_info >= (3, 11) and tag() in TARGETS and (not library or numbers(library) >= numbers(GLIBC))
+    tag = " (%s)" % TAG if TAG else ""
+    library = " with glibc %s" % glibc() if glibc() else ""
+    return "%s is Python %s%s%s" % (sys.executable or "this", "%d.%d.%d" % tuple(sys.version_info[:3]), tag, library)
 
 
 def open_standard_streams():  # type: () -> None
@@ -77,7 +54,7 @@ def open_standard_streams():  # type: () -> None
 if __name__ == "__main__":
     open_standard_streams()
     if not is_supported():
-        sys.stderr.write("lares: this file needs %s; %s\n" % (describe_requirements(), describe_box()))
+        sys.stderr.write("lares: this file needs %s; %s\n" % (NEEDS, describe_box()))
         sys.exit(EX_UNAVAILABLE)
     from lares_launcher import launch
 

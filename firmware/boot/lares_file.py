@@ -4,4 +4,5 @@ file."""
 BUILD = ""
 DATE = 1500000000  # modification time of all unpacked files
 GLIBC = "0"
+NEEDS = ""  # the supported machines, as the end of a sentence
 TARGETS = ()  # type: tuple[str, ...]

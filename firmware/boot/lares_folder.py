@@ -40,28 +40,25 @@ def is_whole(folder: str, *, deep: bool = False) -> bool:
     """Return whether the size and date of every file are unchanged. If `deep` is true, also check the bytecode and
     the contents."""
     try:
-        with open(f"{folder}/{FILES}", "rb") as listed:
-            files = json.load(listed)
-        for name, (size, checksum) in files.items():
+        for name, (size, checksum) in json.loads(read(f"{folder}/{FILES}")).items():
             if deep or not name.endswith(".pyc"):  # Python itself replaces bytecode with a wrong size
                 status = os.stat(f"{folder}/{name}")
                 is_same = status.st_size == size and status.st_mtime == DATE
-                if not is_same or (deep and crc(f"{folder}/{name}") != checksum):
+                if not is_same or (deep and zlib.crc32(read(f"{folder}/{name}")) != checksum):
                     return False
     except (OSError, ValueError, TypeError, AttributeError):
         return False
     return True
 
 
-def read_text(path: str) -> str:
-    """Return the text of a small file, or an empty string if it cannot be read."""
+def read_boot(path: str) -> bytes:
+    """Return the id of a boot, or an empty string if it cannot be read."""
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read()
+        return read(path)
     except OSError:
-        return ""
+        return b""
 
 
-def crc(path: str) -> int:
+def read(path: str) -> bytes:
     with open(path, "rb") as file:
-        return zlib.crc32(file.read())
+        return file.read()

@@ -12,7 +12,7 @@ import stat
 import sys
 from collections.abc import Mapping, Sequence
 
-from lares_folder import BOOT_ID, BOOTED, FILES, NAME, SITE, hold, is_whole, read_text
+from lares_folder import BOOT_ID, BOOTED, FILES, NAME, SITE, hold, is_whole, read_boot
 
 FOLDERS = ("LARES_DATA_DIR", "STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"
@@ -101,7 +101,7 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
         try:
             make_base(real)
             is_usable = hold(folder) and is_whole(folder)
-            if not is_usable or read_text(f"{folder}/{BOOTED}") != read_text(BOOT_ID):
+            if not is_usable or read_boot(f"{folder}/{BOOTED}") != read_boot(BOOT_ID):
                 import lares_unpack  # most starts do not need this module
 
                 if is_usable:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from lares_file import DATE
-from lares_folder import BOOT_ID, BOOTED, FILES, SITE, TAG, is_whole, read_text
+from lares_folder import BOOT_ID, BOOTED, FILES, SITE, TAG, is_whole, read, read_boot
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
 """Magic number of this Python's bytecode."""
@@ -63,7 +63,7 @@ def write_files(archive: str, part: str) -> None:
         write(f"{part}/{SITE}/{name}", data)
         files[f"{SITE}/{name}"] = len(data), zlib.crc32(data)
     write(f"{part}/{FILES}", json.dumps(files, separators=(",", ":")).encode())
-    write(f"{part}/{BOOTED}", read_text(BOOT_ID).encode())
+    write(f"{part}/{BOOTED}", read_boot(BOOT_ID))
 
 
 def read_files(archive: str) -> Iterator[tuple[str, bytes]]:
@@ -103,14 +103,13 @@ def write(path: str, data: bytes) -> None:
 def remove_bytecode(folder: str) -> None:
     """Remove bytecode that Python wrote after the files were unpacked. A power cut can leave such a file
     incomplete."""
-    with open(f"{folder}/{FILES}", "rb") as listed, contextlib.suppress(OSError):  # this fails on a read-only card
-        files = json.load(listed)
-        for place, _, names in os.walk(f"{folder}/{SITE}"):
-            for path in (os.path.join(place, name) for name in names if name.endswith(".pyc")):
-                if os.path.relpath(path, folder) not in files:
-                    os.unlink(path)
+    with contextlib.suppress(OSError):  # a read-only card cannot be changed
+        unpacked = {f"{folder}/{name}" for name in json.loads(read(f"{folder}/{FILES}"))}
+        found = {f"{place}/{name}" for place, _, names in os.walk(f"{folder}/{SITE}") for name in names}
+        for path in found - unpacked:
+            os.unlink(path)
         os.unlink(f"{folder}/{BOOTED}")
-        write(f"{folder}/{BOOTED}", read_text(BOOT_ID).encode())
+        write(f"{folder}/{BOOTED}", read_boot(BOOT_ID))
 
 
 def remove_unused(base: str, ending: str = "", keep: str = "") -> None:

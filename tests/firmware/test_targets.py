@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firmware.targets import read_targets
+from firmware.targets import describe, read_targets
 
 ROOT = Path(__file__).parents[2]
 TABLE = read_targets(ROOT / "firmware" / "targets.toml")
@@ -24,6 +24,13 @@ def test_a_target_has_the_tag_of_its_pythons_modules() -> None:
     [musl] = TABLE.choose(["cpython-314-x86_64-linux-musl"])
     assert (musl.python, musl.machine, musl.libc) == ("3.14", "x86_64", "musl")
     assert musl.wheels == ("musllinux_1_2_x86_64", "musllinux_1_1_x86_64")
+
+
+def test_the_supported_machines_are_described() -> None:
+    assert describe(TABLE.targets, "2.28") == (
+        "CPython 3.11, 3.12, 3.13 or 3.14 on 64-bit Linux, aarch64 or x86_64, with glibc 2.28 or newer or musl"
+    )
+    assert describe(TABLE.targets[:1], "2.28") == ("CPython 3.11 on 64-bit Linux, aarch64, with glibc 2.28 or newer")
 
 
 def test_without_a_name_all_targets_are_selected_and_an_unknown_one_is_refused() -> None:

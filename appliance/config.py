@@ -19,7 +19,7 @@ from appliance.adapters.lua_kinds.definition import KIND_NAME, list_bundled_kind
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.errors import ConfigFailed, Fault, Invalid
 from appliance.settings import SECTIONS, Auth, Sections, check_master_key
-from appliance.tables.checks import TOML, boolean, format_value, nearest, string
+from appliance.tables.checks import TOML, boolean, format_value, nearest, string, suggest
 from appliance.tables.fields import Field, Fields, Findings, Problem, S, Table, dotted, hint_of_keys, line_at, located
 from appliance.tables.fields import Path as ValuePath
 from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
@@ -251,14 +251,13 @@ def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str])
         if isinstance(stated, str) and stated in every:
             return stated
         near = nearest(stated, every) if isinstance(stated, str) else None
-        hint = f"; did you mean {near}" if near else ""
         adapters.findings.faults.append(
-            Problem(("adapters", name, "type"), f"must be {kinds}, not {format_value(stated, TOML)}{hint}")
+            Problem(("adapters", name, "type"), f"must be {kinds}, not {format_value(stated, TOML)}{suggest(near)}")
         )
     elif name in every:
         return name
     elif near := nearest(name, every):
-        adapters.fault(name, f"needs a type, {kinds}; or did you mean adapters.{near}")
+        adapters.fault(name, f"needs a type, {kinds}; or did you mean adapters.{near}?")
     else:
         adapters.fault(name, f"needs a type, {kinds}")
     return None

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from appliance.errors import Invalid
-from appliance.tables.checks import format_value, nearest, number_within, string
+from appliance.tables.checks import format_value, nearest, number_within, string, suggest
 from appliance.tables.fields import Settings, key
 
 TZDATA = Path(import_module("tzdata").__path__[0])
@@ -31,8 +31,8 @@ def load_zone(name: str) -> ZoneInfo:
     """Load the zone from the bundled data, because the operating system's data may be outdated."""
     if name not in zone_names():
         near = nearest(name, zone_names())
-        hint = "names look like Europe/Berlin" if near is None else f"did you mean {near}"
-        raise Invalid(f"{format_value(name)} is not a time zone; {hint}")
+        hint = suggest(near, "names look like Europe/Berlin")
+        raise Invalid(f"{format_value(name)} is not a time zone{hint}")
     path, start, size = find_zone(name)
     with path.open("rb") as file:
         file.seek(start)

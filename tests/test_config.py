@@ -418,27 +418,27 @@ def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -
 @each_row(
     ("text", "fault"),
     [
-        ("[apl]", "1: apl is not a key of Lares; did you mean api"),
+        ("[apl]", "1: apl is not a key of Lares; did you mean api?"),
         (
             "[API]",
             "1: API is not a key of Lares; use one of api, auth, dashboard, files, logging, runtime, locale, scenes, "
             "automations, scripts, history, notify, persistence, adapters",
         ),
-        ("\n[log]", "2: log is not a key of Lares; did you mean logging"),
-        ("[adapter.roku_tv]", "1: adapter is not a key of Lares; did you mean adapters"),
-        ("[api]\nbind_adress = 'x'", "2: api.bind_adress is not a key of Lares; did you mean api.bind_address"),
-        ("bind_address = 'x'", "1: bind_address is not a key of Lares; did you mean api.bind_address"),
-        ("[api]\nmaster_key = 'x'", "2: api.master_key is not a key of Lares; did you mean auth.master_key"),
-        ("[auth]\nkey = 'x'", "2: auth.key is not a key of Lares; did you mean auth.master_key"),
+        ("\n[log]", "2: log is not a key of Lares; did you mean logging?"),
+        ("[adapter.roku_tv]", "1: adapter is not a key of Lares; did you mean adapters?"),
+        ("[api]\nbind_adress = 'x'", "2: api.bind_adress is not a key of Lares; did you mean api.bind_address?"),
+        ("bind_address = 'x'", "1: bind_address is not a key of Lares; did you mean api.bind_address?"),
+        ("[api]\nmaster_key = 'x'", "2: api.master_key is not a key of Lares; did you mean auth.master_key?"),
+        ("[auth]\nkey = 'x'", "2: auth.key is not a key of Lares; did you mean auth.master_key?"),
         ("[auth]\nzzz = 'x'", "2: auth.zzz is not a key of Lares; use one of auth.master_key"),
         (
             f"{TV}address = 'x'",
-            "3: adapters.roku_tv.address is not a key of Lares; did you mean adapters.roku_tv.ip_address",
+            "3: adapters.roku_tv.address is not a key of Lares; did you mean adapters.roku_tv.ip_address?",
         ),
         (
             f"{LIGHT}poll_interval = 3",
             "3: adapters.elgato_lights.poll_interval is not a key of Lares; "
-            "did you mean adapters.elgato_lights.poll_interval_secs",
+            "did you mean adapters.elgato_lights.poll_interval_secs?",
         ),
         (
             f"{LIGHT}port = 3",
@@ -451,15 +451,15 @@ def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -
             "1: api.tls is not a key of Lares; use one of api.bind_address, api.max_body_bytes, "
             "api.max_connections, api.max_connections_per_peer, api.trusted_proxies, api.rate_limit, api.cors",
         ),
-        ("api.level = 'info'", "1: api.level is not a key of Lares; did you mean logging.level"),
+        ("api.level = 'info'", "1: api.level is not a key of Lares; did you mean logging.level?"),
         (
             "[adapters.elgato_light]",
-            f"1: adapters.elgato_light needs a type, {KIND_NAMES}; or did you mean adapters.elgato_lights",
+            f"1: adapters.elgato_light needs a type, {KIND_NAMES}; or did you mean adapters.elgato_lights?",
         ),
         ("[adapters.desk]\nenabled = false", f"1: adapters.desk needs a type, {KIND_NAMES}"),
         (
             "[adapters.desk]\nenabled = false\ntype = 'elgato'",
-            f"3: adapters.desk.type must be {KIND_NAMES}, not 'elgato'; did you mean elgato_lights",
+            f"3: adapters.desk.type must be {KIND_NAMES}, not 'elgato'; did you mean elgato_lights?",
         ),
         ("[adapters.desk]\ntype = 5", f"2: adapters.desk.type must be {KIND_NAMES}, not 5"),
         (

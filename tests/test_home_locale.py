@@ -32,7 +32,7 @@ def test_every_zone_can_be_loaded_and_is_cached() -> None:
 @each_row(
     ("name", "sentence"),
     [
-        ("Europe/Berln", "'Europe/Berln' is not a time zone; did you mean Europe/Berlin"),
+        ("Europe/Berln", "'Europe/Berln' is not a time zone; did you mean Europe/Berlin?"),
         ("Nowhere", "'Nowhere' is not a time zone; names look like Europe/Berlin"),
         ("../zones", "'../zones' is not a time zone; names look like Europe/Berlin"),
         ("", "'' is not a time zone; names look like Europe/Berlin"),

@@ -26,7 +26,7 @@ def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hin
         right = next((each for each in ADDRESS_KEYS if each in known), None)
         if key.lower() not in _SYNONYMS or right is None or right in raw:
             return otherwise(key, known)
-        return "write " + " and ".join(_lines(right, kind, raw, known))
+        return "; write " + " and ".join(_lines(right, kind, raw, known))
 
     return hint
 

@@ -30,7 +30,7 @@ from appliance.lua.catalog import Catalog
 from appliance.lua.executor import list_executions
 from appliance.lua.source import Source
 from appliance.store.record_keys import STATE_PREFIX
-from appliance.tables.checks import nearest, rounded
+from appliance.tables.checks import nearest, rounded, suggest
 
 MAX_DECISIONS = 10
 
@@ -109,9 +109,9 @@ class Reasons:
         known = [*(each for pair in pairs for each in pair), *hub.registry.layout.ids_by_alias]
         near = await asyncio.to_thread(nearest, word, known)
         missing = NotFound("automation", word)
-        hint = "; GET /automations, /scenes and /devices list them" if near is None else f"; did you mean '{near}'"
+        hint = suggest(near, "GET /automations, /scenes, and /devices list them")
         off = "".join(f"; {reason}" for reason in self._list_off())
-        missing.args = (f"{missing}, and no scene or device has that id or name{hint}{off}",)
+        missing.args = (f"{missing}, and no scene or device has that id or name{off}{hint}",)
         raise missing
 
     async def _explain_missing(self, word: str) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from appliance.home.commands import Command, CommandSpec, check_offered
 from appliance.lua.failures import ErrorContext, hint_of
 from appliance.lua.literals import UNKNOWN, LiteralCall, literal_calls
 from appliance.lua.source import ARGUMENTS, Source, by_text
-from appliance.tables.checks import nearest
+from appliance.tables.checks import nearest, suggest
 
 COMMANDS = frozenset({"command", "command_room", "command_group"})
 
@@ -99,8 +99,7 @@ def _check_wait(table: Any) -> None:
     attribute = table.get("attribute", UNKNOWN)
     if isinstance(attribute, str) and attribute not in KNOWN_ATTRIBUTES and not is_custom(attribute):
         near = nearest(attribute, KNOWN_ATTRIBUTES)
-        hint = "" if near is None else f"; did you mean {near}"
-        raise Invalid(f"ctx:wait_for: {attribute!r} is not an attribute{hint}")
+        raise Invalid(f"ctx:wait_for: {attribute!r} is not an attribute{suggest(near)}")
 
 
 def _check_command(table: Any, specs: tuple[CommandSpec, ...], device_id: Any) -> None:

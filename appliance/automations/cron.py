@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.errors import Invalid
-from appliance.tables.checks import format_value, nearest
+from appliance.tables.checks import format_value, nearest, suggest
 
 FIRST_YEAR, LAST_YEAR = 1970, 2099
 
@@ -200,10 +200,8 @@ def _not_understood(word: str, field: _CronField) -> str:
     if field.name in ("day", "weekday") and re.match(_QUARTZ, word.upper()):
         return f"{field.name} {format_value(word)} is not supported; instead of L, W, or #, check the date in execute"
     near = nearest(word.upper(), field.words)
-    if near is not None:
-        return f"{field.name} {format_value(word)} is unknown; did you mean {near}"
     forms = f"*, numbers{' or names' if field.words else ''}, ranges like 1-5, steps like */5, or lists"
-    return f"{field.name} {format_value(word)} is unknown; write {forms}"
+    return f"{field.name} {format_value(word)} is unknown{suggest(near, f'write {forms}')}"
 
 
 def _unfolded(first: str, last: str, field: _CronField) -> str:

@@ -15,7 +15,7 @@ from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.lua.context import SCRIPT_LOG_LEVELS
 from appliance.lua.lua_execution import MAX_WAIT_SECS
-from appliance.tables.checks import LUA, boolean, format_value, nearest, number
+from appliance.tables.checks import LUA, boolean, format_value, nearest, number, suggest
 from appliance.tables.fields import Findings, Table
 
 MAX_NOTIFICATION_CHARS = 4096
@@ -93,8 +93,7 @@ def check_level(level: str) -> None:
     """Check the level of `ctx:log`. At run time, `prelude/ctx.lua` does the same check."""
     if level not in SCRIPT_LOG_LEVELS:
         *others, last = SCRIPT_LOG_LEVELS
-        near = nearest(level, SCRIPT_LOG_LEVELS)
-        hint = "" if near is None else f"; did you mean {near}"
+        hint = suggest(nearest(level, SCRIPT_LOG_LEVELS))
         raise Invalid(f"ctx:log: level must be {', '.join(others)} or {last}, not {format_value(level)}{hint}")
 
 

@@ -10,7 +10,17 @@ from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.texts import refuse_control, strip_id
 from appliance.home.values import Value
-from appliance.tables.checks import Mismatch, format_value, integer, is_number, nearest, number, one_of, string
+from appliance.tables.checks import (
+    Mismatch,
+    format_value,
+    integer,
+    is_number,
+    nearest,
+    number,
+    one_of,
+    string,
+    suggest,
+)
 from appliance.tables.fields import Table
 
 MAX_INTERVAL_SECS = 366 * 24 * 3600
@@ -130,7 +140,7 @@ def take_attribute(table: Table) -> str | None:
         if text(value) in CAPABILITIES or value == PRESENCE_ATTRIBUTE or _CUSTOM.match(value):
             return value  # type: ignore[no-any-return]
         near = nearest(value, [*CAPABILITIES, PRESENCE_ATTRIBUTE])
-        hint = "GET /capabilities lists all of them" if near is None else f"did you mean {near}"
-        raise Invalid(f"{format_value(value)} is not a capability or custom.<adapter>.<field>; {hint}")
+        hint = suggest(near, "GET /capabilities lists all capabilities")
+        raise Invalid(f"{format_value(value)} is not a capability or custom.<adapter>.<field>{hint}")
 
     return table.take("attribute", check)

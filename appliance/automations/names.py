@@ -28,7 +28,7 @@ from appliance.home.values import Value
 from appliance.lua.catalog import Asset
 from appliance.lua.folder import Contents, folder_of, modules_of
 from appliance.lua.source import Source, called_names
-from appliance.tables.checks import format_value, nearest
+from appliance.tables.checks import format_value, nearest, suggest
 from appliance.tables.fields import Path, Problem, located
 
 MAX_LISTED_NAMES = 10
@@ -255,11 +255,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             return None
         if kind == "module" and (folder := self._find_unreadable_folder(name)) is not None:
             return f"names {name!r}, but the folder {folder} cannot be read; give the hub's user access to it"
-        near = nearest(name, there)
-        hint = "" if near is None else f"; did you mean {near}"
-        if kind == "module" and near is None:
-            hint = f"; add {name.replace('.', '/')}.lua to the folder of [scripts]"
-        return f"names {name!r}, but there is no such {kind}{hint}"
+        add = f"add {name.replace('.', '/')}.lua to the folder of [scripts]" if kind == "module" else ""
+        return f"names {name!r}, but there is no such {kind}{suggest(nearest(name, there), add)}"
 
     def _find_unreadable_folder(self, module: str) -> str | None:
         """Return the unreadable folder that may contain the module."""
@@ -272,7 +269,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         if section in self.adapters:
             return None
         near = nearest(section, self.adapters)
-        hint = "" if near is None else f"; did you mean {near}:{rest}"
+        hint = suggest(near and f"{near}:{rest}")
         return f"names {name!r}, but there is no section [adapters.{section}]{hint}"
 
     def _missing_device(self, name: str) -> str | None:
@@ -291,8 +288,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         if (self.aliases if ":" not in id_ else self.devices) is None:
             return None
         near = nearest(name, [*(self.devices or ()), *(self.aliases or ()), *self.named])
-        meant = self.named.get(near or "", [near])
-        hint = "" if near is None else f"; did you mean {' or '.join(map(str, meant))}"
+        hint = suggest(near and " or ".join(map(str, self.named.get(near, [near]))))
         return f"names {name!r}, but there is no such device{'' if ':' in name else ' or alias'}{hint}"
 
     def list_variables(self) -> set[str]:
@@ -370,7 +366,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         whose = f"device {id_!r} has never" if of == "device" else f"no device{group} has"
         verb = "reported" if kind == "attribute" else "sent"
         hint = _hint(kind, name, attributes - {"state"}, events, is_one=of == "device")
-        return f"{named}, which {whose} {verb}; {hint}"
+        return f"{named}, which {whose} {verb}{hint}"
 
 
 def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[str], *, is_one: bool) -> str:
@@ -380,13 +376,13 @@ def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[
     reports, sends = f"{has} reported {_list(attributes)}", f"{sends} {_list(events)}"
     known = attributes if kind == "attribute" else events
     near = nearest(name, known) or nearest(name.rpartition(".")[2], known)
-    if near is not None:
-        return f"did you mean {near}"
     if known:
-        return reports if kind == "attribute" else sends
+        return suggest(near, reports if kind == "attribute" else sends)
     if kind == "attribute":
-        return f"{has} reported nothing yet" + (f", but {sends}: use device_event for those" if events else "")
-    return f"{has} sent nothing yet" + (f", but {reports}: use device_state_change for those" if attributes else "")
+        other = f", but {sends}: use device_event for those" if events else ""
+        return f"; {has} reported nothing yet{other}"
+    other = f", but {reports}: use device_state_change for those" if attributes else ""
+    return f"; {has} sent nothing yet{other}"
 
 
 def _type_of(value: Value) -> str | None:

@@ -26,7 +26,7 @@ from appliance.lua.folder import folders_of
 from appliance.lua.source import Source
 from appliance.store.records import read_devices, read_layout
 from appliance.store.storage import DocumentSnapshot
-from appliance.tables.checks import is_number, nearest, rounded
+from appliance.tables.checks import is_number, nearest, rounded, suggest
 
 _STATE_COLOURS = {"online": "green", "offline": "red", "unavailable": "red"}
 
@@ -94,8 +94,8 @@ def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, A
     found = [each for each in known if any(word in part.casefold() for part in _parts(each))]
     if not found:
         near = nearest(text, [part for each in known for part in _parts(each)])
-        hint = "`lares devices` lists all devices" if near is None else f"did you mean {near}"
-        raise StartFailed(f"no device contains '{text}'; {hint}", os.EX_NOUSER)
+        hint = suggest(near, "`lares devices` lists all devices")
+        raise StartFailed(f"no device contains '{text}'{hint}", os.EX_NOUSER)
     return found
 
 

@@ -15,7 +15,7 @@ from appliance.cli.owner import become_owner
 from appliance.cli.paths import CONFIG_FILE, HubPaths
 from appliance.cli.terminal import say
 from appliance.errors import StartFailed
-from appliance.tables.checks import nearest
+from appliance.tables.checks import nearest, suggest
 
 
 def init(arguments: argparse.Namespace) -> int:
@@ -47,8 +47,8 @@ def _write_kind(arguments: argparse.Namespace) -> int:
     bundled = list_bundled_kinds()
     if name not in bundled:
         near = nearest(name, bundled)
-        hint = f"did you mean {near}" if near else f"available: {', '.join(bundled)}"
-        raise StartFailed(f"there is no bundled Lua kind {name}; {hint}", os.EX_USAGE)
+        hint = suggest(near, f"available: {', '.join(bundled)}")
+        raise StartFailed(f"there is no bundled Lua kind {name}{hint}", os.EX_USAGE)
     text = (BUNDLED_KINDS / f"{name}.lua").read_bytes()
     become_owner(folder, folder.parent)
     written = write_config(folder, {Path("adapters", f"{name}.lua"): (text, 0o644)})

@@ -27,7 +27,7 @@ from appliance.errors import Fault, Invalid, StartFailed
 from appliance.lua.folder import Contents, folder_of
 from appliance.simulated_clock import SimulatedClock
 from appliance.store.storage import DocumentSnapshot
-from appliance.tables.checks import nearest
+from appliance.tables.checks import nearest, suggest
 
 MAX_EVENTS_BYTES = 16 << 20
 
@@ -119,8 +119,8 @@ def _find_automation(word: str, simulation: Simulation) -> str:
     found = [id_ for id_, name in names.items() if name.casefold() == word.casefold()]
     if not found:
         near = nearest(word, [*names, *names.values()])
-        hint = "`lares status` lists them" if near is None else f"did you mean '{near}'"
-        raise StartFailed(f"automation '{word}' not found; {hint}", os.EX_NOUSER)
+        hint = suggest(near, "`lares status` lists all automations")
+        raise StartFailed(f"automation '{word}' not found{hint}", os.EX_NOUSER)
     return found[0]
 
 

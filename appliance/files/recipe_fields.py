@@ -18,7 +18,7 @@ from appliance.errors import Invalid
 from appliance.home.texts import identifier
 from appliance.home.texts import text as text_check
 from appliance.lua.source import LuaToken
-from appliance.tables.checks import format_value, is_number, nearest
+from appliance.tables.checks import format_value, is_number, nearest, suggest
 
 MAX_TEXT_CHARS = 1000
 MAX_LISTED_VALUES = 100
@@ -80,8 +80,8 @@ def read_fields(text: str, tokens: Sequence[LuaToken]) -> list[RecipeField]:
             raise FieldFault(number, f"`local {name} = …` must follow this line")
         if kind not in _CHECKS:
             near = nearest(kind, _CHECKS)
-            hint = f"did you mean {near}" if near else f"use one of {', '.join(_CHECKS)}"
-            raise FieldFault(number, f"{kind} is not a type of field; {hint}")
+            hint = suggest(near, f"use one of {', '.join(_CHECKS)}")
+            raise FieldFault(number, f"{kind} is not a type of field{hint}")
         default, start, end = _read_literal(tokens, at + 1, starts)
         field = RecipeField(
             name=name, type=kind, of=of and of.strip(), label=label, default=default, start=start, end=end

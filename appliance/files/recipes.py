@@ -19,7 +19,7 @@ from appliance.home.texts import MAX_NAME_CHARS
 from appliance.home.texts import text as text_check
 from appliance.lua.folder import Folder
 from appliance.lua.source import LuaToken, Source, tokens_of
-from appliance.tables.checks import format_value, nearest
+from appliance.tables.checks import format_value, nearest, suggest
 
 _FILE = re.compile(r"[a-z0-9_]{1,40}")
 
@@ -64,8 +64,7 @@ def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
     names = [field.name for field in recipe.fields]
     if unknown := [each for each in values if each not in names]:
         near = nearest(unknown[0], names)
-        hint = f"; did you mean {near}" if near else ""
-        raise Invalid(f"{unknown[0]} is not a field of recipe '{recipe.id}'{hint}")
+        raise Invalid(f"{unknown[0]} is not a field of recipe '{recipe.id}'{suggest(near)}")
     replaced = {(field.start, field.end): _literal(value_of(field, values)) for field in recipe.fields}
     replaced |= _renamed(recipe, id_, name)
     text = recipe.text

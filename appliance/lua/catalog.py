@@ -17,7 +17,7 @@ from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFail
 from appliance.lua.failures import ErrorContext, hint_of
 from appliance.lua.folder import Contents, Folder, read_folder
 from appliance.lua.source import Source
-from appliance.tables.checks import LUA, nearest
+from appliance.tables.checks import LUA, nearest, suggest
 from appliance.tables.fields import Findings, Problem, Table, located
 
 MAX_CONCURRENT_READS = 4
@@ -343,7 +343,7 @@ _EXECUTE = frozenset({"action", "actions", "callback", "handler", "on_trigger", 
 
 def hint_of_field(name: str, known: list[str]) -> str:
     near = "execute" if name in _EXECUTE else nearest(name, known)
-    return f"use one of {', '.join(known)}" if near is None else f"did you mean {near}"
+    return suggest(near, f"use one of {', '.join(known)}")
 
 
 def _located(problems: Iterable[Problem], source: Source) -> list[Fault]:

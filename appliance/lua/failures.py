@@ -169,7 +169,7 @@ def _keyword(found: re.Match[str], _: ErrorContext) -> str | None:
 
 def _global(found: re.Match[str], context: ErrorContext) -> str | None:
     own = KIND_METHODS if context.is_kind else SCRIPT_METHODS
-    return f"did you mean ctx:{found[1]}(…)" if found[1] in own else None
+    return f"did you mean ctx:{found[1]}(…)?" if found[1] in own else None
 
 
 def _id(found: re.Match[str], _: ErrorContext) -> str | None:
@@ -192,7 +192,7 @@ def _method(found: re.Match[str], context: ErrorContext) -> str | None:
     if name in others:
         return f"ctx:{name} is available only in {owners}"
     near = nearest(name, own, 0.5)
-    return None if near is None else f"did you mean ctx:{near}"
+    return None if near is None else f"did you mean ctx:{near}?"
 
 
 def _attribute(found: re.Match[str], _: ErrorContext) -> str | None:
@@ -213,7 +213,7 @@ def _absent(_: re.Match[str], context: ErrorContext) -> str | None:
 
 def _capability(found: re.Match[str], _: ErrorContext) -> str | None:
     near = nearest(found[1].lower(), CAPABILITIES)
-    return None if near is None else f"did you mean {near}"
+    return None if near is None else f"did you mean {near}?"
 
 
 def _action(found: re.Match[str], _: ErrorContext) -> str | None:
@@ -221,7 +221,7 @@ def _action(found: re.Match[str], _: ErrorContext) -> str | None:
     near = nearest(found["action"].lower(), actions)
     if near is None and found["action"] == "set":
         near = actions[0]
-    return None if near is None else f'did you mean action = "{near}"'
+    return None if near is None else f'did you mean action = "{near}"?'
 
 
 def _unit(found: re.Match[str], _: ErrorContext) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from appliance.errors import Fault, Invalid
 from appliance.lua.source import Source, load
 from appliance.settings import LuaFolder, ScriptsSettings, Sections
-from appliance.tables.checks import nearest
+from appliance.tables.checks import nearest, suggest
 
 MAX_FOLDER_BYTES = 16 << 20
 """Maximum total size of the files in a folder."""
@@ -152,8 +152,7 @@ def load_module(scripts: Folder | None, module: str) -> Source:
         return load(file, name)
     except FileNotFoundError:
         near = nearest(module, scripts.list_modules())
-        hint = "" if near is None else f"; did you mean {near}"
-        raise Invalid(f"module '{module}' not found: there is no {name}{hint}") from None
+        raise Invalid(f"module '{module}' not found: there is no {name}{suggest(near)}") from None
     except OSError as error:
         reason = _CIRCLE if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
     except RuntimeError:  # before 3.13, Python raises this error for a loop of links

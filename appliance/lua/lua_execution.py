@@ -372,7 +372,7 @@ async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tup
         near = None
         if isinstance(error, NotFound) and (known := [*error.known]):
             near = await asyncio.to_thread(nearest, error.name, known)
-        hint = "" if near is None else f" (did you mean {near})"
+        hint = "" if near is None else f" (did you mean {near}?)"
         return b"", f"{error}{hint}".encode(errors="replace")
     except Exception as error:  # a fault of the hub ends only this execution
         calls_log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error, exc_info=error)

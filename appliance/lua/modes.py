@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.errors import Invalid
-from appliance.tables.checks import Mismatch, format_value, nearest, one_of
+from appliance.tables.checks import Mismatch, format_value, nearest, one_of, suggest
 
 
 class ModeType(StrEnum):
@@ -45,7 +45,7 @@ def mode_check(default_max: int) -> Callable[[Any], Mode]:
             raise Mismatch('a name like "single", or a table like { type = "queued", max = 3 }', value)
         for name in value:
             if name not in ("type", "max"):
-                raise Invalid(f"has no field {name}; did you mean {nearest(name, ['type', 'max'], 0.0)}")
+                raise Invalid(f"has no field {name}{suggest(nearest(name, ['type', 'max'], 0.0))}")
         if "type" not in value:
             raise Invalid(f"needs a type: one of {', '.join(ModeType)}")
         return _mode(value["type"], value.get("max"), default_max)

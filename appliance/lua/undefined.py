@@ -11,7 +11,7 @@ from msgspec import Struct
 from appliance.errors import Fault
 from appliance.lua.source import KEYWORDS, NO_TOKEN, LuaToken, Source, by_text, tokens_of
 from appliance.lua_worker.ctx_methods import KIND_METHODS, SCRIPT_METHODS
-from appliance.tables.checks import nearest
+from appliance.tables.checks import nearest, suggest
 
 _MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
 """Names whose use may mean that the file assigns globals dynamically."""
@@ -102,11 +102,11 @@ def _find(sources: Sequence[Source], others: Sequence[Source], known: Known, met
 
 def _sentence(name: str, member: str | None, near: str | None) -> str:
     if member is None:
-        return f"{name} has no value in any file, so it is nil" + (f"; did you mean {near}" if near else "")
+        return f"{name} has no value in any file, so it is nil{suggest(near)}"
     if member.startswith("."):
         return f"call it with a colon: {name}:{member[1:]}(...), not {name}{member}(...)"
     dot = ":" if name == "ctx" else "."
-    return f"{name} has no {member}" + (f"; did you mean {name}{dot}{near}" if near else "")
+    return f"{name} has no {member}{suggest(near and f'{name}{dot}{near}')}"
 
 
 def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:

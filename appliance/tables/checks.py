@@ -109,6 +109,13 @@ def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | Non
     return found[1] or None
 
 
+def suggest(near: str | None, otherwise: str = "") -> str:
+    """Return the end of an error message: a question about the nearest known word. If there is no such word, return
+    `otherwise`, if given."""
+    hint = f"did you mean {near}?" if near else otherwise
+    return f"; {hint}" if hint else ""
+
+
 def _greatest_likeness(letters: Iterable[tuple[str, int]], length: int, other: str) -> float:
     """Return an upper limit of the similarity of two words, given the letters and length of the first word."""
     both = length + len(other)
@@ -206,7 +213,7 @@ def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Call
         if isinstance(value, str) and value in words:
             return value
         near = (meant.get(value) or nearest(value, words)) if isinstance(value, str) else None
-        raise Mismatch(f"one of {', '.join(words)}", value, "" if near is None else f"; did you mean {near}")
+        raise Mismatch(f"one of {', '.join(words)}", value, suggest(near))
 
     return Check(schema=words_of(*words), run=check)
 

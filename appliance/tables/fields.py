@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from msgspec import Struct, StructMeta, field
 
 from appliance.errors import Fault, Invalid
-from appliance.tables.checks import JSON, LUA, Mismatch, Words, format_value, nearest
+from appliance.tables.checks import JSON, LUA, Mismatch, Words, format_value, nearest, suggest
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[[Any], Any])
@@ -230,12 +230,12 @@ class Table:
     ) -> None:
         """Record a fault for each field that was not read and is not in `more`: `{name} is not {what}`.
 
-        `hint` is called with the unknown name and the known names, and returns a suggestion.
+        `hint` is called with the unknown name and the known names, and returns the end of the message.
         """
         known = list(dict.fromkeys([*self._asked, *more]))
         unknown = [str(name) for name in self._raw if name not in known]
         for name in unknown[:MAX_UNKNOWN]:
-            self.fault(name, f"is not {what}; {(hint or _hint)(name, known)}")
+            self.fault(name, f"is not {what}{(hint or _hint)(name, known)}")
         if len(unknown) > MAX_UNKNOWN:
             message = f"{len(unknown) - MAX_UNKNOWN} further names are unknown"
             self.findings.faults.append(Problem(self.path, message))
@@ -267,8 +267,7 @@ def _written(name: str) -> str:
 
 
 def _hint(name: str, known: list[str]) -> str:
-    near = nearest(name, known)
-    return f"use one of {', '.join(known)}" if near is None else f"did you mean {near}"
+    return suggest(nearest(name, known), f"use one of {', '.join(known)}")
 
 
 def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[str]], str]:
@@ -284,10 +283,9 @@ def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[
         if near is None:
             by_last = _unique_by_last_part(elsewhere)
             if (far := nearest(key, by_last, 0.8)) is not None:
-                return f"did you mean {by_last[far]}"
+                return suggest(by_last[far])
         near = near or nearest(key, siblings, 0.4)
-        lead, names = ("use one of", siblings) if near is None else ("did you mean", [near])
-        return f"{lead} {', '.join(prefix + name for name in names)}"
+        return suggest(near and prefix + near, f"use one of {', '.join(prefix + name for name in siblings)}")
 
     return hint
 

@@ -41,7 +41,7 @@ def test_a_folder_adds_a_kind_to_check_configuration_and_demo(tmp_path: Path) ->
     faults = [line.partition(".toml:")[2] for line in checked.stdout.splitlines()]
     assert faults == [
         "7: adapters.relay.base_url must be a string, not 7",
-        "8: adapters.relay.pol_interval_secs is not a key of Lares; did you mean adapters.relay.poll_interval_secs",
+        "8: adapters.relay.pol_interval_secs is not a key of Lares; did you mean adapters.relay.poll_interval_secs?",
     ]
 
     arguments = [*lares, "demo", "--port", "0", "--config", str(tmp_path / "template" / "config" / "default.toml")]

@@ -184,7 +184,7 @@ OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
     ({}, 'needs a device_id like "virtual:all"'),
     ({"device_id": ALL}, "needs attributes, an event, or both"),
     ({"device_id": "virtual:al", "event": "single"}, "device 'virtual:al' not found"),
-    ({"device_id": ALL, "evnt": "single"}, "did you mean event"),
+    ({"device_id": ALL, "evnt": "single"}, "did you mean event?"),
     ({"device_id": ALL, "event": 5}, "5 is not a valid event name"),
     ({"device_id": ALL, "event": ""}, "the name of an event must have 1 to 256 characters, not 0"),
     ({"device_id": ALL, "event": "x", "data": 5}, "must be an object"),
@@ -198,7 +198,7 @@ OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
         "contact must be .*; and 5 is not a valid event name",
     ),
     ({"device_id": ALL, "attributes": []}, "attributes must be an object"),
-    ({"device_id": ALL, "attributes": {"contct": "open"}}, "did you mean contact"),
+    ({"device_id": ALL, "attributes": {"contct": "open"}}, "did you mean contact?"),
     ({"device_id": ALL, "attributes": {"state": "offline"}}, "is not an attribute of 'all'"),
     (
         {
@@ -263,7 +263,7 @@ attributes = {}
 
 FAULTS = (
     (3, "adapters.virtual.devces is not a key of Lares"),
-    (6, "adapters.virtual.devices[1].nme is not a key of Lares; did you mean name"),
+    (6, "adapters.virtual.devices[1].nme is not a key of Lares; did you mean name?"),
     (7, "adapters.virtual.devices[1].kind must be one of Sensor, Light, Switch, Virtual"),
     (8, "adapters.virtual.devices[1].class must be a word"),
     (9, "adapters.virtual.devices[1].attributes holds powr, which is neither in the catalog"),

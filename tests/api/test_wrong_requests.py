@@ -206,7 +206,7 @@ def keys() -> Iterator[Row]:
         *(
             ({"label": "x", "role": wrong}, INVALID, f"{role} read, write, admin, automation, hook, not {shown}")
             for wrong, shown in (
-                ("owner", "'owner'"), ("Read", "'Read'; did you mean read"), ("", "''"), (None, "null"),
+                ("owner", "'owner'"), ("Read", "'Read'; did you mean read?"), ("", "''"), (None, "null"),
             )
         ),
         ({"label": "x", "role": "hook"}, (400, ""), "hook is missing: a key with the role hook needs the id"),
@@ -312,7 +312,7 @@ def files() -> Iterator[Row]:
         ("plug", {"kind": "wled", "is_new": True}, 409, "file_exists", "adapters.plug"),
         ("plug", {"kind": "tasmota_http", "version": "old"}, 409, "file_changed", "has changed"),
         ("plug", {}, 400, "invalid_request", "kind"),
-        ("new", {"kind": "wlde"}, 400, "invalid_file", "did you mean wled"),
+        ("new", {"kind": "wlde"}, 400, "invalid_file", "did you mean wled?"),
         ("new", {"kind": "wled"}, 400, "invalid_file", "base_url is missing"),
         ("New!", {"kind": "wled"}, 400, "invalid_file", "not a valid adapter name"),
     ):

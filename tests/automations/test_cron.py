@@ -97,8 +97,8 @@ def test_the_next_time_is_the_first_after_noon_on_a_friday(expression: str, due:
         ("* * * * * FRI-MON", "weekday 'FRI-MON' runs backwards; write 'FRI-SAT,SUN-MON'"),
         ("* * * * * SAT-SUN", "weekday 'SAT-SUN' runs backwards; write 'SAT,SUN'"),
         ("* * * * nov-feb *", "month 'nov-feb' runs backwards; write 'NOV-DEC,JAN-FEB'"),
-        ("* * * * Febuary *", "month 'Febuary' is unknown; did you mean FEBRUARY"),
-        ("* * * * * Mno", "weekday 'Mno' is unknown; did you mean MON"),
+        ("* * * * Febuary *", "month 'Febuary' is unknown; did you mean FEBRUARY?"),
+        ("* * * * * Mno", "weekday 'Mno' is unknown; did you mean MON?"),
         (
             "* * * * * xyzzy",
             "weekday 'xyzzy' is unknown; write *, numbers or names, ranges like 1-5, steps like */5, or lists",

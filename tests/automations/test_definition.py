@@ -86,7 +86,7 @@ def test_an_empty_table_means_no_conditions_and_no_state(empty: Any) -> None:
         ({"id": None}, ["id is missing"]),
         ({"id": "reload"}, ["id must not be 'reload', which is a path of the API; choose another id"]),
         ({"name": None, "description": 1}, ["name is missing", "description must be a string, not 1"]),
-        ({"triger": {}}, ["triger is not a field of an automation; did you mean trigger"]),
+        ({"triger": {}}, ["triger is not a field of an automation; did you mean trigger?"]),
         (
             {"xyz": 1},
             [
@@ -103,7 +103,7 @@ def test_an_empty_table_means_no_conditions_and_no_state(empty: Any) -> None:
         ({"conditions": [1]}, ["conditions[1] must be a table, not 1"]),
         ({"conditions": [{}]}, ["conditions[1].type is missing"]),
         ({"state": 1}, ["state must be a table, not 1"]),
-        ({"state": {"cooldown": 5}}, ["state.cooldown is not a field of state; did you mean cooldown_secs"]),
+        ({"state": {"cooldown": 5}}, ["state.cooldown is not a field of state; did you mean cooldown_secs?"]),
         (
             {"state": {"cooldown_secs": -1, "dedupe_window_secs": "5", "resumable_schedule": 1}},
             [
@@ -127,21 +127,21 @@ KINDS = (
 @each_row(
     ("raw", "sentences"),
     [
-        ({"type": "sunrize"}, [f"type must be one of {KINDS}, not 'sunrize'; did you mean sunrise"]),
+        ({"type": "sunrize"}, [f"type must be one of {KINDS}, not 'sunrize'; did you mean sunrise?"]),
         ({"type": 5}, [f"type must be one of {KINDS}, not 5"]),
         (POWER | {"device_id": ""}, ["device_id must not be empty"]),
         (
             POWER | {"attribute": "powr"},
-            ["attribute 'powr' is not a capability or custom.<adapter>.<field>; did you mean power"],
+            ["attribute 'powr' is not a capability or custom.<adapter>.<field>; did you mean power?"],
         ),
         (
             POWER | {"attribute": "xyzzy"},
             [
                 "attribute 'xyzzy' is not a capability or custom.<adapter>.<field>; "
-                "GET /capabilities lists all of them"
+                "GET /capabilities lists all capabilities"
             ],
         ),
-        (POWER | {"equal": "on"}, ["equal is not a field of the trigger device_state_change; did you mean equals"]),
+        (POWER | {"equal": "on"}, ["equal is not a field of the trigger device_state_change; did you mean equals?"]),
         (BRIGHTNESS | {"equals": 101}, ["equals must be an integer from 0 to 100, not 101, for brightness"]),
         (POWER | {"above": 5}, ["above needs a numeric attribute, but power is not numeric"]),
         (BRIGHTNESS | {"above": True}, ["above must be a number, not true"]),
@@ -165,8 +165,11 @@ KINDS = (
         ({"type": "weather_state", "device_id": "w:1"}, ["attribute is missing"]),
         ({"type": "adapter_lifecycle", "adapter": 5}, ["adapter must be a string, not 5"]),
         ({"type": "system_error", "contains": ""}, ["contains must not be empty"]),
-        ({"type": "time"}, [f"type must be one of {', '.join(TRIGGER_KINDS)}, not 'time'; did you mean wall_clock"]),
-        ({"type": "webhok"}, [f"type must be one of {', '.join(TRIGGER_KINDS)}, not 'webhok'; did you mean webhook"]),
+        ({"type": "time"}, [f"type must be one of {', '.join(TRIGGER_KINDS)}, not 'time'; did you mean wall_clock?"]),
+        (
+            {"type": "webhok"},
+            [f"type must be one of {', '.join(TRIGGER_KINDS)}, not 'webhok'; did you mean webhook?"],
+        ),
         ({"type": "wall_clock"}, ['time is missing; write time = "HH:MM"']),
         ({"type": "wall_clock", "hour": 7}, ["minute is missing"]),
         (
@@ -233,7 +236,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
             [
                 "type must be one of device_state, presence, room_state, group_state, variable, time_window, "
                 "sun_position, weekday, date_range, all, any, none, "
-                "not 'devicestate'; did you mean device_state"
+                "not 'devicestate'; did you mean device_state?"
             ],
         ),
         ({"type": "device_state"}, ["device_id is missing", "attribute is missing"]),
@@ -258,7 +261,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "presence", "device_id": LAMP, "attribute": "presense"},
-            ["attribute 'presense' is not a capability or custom.<adapter>.<field>; did you mean presence"],
+            ["attribute 'presense' is not a capability or custom.<adapter>.<field>; did you mean presence?"],
         ),
         (
             {"type": "time_window", "start": "7:00", "end": "24:00"},
@@ -299,7 +302,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
             {"type": "all", "conditions": {"type": "any"}},
             ["conditions must be a list of tables: { { type = … }, … }"],
         ),
-        ({"type": "weekday", "days": ["mo"]}, [f"days must be one of {DAYS}, not 'mo'; did you mean mon"]),
+        ({"type": "weekday", "days": ["mo"]}, [f"days must be one of {DAYS}, not 'mo'; did you mean mon?"]),
         (
             {"type": "date_range", "from": "2026-01-01", "to": "02-30"},
             [

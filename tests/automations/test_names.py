@@ -81,7 +81,7 @@ def sentences(known: HomeNames, **fields: Any) -> list[str]:
 FUNCTION = Function(1)
 
 TRIGGERS: tuple[tuple[dict[str, Any], str], ...] = (
-    ({**CHANGE, "device_id": MOTION, "attribute": "custom.mqtt.batery"}, "did you mean battery"),
+    ({**CHANGE, "device_id": MOTION, "attribute": "custom.mqtt.batery"}, "did you mean battery?"),
     ({**CHANGE, "device_id": NEW, "attribute": "power"}, "has never reported; it has reported nothing yet"),
     ({**PRESS, "device_id": NEW, "event": "single"}, "never sent; it has sent nothing yet"),
     (
@@ -157,7 +157,7 @@ local d = require(name) pcall(require, "x") local e = other.require("y") local f
     user = Source(name="config/automations/a.lua", text=text)
     modules = {"climate": Source(name="config/scripts/climate.lua", text=b"return {}")}
     assert [(each.line, each.message) for each in replace(names(), modules=modules).inspect(user)] == [
-        (1, "require names 'climat', but there is no such module; did you mean climate"),
+        (1, "require names 'climat', but there is no such module; did you mean climate?"),
         (2, "require names 'deep.nope', but there is no such module; add deep/nope.lua to the folder of [scripts]"),
     ]
     assert [*names().inspect(user)] == [], "unknown modules"
@@ -193,7 +193,7 @@ def test_an_announced_attribute_without_a_value_is_known() -> None:
     known = names().with_devices([replace(device({}, MOTION), metadata=metadata)], Layout())
     assert sentences(known, trigger={**MOVES}) == []
     [sentence] = sentences(known, trigger={**CHANGE, "device_id": MOTION, "attribute": "custom.mqtt.occupancy"})
-    assert sentence.endswith("did you mean occupancy")
+    assert sentence.endswith("did you mean occupancy?")
 
 
 async def test_names_are_checked_a_minute_after_the_start_and_after_each_reload(tmp_path: Path) -> None:
@@ -239,10 +239,10 @@ def test_an_unknown_name_in_a_call_causes_a_warning_with_its_line() -> None:
     source = Source(name="config/scenes/a.lua", text=b"#!/lua\n" + LINES.encode())
     assert list(map(str, known.inspect(source))) == [
         "config/scenes/a.lua:3: ctx:command names 'elgato:light:0', but there is no section [adapters.elgato]; "
-        "did you mean elgato_lights:light:0",
-        "config/scenes/a.lua:4: ctx:command_room names 'hal', but there is no such room; did you mean hall",
+        "did you mean elgato_lights:light:0?",
+        "config/scenes/a.lua:4: ctx:command_room names 'hal', but there is no such room; did you mean hall?",
         "config/scenes/a.lua:5: ctx:command_group names 'upstairs', but there is no such group; did you mean "
-        "downstairs",
+        "downstairs?",
         "config/scenes/a.lua:6: ctx:invoke names 'tw:info', but there is no section [adapters.tw]",
     ]
 
@@ -267,9 +267,9 @@ def test_a_warning_has_the_path_of_the_wrong_name() -> None:
     definition = parse({"id": "a", "name": "A", "execute": FUNCTION, **fields}).definition
     assert definition is not None
     assert list(map(str, known.warnings_of(definition))) == [
-        "triggers[2].room_id names 'dn', but there is no such room; did you mean den",
+        "triggers[2].room_id names 'dn', but there is no such room; did you mean den?",
         "conditions[1].conditions[1].device_id names 'dsk:x', but there is no section [adapters.dsk]; "
-        "did you mean desk:x",
+        "did you mean desk:x?",
     ]
 
 
@@ -277,7 +277,7 @@ def test_an_announced_event_is_known_before_it_is_sent() -> None:
     known = names().with_devices([BUTTON_ITSELF, device({})], Layout(), {BUTTON: PastNames(events={"double"})})
     assert sentences(known, trigger={**PRESS, "event": "hold"}) == []
     [wrong] = sentences(known, trigger={**PRESS, "event": "holt"})
-    assert wrong.endswith("did you mean hold")
+    assert wrong.endswith("did you mean hold?")
 
 
 def test_an_attribute_that_a_device_accepts_or_once_showed_is_known() -> None:

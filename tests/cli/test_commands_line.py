@@ -286,7 +286,7 @@ class TestCheck:
         done = ended(tmp_path, "check", LARES_MASTER_KEY="two words")
         assert done.code == 78
         assert done.out.splitlines() == [
-            f"{file}:2: api.bind_adress is not a key of Lares; did you mean api.bind_address",
+            f"{file}:2: api.bind_adress is not a key of Lares; did you mean api.bind_address?",
             f"{file}:4: logging.level must be one of debug, info, warning, error, not 'loud'",
             "LARES_MASTER_KEY: the master key must be a string of visible ASCII characters without spaces",
         ]
@@ -306,9 +306,9 @@ class TestCheck:
             (tmp_path / "config" / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "config" / name).write_text(text)
         expected = [
-            f"{file}:2: api.bind_adress is not a key of Lares; did you mean api.bind_address",
+            f"{file}:2: api.bind_adress is not a key of Lares; did you mean api.bind_address?",
             "config/scenes/a.lua:1: name is missing",
-            "config/scenes/a.lua:3: nmae is not a field; did you mean name",
+            "config/scenes/a.lua:3: nmae is not a field; did you mean name?",
             "config/scenes/b.lua:3: ",
             "config/scenes/d.lua:1: config/scenes/c.lua already has the id 'c' and takes precedence; ",
             "config/scripts/deep/e.lua:1: <name> expected near '='",

@@ -238,10 +238,10 @@ def test_check_and_simulate_accept_operations_of_kinds_in_lua(tmp_path: Path) ->
     place = "warning: config/scenes/b.lua:5: ctx:invoke names"
     assert reported == [
         "warning: config/automations/0.lua:6: ctx:invoke names 'llm:chta', but there is no such operation; did you "
-        "mean llm:chat",
-        f"{place} 'llm:chta', but there is no such operation; did you mean llm:chat",
-        f"{place} 'onw:pair', but there is no section [adapters.onw]; did you mean own:pair",
-        f"{place} 'own:snc', but there is no such operation; did you mean own:sync",
+        "mean llm:chat?",
+        f"{place} 'llm:chta', but there is no such operation; did you mean llm:chat?",
+        f"{place} 'onw:pair', but there is no section [adapters.onw]; did you mean own:pair?",
+        f"{place} 'own:snc', but there is no such operation; did you mean own:sync?",
     ]
 
 
@@ -265,4 +265,4 @@ async def test_equal_lines_are_collapsed_and_one_automation_can_be_chosen(tmp_pa
     one = ended(tmp_path, "simulate", "FIRE rarely", "--from", "2026-12-24T00:00", "--hours", "24")
     assert "often" not in one.out and one.out.count("  rarely  fires") == 2 and "runs: 2" in one.err
     unknown = ended(tmp_path, "simulate", "rarly")
-    assert unknown.code == 67 and "did you mean 'rarely'" in unknown.err
+    assert unknown.code == 67 and "did you mean rarely?" in unknown.err

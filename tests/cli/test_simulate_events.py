@@ -173,7 +173,7 @@ FAULTS = {
     "2026-13-24T18:00 x:a power on": "must be a time, such as 2026-12-24T18:00 (local time) or 2026-12-24T17:00:00Z",
     "2026-12-23T18:00 x:a power on": "2026-12-23T18:00 is before the simulation begins; sort the lines by time",
     "2026-12-26T18:00 x:a power on": "2026-12-26T18:00 is after the end of the simulation; increase --hours",
-    "18:00 x:a powr on": "'powr' is not an attribute; did you mean power",
+    "18:00 x:a powr on": "'powr' is not an attribute; did you mean power?",
     "18:00 x:a power maybe": "power must be one of on, off, not 'maybe'",
     "18:00 x:a brightness 101": "brightness must be an integer from 0 to 100, not 101",
     "18:00 x:a temperature warm": "must be a number with a unit, such as 21.5 celsius, not 'warm'",

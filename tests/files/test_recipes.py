@@ -197,7 +197,7 @@ async def test_two_automations_of_one_recipe_share_no_timer_and_no_variable(home
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no sensors": ({"group": "hall"}, "values.sensors is missing: the motion sensors"),
-    "an unknown field": ({"sensor": ["x"]}, "did you mean sensors"),
+    "an unknown field": ({"sensor": ["x"]}, "did you mean sensors?"),
     "no list": ({"sensors": 7}, "values.sensors must be a list of ids of devices"),
     "an empty list": (
         {"sensors": []},
@@ -281,7 +281,7 @@ async def test_a_home_has_recipes_of_its_own_that_replace_others(home: App) -> N
 FAULTS = {
     "no label": ('--- @field x device\nlocal x = "a"', 1, "write the field as"),
     "no type": ('--- @field x: a\nlocal x = "a"', 1, "write the field as"),
-    "an unknown type": ('--- @field x devise: a\nlocal x = "a"', 1, "did you mean device"),
+    "an unknown type": ('--- @field x devise: a\nlocal x = "a"', 1, "did you mean device?"),
     "another local": ('\n--- @field x device: a\nlocal y = "a"', 2, "`local x = …` must follow"),
     "nothing behind": ("--- @field x device: a", 1, "must follow"),
     "a computed value": ("--- @field x text: a\nlocal x = f()", 2, "must be a text"),

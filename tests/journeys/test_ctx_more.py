@@ -105,7 +105,7 @@ async def test_variables_and_timers_in_lua(tmp_path: Path) -> None:
         assert (await run(app, "forget")).status == 200 and await variable(app, "n") is None
         bad = await run(app, "bad_set")
         assert bad.status == 400 and "config/scenes/bad_set.lua:5: the variable's name must be" in bad.json["error"]
-        assert "did you mean durable" in (await run(app, "bad_option")).json["error"]
+        assert "did you mean durable?" in (await run(app, "bad_option")).json["error"]
         assert (await run(app, "timer")).status == 200
         await until(lambda: app.hub.variables.find("received") == 7)
         assert (await run(app, "cancel")).status == 200
@@ -219,7 +219,7 @@ async def test_rooms_messages_and_failing_commands(tmp_path: Path) -> None:
         await app.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
         assert [each["target"] for each in (await run(app, "room")).json["results"]] == [LIGHT]
         assert "room 'nowhere' not found" in (await run(app, "no_room")).json["error"]
-        assert "scene 'romo' not found (did you mean room)" in (await run(app, "typo")).json["error"]
+        assert "scene 'romo' not found (did you mean room?)" in (await run(app, "typo")).json["error"]
         [result] = (await app.get("/why?id=no_room")).json["decisions"]
         assert result["sentence"].count("not found") == 1
         assert (await run(app, "notify")).status == 200

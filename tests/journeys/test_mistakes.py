@@ -67,7 +67,7 @@ def test_check_warns_of_names_without_a_value(tmp_path: Path, capsys: pytest.Cap
     write(tmp_path, {"default.toml": "", "scenes/x.lua": scene("x", body), "scripts/lib/house.lua": "house = {}"})
     assert check(argparse.Namespace(config=str(file), data_dir=None)) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "warning: config/scenes/x.lua:6: ctxx has no value in any file, so it is nil; did you mean ctx",
-        "warning: config/scenes/x.lua:7: string has no fomat; did you mean string.format",
+        "warning: config/scenes/x.lua:6: ctxx has no value in any file, so it is nil; did you mean ctx?",
+        "warning: config/scenes/x.lua:7: string has no fomat; did you mean string.format?",
         f"{file}: no faults",
     ]

@@ -71,13 +71,13 @@ AT_CHECK = (
     Mistake(
         'return {\n  id = "x", name = "X", execute = print,\n  descripton = "A scene.",\n}\n',
         3,
-        "descripton is not a field; did you mean description",
+        "descripton is not a field; did you mean description?",
         kinds=("scenes",),
     ),
     Mistake(
         'return {\n  id = "x", name = "X", TRIGGER execute = print,\n  descripton = "It.",\n}\n',
         3,
-        "descripton is not a field of an automation; did you mean description",
+        "descripton is not a field of an automation; did you mean description?",
         kinds=("automations",),
     ),
     Mistake(
@@ -104,13 +104,13 @@ AT_CHECK = (
         'return {\n  id = "x", name = "X", execute = print,\n  trigger = { type = "device_state_change", '
         'device_id = "a", attribute = "brightnes" },\n}\n',
         3,
-        "trigger.attribute 'brightnes' is not a capability or custom.<adapter>.<field>; did you mean brightness",
+        "trigger.attribute 'brightnes' is not a capability or custom.<adapter>.<field>; did you mean brightness?",
         kinds=("automations",),
     ),
     Mistake(
         'return {\n  id = "x", name = "X", TRIGGER execute = print,\n  mode = "singel",\n}\n',
         3,
-        "mode must be one of parallel, single, queued, restart, not 'singel'; did you mean single",
+        "mode must be one of parallel, single, queued, restart, not 'singel'; did you mean single?",
     ),
     Mistake(
         'return {\n  id = "x", name = "X", TRIGGER execute = print,\n  mode = { type = "queued", max = "3" }\n}',
@@ -149,7 +149,7 @@ AT_CHECK = (
     Mistake(
         'local lamps = require("lib.lamp")\nreturn {}\n',
         1,
-        "module 'lib.lamp' not found: there is no config/scripts/lib/lamp.lua; did you mean lib.lamps",
+        "module 'lib.lamp' not found: there is no config/scripts/lib/lamp.lua; did you mean lib.lamps?",
         {"scripts/lib/lamps.lua": "return {}", "scripts/other.lua": "return {}"},
     ),
     Mistake(
@@ -190,7 +190,7 @@ AT_RUN = (
         "attempt to call a table value (for iterator 'for iterator') "
         "(loop over a list like this: for _, each in ipairs(list) do … end)",
     ),
-    _body(2, "sleep(5)", "attempt to call a nil value (global 'sleep') (did you mean ctx:sleep(…))"),
+    _body(2, "sleep(5)", "attempt to call a nil value (global 'sleep') (did you mean ctx:sleep(…)?)"),
     _body(
         2,
         "print(event.value)",
@@ -211,10 +211,10 @@ AT_RUN = (
     _body(
         2,
         f'ctx:wait_for("{LAMP}", {{ attribute = "power", equals = "on", timeout = 5 }})',
-        "ctx:wait_for: timeout_secs is missing; timeout is not a field of ctx:wait_for; did you mean timeout_secs",
+        "ctx:wait_for: timeout_secs is missing; timeout is not a field of ctx:wait_for; did you mean timeout_secs?",
     ),
     _body(
-        2, 'ctx:get_devise("x")', "attempt to call a nil value (method 'get_devise') (did you mean ctx:get_device)"
+        2, 'ctx:get_devise("x")', "attempt to call a nil value (method 'get_devise') (did you mean ctx:get_device?)"
     ),
     _body(
         2,
@@ -224,15 +224,15 @@ AT_RUN = (
     ),
     _command(
         'capability = "brightnes", action = "set", value = 5',
-        "unknown capability 'brightnes'; GET /capabilities lists them (did you mean brightness)",
+        "unknown capability 'brightnes'; GET /capabilities lists them (did you mean brightness?)",
     ),
     _command(
         'capability = "brightness", action = "sett", value = 5',
-        "brightness has no action 'sett'; its actions are: set, increase, decrease (did you mean action = \"set\")",
+        "brightness has no action 'sett'; its actions are: set, increase, decrease (did you mean action = \"set\"?)",
     ),
     _command(
         'capability = "power", action = "set", value = "on"',
-        "power has no action 'set'; its actions are: on, off, toggle (did you mean action = \"on\")",
+        "power has no action 'set'; its actions are: on, off, toggle (did you mean action = \"on\"?)",
     ),
     _command(
         'capability = "color_temperature", action = "set", value = { value = 30, unit = "celsius" }',

@@ -80,7 +80,7 @@ def test_tables_in_a_table_are_read_by_their_own_fields() -> None:
         return [str(fault) for fault in located(findings.faults, "x.lua", lambda path: lines.get(path, 0))]
 
     assert faults_of([]) == faults_of({}) == faults_of({"cooldown_secs": 5}) == []
-    assert faults_of({"cooldown": 5}) == ["x.lua:3: state.cooldown is not a field; did you mean cooldown_secs"]
+    assert faults_of({"cooldown": 5}) == ["x.lua:3: state.cooldown is not a field; did you mean cooldown_secs?"]
     assert faults_of(7) == ["x.lua:2: state must be a table, not 7"]
 
 
@@ -113,8 +113,8 @@ def test_a_mode_is_a_name_or_a_table(name: str) -> None:
 @each_row(
     ("written", "fault"),
     [
-        ("Single", f"must be one of {NAMES}, not 'Single'; did you mean single"),
-        ("quened", f"must be one of {NAMES}, not 'quened'; did you mean queued"),
+        ("Single", f"must be one of {NAMES}, not 'Single'; did you mean single?"),
+        ("quened", f"must be one of {NAMES}, not 'quened'; did you mean queued?"),
         ("", f"must be one of {NAMES}, not ''"),
         (7, 'must be a name like "single", or a table like { type = "queued", max = 3 }, not 7'),
         (True, 'must be a name like "single", or a table like { type = "queued", max = 3 }, not true'),
@@ -126,7 +126,7 @@ def test_a_mode_is_a_name_or_a_table(name: str) -> None:
         ({"type": "serial"}, f"must be one of {NAMES}, not 'serial'"),
         ({"type": "single", "max": 1}, "single takes no max; parallel and queued do"),
         ({"type": "restart", "max": 1}, "restart takes no max; parallel and queued do"),
-        ({"type": "queued", "maximum": 1}, "has no field maximum; did you mean max"),
+        ({"type": "queued", "maximum": 1}, "has no field maximum; did you mean max?"),
         ({"type": "queued", "max": 0}, "needs a max that is a whole number of at least 1, not 0"),
         ({"type": "queued", "max": -1}, "needs a max that is a whole number of at least 1, not -1"),
         ({"type": "queued", "max": 1.5}, "needs a max that is a whole number of at least 1, not 1.5"),

@@ -24,15 +24,15 @@ async def found(pool: WorkerPool, *texts: str) -> list[str]:
 
 
 NIL = "has no value in any file, so it is nil"
-PRINT = f"pritn {NIL}; did you mean print"
+PRINT = f"pritn {NIL}; did you mean print?"
 
 WRONG: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("return { execute = function(ctx)\n  ctxx:sleep(1)\nend }", (f"2: ctxx {NIL}; did you mean ctx",)),
+    ("return { execute = function(ctx)\n  ctxx:sleep(1)\nend }", (f"2: ctxx {NIL}; did you mean ctx?",)),
     ("\npritn('x')", (f"2: {PRINT}",)),
     ("local function f() return function()\nreturn zap end end", (f"2: zap {NIL}",)),
-    ("count = 1\nprint(cuont)", (f"2: cuont {NIL}; did you mean count",)),
-    ("\n\nlocal s = string.fomat('%d', 5)", ("3: string has no fomat; did you mean string.format",)),
-    ("if math.hug then end", ("1: math has no hug; did you mean math.huge",)),
+    ("count = 1\nprint(cuont)", (f"2: cuont {NIL}; did you mean count?",)),
+    ("\n\nlocal s = string.fomat('%d', 5)", ("3: string has no fomat; did you mean string.format?",)),
+    ("if math.hug then end", ("1: math has no hug; did you mean math.huge?",)),
     ("return os.getenv('HOME')", ("1: os has no getenv",)),
     ("return { execute = function() os.execute('ls') end }", ("1: os has no execute",)),
     (
@@ -45,7 +45,7 @@ WRONG: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("return function(ctx)" + "\n" * 300 + "pritn() end", (f"301: {PRINT}",)),
     (
         "return function(ctx)\n ctx:start_timr('x', 5) end",
-        ("2: ctx has no start_timr; did you mean ctx:start_timer",),
+        ("2: ctx has no start_timr; did you mean ctx:start_timer?",),
     ),
 )
 

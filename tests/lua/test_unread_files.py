@@ -96,4 +96,4 @@ def test_a_copied_scene_stops_the_start(tmp_path: Path) -> None:
 def test_a_term_of_another_hub_gets_the_right_one(tmp_path: Path) -> None:
     text = LAMP.replace("execute =", "action =")
     write(tmp_path, {"default.toml": LOOPBACK, "automations/lamp.lua": text})
-    assert "action is not a field of an automation; did you mean execute" in ended(tmp_path, "check").out
+    assert "action is not a field of an automation; did you mean execute?" in ended(tmp_path, "check").out

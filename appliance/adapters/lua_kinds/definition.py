@@ -25,6 +25,7 @@ from appliance.tables.checks import (
     number_within,
     one_of,
     string,
+    suggest,
     whole,
 )
 from appliance.tables.fields import Field, Fields, Table
@@ -307,8 +308,7 @@ def _one_of(check: Callable[[Any], Any], values: Sequence[Any], *, is_list: bool
         for each in found if is_list else [found]:
             if each not in known:
                 near = nearest(each, map(str, values)) if isinstance(each, str) else None
-                hint = "" if near is None else f"; did you mean {near}"
-                raise Mismatch(f"one of {', '.join(map(str, values))}", each, hint)
+                raise Mismatch(f"one of {', '.join(map(str, values))}", each, suggest(near))
         return found
 
     return checked
@@ -351,9 +351,7 @@ def _read_origins(table: Table, settings: Mapping[str, _Setting]) -> dict[str, s
         inner.refuse_others("a field of an origin")
         if setting is not None and setting not in settings:
             near = nearest(setting, settings)
-            inner.fault(
-                "setting", f"is not a setting: {format_value(setting)}{f'; did you mean {near}' if near else ''}"
-            )
+            inner.fault("setting", f"is not a setting: {format_value(setting)}{suggest(near)}")
         elif setting is not None:
             origins[name] = OriginSetting(setting)
     return origins

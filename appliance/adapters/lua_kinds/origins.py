@@ -17,7 +17,7 @@ from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.adapters.redaction import secret_words
 from appliance.adapters.secret_files import secret_of
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
-from appliance.tables.checks import format_value, nearest
+from appliance.tables.checks import format_value, nearest, suggest
 from appliance.tasks import time_limit
 
 MAX_BODY_BYTES = 1 << 20
@@ -71,7 +71,7 @@ class Origins:
         if origin == "":
             raise Invalid("ctx:http: this section has no base_url")
         near = nearest(origin, [each for each in self._clients if each])
-        raise Invalid(f"ctx:http: unknown origin {format_value(origin)}{f'; did you mean {near}' if near else ''}")
+        raise Invalid(f"ctx:http: unknown origin {format_value(origin)}{suggest(near)}")
 
     async def _within(self, client: HttpClient, request: WebRequest) -> HttpResponse:
         answers = client.answers

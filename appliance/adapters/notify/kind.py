@@ -126,7 +126,7 @@ class NotifySection(Settings, frozen=True, kw_only=True):
             for word in re.findall(r"\{(\w+)\}", " ".join(texts)):
                 near = None if word in PLACEHOLDERS else nearest(word.lower(), PLACEHOLDERS, 0.75)
                 if near is not None:
-                    raise Invalid(f"contains the unknown placeholder {{{word}}}; did you mean {{{near}}}")
+                    raise Invalid(f"contains the unknown placeholder {{{word}}}; did you mean {{{near}}}?")
             return
         self._refuse(f'service = "{self.service}"', "headers", "body")
         for each in SERVICES[self.service].needs:

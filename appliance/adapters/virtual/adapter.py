@@ -18,7 +18,7 @@ from appliance.home.model import Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.texts import DEVICE_HOOK_PREFIX
 from appliance.home.values import Value
-from appliance.tables.checks import format_value, nearest
+from appliance.tables.checks import format_value, nearest, suggest
 
 _OBSERVED = ("device_id", "attributes", "event", "data")
 
@@ -94,8 +94,8 @@ class VirtualAdapter(Adapter):
     async def _observe(self, payload: Mapping[str, Value]) -> Value:
         if unknown := [name for name in payload if name not in _OBSERVED]:
             near = nearest(str(unknown[0]), _OBSERVED)
-            hint = f"did you mean {near}" if near else f"use {', '.join(_OBSERVED)}"
-            raise Invalid(f"observe has no field {format_value(unknown[0])}; {hint}")
+            hint = suggest(near, f"use {', '.join(_OBSERVED)}")
+            raise Invalid(f"observe has no field {format_value(unknown[0])}{hint}")
         device_id, attributes, event = (payload.get(name) for name in _OBSERVED[:3])
         if not isinstance(device_id, str):
             raise MalformedRequest(f'observe needs a device_id like "{next(iter(self._devices), "virtual:door")}"')

@@ -13,7 +13,7 @@ from appliance.home.model import DeviceKind
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.texts import MAX_NAME_CHARS, strip_text
 from appliance.home.values import KELVIN_RANGE, Value
-from appliance.tables.checks import format_value, is_number, matching, nearest, one_of, string
+from appliance.tables.checks import format_value, is_number, matching, nearest, one_of, string, suggest
 from appliance.tables.fields import Settings, key, rows
 
 MAX_LOCAL_ID_CHARS = 128
@@ -41,7 +41,7 @@ def _fault(name: str, reason: str) -> str:
     if name == "custom":
         return 'custom, which must be written in quotes, as one name: "custom.virtual.mode"'
     near = None if name in KNOWN_ATTRIBUTES else nearest(name, KNOWN_ATTRIBUTES)
-    return f"{name}, which {reason}" + ("" if near is None else f"; did you mean {near}")
+    return f"{name}, which {reason}{suggest(near)}"
 
 
 def _options(value: Any) -> Mapping[str, tuple[str, ...]]:
@@ -116,8 +116,8 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
 
     def _unknown(self, name: str) -> str:
         near = nearest(name, self.attributes)
-        hint = f"its attributes: {', '.join(self.attributes) or 'none'}" if near is None else f"did you mean {near}"
-        return f"{format_value(name)} is not an attribute of '{self.id}'; {hint}"
+        hint = suggest(near, f"its attributes: {', '.join(self.attributes) or 'none'}")
+        return f"{format_value(name)} is not an attribute of '{self.id}'{hint}"
 
     def _fault(self, name: str, value: Value) -> str | None:
         if is_custom(name) and _type_of(value) != _type_of(self.attributes[name]):

@@ -28,7 +28,7 @@ from appliance.home.observations import Dropped, check_attributes, check_device_
 from appliance.home.texts import hook_id
 from appliance.home.values import Value
 from appliance.home_locale import Locale
-from appliance.tables.checks import format_value, nearest
+from appliance.tables.checks import format_value, nearest, suggest
 
 EVENT, STATE = "event", "state"
 """Words that replace an attribute in a line: a device event, and the device's availability."""
@@ -159,8 +159,8 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
         entry = KNOWN_ATTRIBUTES.get(attribute)
         if entry is None and not is_custom(attribute):
             near = nearest(attribute, [*KNOWN_ATTRIBUTES, EVENT])
-            hint = "GET /capabilities lists all attributes" if near is None else f"did you mean {near}"
-            raise Invalid(f"{attribute!r} is not an attribute; {hint}")
+            hint = suggest(near, "GET /capabilities lists all attributes")
+            raise Invalid(f"{attribute!r} is not an attribute{hint}")
         value = _json_or_text(raw)
         if entry is not None and entry.type == "measurement" and not isinstance(value, dict):
             value = _measured(raw)

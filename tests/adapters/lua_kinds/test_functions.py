@@ -119,7 +119,7 @@ async def test_the_error_describes_the_answer(pool: WorkerPool, tmp_path: Path, 
             "ctx:sleep(1)",
             r"\(ctx:sleep is available only in scenes and automations, not in the Lua file of an adapter kind\)",
         ),
-        ('ctx:fetsh("/x")', r"attempt to call a nil value \(method 'fetsh'\) \(did you mean ctx:fetch\)"),
+        ('ctx:fetsh("/x")', r"attempt to call a nil value \(method 'fetsh'\) \(did you mean ctx:fetch\?\)"),
         ("ctx:getdevice(1)", r"\(method 'getdevice'\)$"),
     ],
 )
@@ -347,7 +347,7 @@ async def test_invalid_devices_are_dropped_and_reported_once(pool: WorkerPool, t
     assert [(each.device_id, each.attribute, each.reason) for each in it.dropped] == [
         ("it:bad", "kind", "must be one of Sensor, Light, Switch, Virtual, not 'Lamp'"),
         ("device 3 of poll", "id", "is missing"),
-        ("it:nearly", "atributes", "is not a field of a device; did you mean attributes"),
+        ("it:nearly", "atributes", "is not a field of a device; did you mean attributes?"),
         ("it:endless", "device", "attributes.temperature.value holds a number that is not finite"),
         ("it:latin", "device", "name holds text that is not valid UTF-8"),
         ("device 8 of poll", "id", "id holds a function, which is not data"),
@@ -401,7 +401,7 @@ async def test_each_error_in_the_result_of_a_hook_is_reported(pool: WorkerPool, 
         ("event 1 of hook", "event", "must be a table with named fields, not 7"),
         ("event 2 of hook", "id", "is missing"),
         ("event 3 of hook", "event", "is missing"),
-        ("event 3 of hook", "dat", "is not a field of an event; did you mean data"),
+        ("event 3 of hook", "dat", "is not a field of an event; did you mean data?"),
         ("it:gone", "event a", "names an unknown device"),
     ]
     assert [each.event for each in it.happened] == ["good", "good"]
@@ -686,14 +686,14 @@ async def test_operations_are_functions_with_their_own_timeout(pool: WorkerPool,
     ("text", "faults"),
     [
         ("return 7", ["config/adapters/mine.lua:1: must return a table, not a number"]),
-        ("return { nam = 'x' }", ["name is missing", "nam is not a field of a kind; did you mean name"]),
-        ("return { name = 'x', pol = 1 }", ["pol is not a field of a kind; did you mean poll"]),
+        ("return { nam = 'x' }", ["name is missing", "nam is not a field of a kind; did you mean name?"]),
+        ("return { name = 'x', pol = 1 }", ["pol is not a field of a kind; did you mean poll?"]),
         ("return { name = 'x', poll = 1 }", ["poll must be a function, not 1"]),
         (
             "return { name = 'x', settings = { a = { type = 'strin' } } }",
             [
                 "settings.a.type must be one of string, integer, number, boolean, duration, list, not 'strin'; "
-                "did you mean string"
+                "did you mean string?"
             ],
         ),
         (
@@ -754,11 +754,11 @@ async def test_a_section_is_checked_by_its_kind(pool: WorkerPool, tmp_path: Path
         )
     assert failed.value.lines == [
         "config/default.toml:7: adapters.it.api_key must be a non-empty string of one line",
-        "config/default.toml:7: adapters.it.days must be one of mon, tue, not 'tu'; did you mean tue",
+        "config/default.toml:7: adapters.it.days must be one of mon, tue, not 'tu'; did you mean tue?",
         "config/default.toml:7: adapters.it.every must be from 60 to 34560000 seconds, not '5s'",
         "config/default.toml:7: adapters.it.host is missing: which machine",
-        "config/default.toml:7: adapters.it.hst is not a setting of the kind mine; did you mean adapters.it.host",
-        "config/default.toml:7: adapters.it.mode must be one of eco, warm, not 'ecco'; did you mean eco",
+        "config/default.toml:7: adapters.it.hst is not a setting of the kind mine; did you mean adapters.it.host?",
+        "config/default.toml:7: adapters.it.mode must be one of eco, warm, not 'ecco'; did you mean eco?",
         "config/default.toml:7: adapters.it.pin must be of type string, and within the setting's limits",
         "config/default.toml:7: adapters.it.poll_interval_secs must be a whole number from 60 to 90, not 5",
         "config/default.toml:7: adapters.it.zone must be one of 1, 2, not 3",
@@ -797,4 +797,4 @@ async def test_check_lists_names_without_a_value(pool: WorkerPool, tmp_path: Pat
     found = await catalog.check()
     assert (found.faults, found.warnings) == ([], [])
     [fault] = await find_undefined([each.source for each in found.valid], partial(pool.describe, is_kind=True))
-    assert str(fault) == "config/adapters/mine.lua:2: jsn has no value in any file, so it is nil; did you mean json"
+    assert str(fault) == "config/adapters/mine.lua:2: jsn has no value in any file, so it is nil; did you mean json?"

@@ -64,7 +64,7 @@ class Vendor(Protocol):
 
 
 class AdapterKind(Struct, frozen=True, kw_only=True):
-    """One kind of adapter, in the folder of the same name. `title` is the kind's name for people.
+    """One adapter kind, in the folder of the same name. `title` is the kind's name for people.
 
     `settings` is the class for a section's values, except `type` and `enabled`. `device_kinds` are the possible kinds
     of devices. Stored devices of other kinds are not restored. For a kind with a simulator, `simulated` returns the

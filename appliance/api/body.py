@@ -71,7 +71,7 @@ class Bodies:
                 body += piece
                 self.held += len(piece)
                 if self.held > self._limits.bodies_bytes:
-                    raise Overloaded("the bodies of other requests use all memory for bodies; try again in a second")
+                    raise Overloaded("other requests use all of the memory for request bodies; try again in a second")
                 if len(body) > limit:
                     return None
             return bytes(body)

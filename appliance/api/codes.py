@@ -21,11 +21,11 @@ class Code(Struct, frozen=True):
 CODES: Mapping[str, Code] = {
     "invalid_request": Code(400, "The request is malformed HTTP or JSON, or lacks a required field."),
     "invalid_value": Code(400, "A value of the request is not allowed, or names an unknown room, group, or device."),
-    "device_unreachable": Code(400, "The device gave no answer."),
+    "device_unreachable": Code(400, "The device did not answer."),
     "device_refused": Code(400, "The device answered, but did not carry out the command."),
     "busy": Code(
         400,
-        "Too many commands already wait for the device's address; this one was not sent. Try again.",
+        "Too many commands are waiting for the device's address, so the hub did not send this command. Try again.",
     ),
     "adapter_failed": Code(400, "The adapter of the device has a bug; the hub's log has the traceback."),
     "invalid_file": Code(400, "The text has errors, which `errors` lists; nothing is written."),
@@ -36,18 +36,18 @@ CODES: Mapping[str, Code] = {
     "insufficient_permissions": Code(403, "The key's role does not allow this."),
     "path_not_found": Code(404, "The path is unknown."),
     **{f"{each}_not_found": Code(404, f"There is no {each} with this id.") for each in get_args(errors.Resource)},
-    "picture_not_found": Code(404, "The device has no picture, or has sent none since the hub's start."),
+    "picture_not_found": Code(404, "The device has no picture, or has not sent one since the hub started."),
     "method_not_allowed": Code(
         405, "The path does not support this method; the header `Allow` lists the methods that it supports."
     ),
     "alias_taken": Code(409, "Another device has this alias."),
     "file_exists": Code(409, "A file with this path already exists."),
-    "file_changed": Code(409, "The file has another version than the request."),
+    "file_changed": Code(409, "The file has changed since the version in the request."),
     "request_timeout": Code(408, "The request did not arrive in time."),
     "body_too_large": Code(
         413,
-        "The body is larger than the limit of its path: 64 KiB, for hooks 16 KiB, for files 1 MiB, and always at "
-        "most `api.max_body_bytes`. The limit for the text of a file is 256 KiB, for preferences 16 KiB.",
+        "The body exceeds the limit of its path (16 KiB for hooks, 1 MiB for files, 64 KiB for other paths) or "
+        "`api.max_body_bytes`. The text of a file can have at most 256 KiB, and preferences at most 16 KiB.",
     ),
     "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),
     "unknown_content_coding": Code(415, "The body is compressed; send it without `Content-Encoding`."),
@@ -58,20 +58,21 @@ CODES: Mapping[str, Code] = {
     ),
     "rate_limited": Code(
         429,
-        "Too many requests use this key, too many checks of one key wait, or one address has too many connections. "
-        "`Retry-After` gives the seconds to wait.",
+        "The key has sent too many requests, too many checks of the key are waiting, or the client's address has too "
+        "many connections. "
+        "`Retry-After` gives the number of seconds to wait.",
         {"Retry-After": "1"},
     ),
     "internal": Code(500, "The hub has a bug; its log has the traceback."),
     "unsupported": Code(501, "The device does not offer this command."),
     "unknown_transfer_coding": Code(501, "The `Transfer-Encoding` of the body is not `chunked`."),
     "overloaded": Code(
-        503, "Bodies of other requests use all memory for bodies. Try again later.", {"Retry-After": "1"}
+        503, "Other requests use all of the memory for request bodies. Try again later.", {"Retry-After": "1"}
     ),
     "authentication_unavailable": Code(
         503, "The hub has too little memory to check the key. Try again.", {"Retry-After": "1"}
     ),
-    "not_ready": Code(503, "The hub is starting; `error` names the missing parts.", {"Retry-After": "1"}),
+    "not_ready": Code(503, "The hub is starting; `error` names the parts that are not ready.", {"Retry-After": "1"}),
     "store_unavailable": Code(
         503, "The store cannot save the change; nothing has changed. Try again.", {"Retry-After": "10"}
     ),

@@ -63,7 +63,8 @@ def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> 
 
 _ERROR = _frame(
     "system.error",
-    f"{events.SystemErrorReported.__doc__} Also sent to a reader that was too slow and lost `dropped` frames.",
+    f"{events.SystemErrorReported.__doc__} A reader that was too slow also receives this event, with the number of "
+    "lost frames in `dropped`.",
     {"dropped": Part({**COUNT, "description": _DROPPED}, lambda _: None)},  # only `lag_frame` sets this field
     message=TEXT,
 )

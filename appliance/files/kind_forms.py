@@ -1,4 +1,4 @@
-"""Lists the settings of all kinds of adapters, for forms. The settings come from each kind's code or Lua file, and
+"""Lists the settings of all adapter kinds, for forms. The settings come from each kind's code or Lua file, and
 from the bundled configuration."""
 
 from __future__ import annotations

@@ -53,27 +53,27 @@ wind_direction | integer_or_string | get | ° | Direction from which the wind bl
 rainfall | accumulation | get | mm / day | Rain within a period.
 uv_index | number | get | UV index | Strength of the ultraviolet light, as an index.
 weather_condition | string | get | | The weather in one or two words.
-cloud_coverage | integer | get | % | Share of the sky under clouds, in percent.
+cloud_coverage | integer | get | % | Share of the sky that clouds cover, in percent.
 lighting:
 power | on off | on off toggle | | Whether the device is switched on.
 state | online offline unavailable unknown | get | | Whether the hub can reach the device.
 brightness | percentage | set increase decrease | % | Brightness of the light.
 color_rgb | rgb_color | set | | Colour as red, green and blue.
 color_hex | hex_color | set | | Colour in hexadecimal notation.
-color_xy | xy_color | set | | Colour as a point of the CIE 1931 plane.
+color_xy | xy_color | set | | Colour as a point in the CIE 1931 diagram.
 color_hs | hs_color | set | | Colour as hue and saturation.
-color_temperature | color_temperature | set increase decrease | kelvin | Warmth of white light, in kelvin or mireds.
-color_mode | color_temp rgb xy hs white | set | | The active colour notation.
-effect | none flash strobe colorloop random | set stop | | The active light pattern.
+color_temperature | color_temperature | set increase decrease | kelvin | Colour temperature, in kelvin or mireds.
+color_mode | color_temp rgb xy hs white | set | | The active colour mode.
+effect | none flash strobe colorloop random | set stop | | The active light effect.
 transition | number | set | s | Duration of a fade, in seconds.
 illuminance | integer | get | lx | Brightness at the sensor, in lux.
 led_indication | boolean | get set | | Whether the device's indicator light is on.
 sensor:
-battery | percentage | get | % | Charge left in the battery.
+battery | percentage | get | % | Remaining charge of the battery.
 temperature | measurement | get | °C | Temperature at the sensor.
 humidity | measurement | get | % | Relative humidity at the sensor.
 pressure | measurement | get | hPa | Air pressure at the sensor.
-co2 | measurement | get | ppm | Carbon dioxide in the air.
+co2 | measurement | get | ppm | Concentration of carbon dioxide in the air.
 air_quality | unknown excellent good moderate poor unhealthy hazardous | get | | Quality of the air.
 motion | detected clear | get | | Whether motion is detected.
 contact | open closed | get | | Whether the contact is open or closed.
@@ -83,21 +83,21 @@ water_leak | boolean | get | | Whether leaked water is detected.
 climate:
 target_temperature | measurement | set | °C | The temperature to reach.
 hvac_mode | off heat cool auto heat_cool dry fan_only | set | | The requested mode of the unit.
-hvac_state | off idle heating cooling fan_only dry | get | | The present activity of the unit.
+hvac_state | off idle heating cooling fan_only dry | get | | The current activity of the unit.
 fan_mode | string | set | | Mode of the fan, in the vendor's words.
 swing_mode | string | set | | Movement of the vanes, in the vendor's words.
 preset_mode | string | set | | The vendor's active preset.
 energy:
-power_consumption | measurement | get | W | Present power.
-voltage | measurement | get | V | Voltage of the supply.
-current | measurement | get | A | Present current.
+power_consumption | measurement | get | W | Power that the device uses at the moment.
+voltage | measurement | get | V | Supply voltage.
+current | measurement | get | A | Electric current at the moment.
 energy_total | accumulation | reset | kWh / total | Energy used since the counter was reset.
 energy_today | accumulation | get | kWh / today | Energy used today.
 energy_yesterday | accumulation | get | kWh / yesterday | Energy used yesterday.
 energy_month | accumulation | get | kWh / month | Energy used this month.
 media:
-volume | percentage | set increase decrease | % | Loudness of the player.
-muted | boolean | set mute unmute | | Whether the sound is off.
+volume | percentage | set increase decrease | % | Volume of the player.
+muted | boolean | set mute unmute | | Whether the sound is muted.
 media_source | string | set | | The input in use.
 media_app | string | set | | The app in use.
 media_title | string | get | | The title that is playing.

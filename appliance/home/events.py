@@ -221,7 +221,7 @@ class DropEnded(Event, frozen=True, kw_only=True):
 
 
 class VariableChanged(Event, frozen=True, kw_only=True):
-    """A variable of the automations changed; null means that it was removed."""
+    """A variable changed. If it was removed, `value` is null."""
 
     name: str
     value: Value

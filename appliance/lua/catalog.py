@@ -26,7 +26,7 @@ the others."""
 
 
 class LuaDefinition(Protocol):
-    """A definition in a Lua file: a scene, an automation, or a kind of adapter."""
+    """A definition in a Lua file: a scene, an automation, or an adapter kind."""
 
     @property
     def id(self) -> str:

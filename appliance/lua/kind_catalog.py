@@ -1,4 +1,4 @@
-"""The kinds of adapter in Lua: the home's files and the bundled files. Each file is loaded separately."""
+"""The adapter kinds in Lua: the home's files and the bundled files. Each file is loaded separately."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DescribeKind(Protocol):
 
 
 LuaKind = Asset[KindDefinition]
-"""A kind of adapter in Lua. Its name is the name of its file."""
+"""An adapter kind in Lua. Its name is the name of its file."""
 
 
 class KindReading(Struct, frozen=True, kw_only=True):

@@ -114,13 +114,13 @@ class WorkerPool:
     async def describe(self, source: Source, *, is_kind: bool = False) -> Mapping[str, Any]:
         """Run the file's top-level code, and return the result as plain data. Functions become `Function`.
 
-        If `is_kind` is true, the file has the globals of kinds of adapter. Raise `ScriptFailed` if the file fails.
+        If `is_kind` is true, the file has the globals of adapter kinds. Raise `ScriptFailed` if the file fails.
         """
         description = await self._run_file(FrameKind.DESCRIBE, source, b"1" if is_kind else b"")
         return await asyncio.to_thread(_read_description, description)
 
     async def call(self, source: Source, calls: LuaCalls, call: Mapping[str, Any], *, name: str) -> bytes:
-        """Run the file of a kind of adapter, then the function at `path`. Return the function's result as JSON.
+        """Run the file of an adapter kind, then the function at `path`. Return the function's result as JSON.
 
         `call` is `{path, settings, memory, first?, second?, repeat?}`. If `repeat` is set, repeat the call once when
         its worker ends. Cancelling the waiting task ends the call. Raise `ScriptFailed` if the function fails.

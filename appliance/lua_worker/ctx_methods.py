@@ -64,10 +64,10 @@ SCRIPT_METHODS = frozenset({*CTX_METHODS, "log"})
 """The methods of `ctx` in scenes, automations, and scripts."""
 
 KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log", "now"})
-"""The methods of `ctx` in kinds of adapter. `prelude/kind.lua` defines them."""
+"""The methods of `ctx` in adapter kinds. `prelude/kind.lua` defines them."""
 
 KIND_READING = frozenset({"json", "xml", "crypto", "kept"})
-"""The requests of kinds of adapter that the hub answers from memory. These include requests of libraries such as
+"""The requests of adapter kinds that the hub answers from memory. These include requests of libraries such as
 `json`."""
 
 

@@ -34,12 +34,12 @@ class FrameKind(IntEnum):
     """The kinds of frames. The comments list the parts of each kind. `prelude/driver.lua` has the same numbers."""
 
     EXECUTE = 1  # timing, text, name, event as JSON or empty: run the file, then its `execute`
-    DESCRIBE = 2  # timing, text, name, "1" for a kind of adapter or "": run the file and describe its result
+    DESCRIBE = 2  # timing, text, name, "1" for an adapter kind or "": run the file and describe its result
     COMPILE = 3  # timing, text, name: only compile the file
     ANSWER = 4  # timing, is_ok as "1" or "", body, module name
     STOP = 5  # reason as a byte
     PING = 6  # the worker answers with PONG about the same execution
-    CALL = 7  # timing, text, name, call as JSON: run the file of a kind of adapter, then one of its functions
+    CALL = 7  # timing, text, name, call as JSON: run the file of an adapter kind, then one of its functions
     READY = 16  # the protections that the sandbox lacks, as text
     REQUEST = 17  # operation, arguments as JSON, position, CPU
     LOG = 18  # level, message, fields as JSON or empty

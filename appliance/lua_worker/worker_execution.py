@@ -142,7 +142,7 @@ class WorkerExecution:
         self._run(timing)
 
     def _open_kind(self) -> None:
-        """Add the globals for kinds of adapter."""
+        """Add the globals for adapter kinds."""
         before = self.memory
         self._lua.execute(prelude()[1], self._table, mode="b")
         self._max_memory += self.memory - before
@@ -272,7 +272,7 @@ class WorkerExecution:
 
 @cache
 def prelude() -> tuple[bytes, bytes]:
-    """Return the compiled prelude, and the compiled code that only kinds of adapter need. The compiled code has no
+    """Return the compiled prelude, and the compiled code that only adapter kinds need. The compiled code has no
     line numbers, so that the prelude can recognise its own stack frames."""
     *texts, kind = [_read(f"{_FOLDER}/{part}.lua") for part in (*PRELUDE, "kind")]
     *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]

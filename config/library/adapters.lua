@@ -1,5 +1,5 @@
 ---@meta
--- Types of kinds of adapter, for editors: completion, explanations, and warnings. This file never runs. Write `---@type Kind` above the `return {` of a file in `config/adapters/`.
+-- Types of adapter kinds, for editors: completion, explanations, and warnings. This file never runs. Write `---@type Kind` above the `return {` of a file in `config/adapters/`.
 
 ---The table that a file in `config/adapters/` returns.
 ---@class Kind

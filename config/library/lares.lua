@@ -522,7 +522,7 @@ function Context:notify(message, fields) end
 ---| "close" # a door or a cover
 ---| "press" # a button, which only a custom capability is
 
----Data without a capability: `custom.<kind of adapter>.<field>`, such as "custom.wled.effect" or "custom.mqtt.countdown".
+---Data without a capability: `custom.<adapter kind>.<field>`, such as "custom.wled.effect" or "custom.mqtt.countdown".
 ---The device's `commands` list its actions, type, range, and options.
 ---@alias CustomCapability string
 
@@ -539,25 +539,25 @@ function Context:notify(message, fields) end
 ---| "rainfall" # Rain within a period. get
 ---| "uv_index" # Strength of the ultraviolet light, as an index. get
 ---| "weather_condition" # The weather in one or two words. get
----| "cloud_coverage" # Share of the sky under clouds, in percent. get
+---| "cloud_coverage" # Share of the sky that clouds cover, in percent. get
 ---| "power" # Whether the device is switched on. on, off, toggle
 ---| "state" # Whether the hub can reach the device. get
 ---| "brightness" # Brightness of the light. set, increase, decrease
 ---| "color_rgb" # Colour as red, green and blue. set
 ---| "color_hex" # Colour in hexadecimal notation. set
----| "color_xy" # Colour as a point of the CIE 1931 plane. set
+---| "color_xy" # Colour as a point in the CIE 1931 diagram. set
 ---| "color_hs" # Colour as hue and saturation. set
----| "color_temperature" # Warmth of white light, in kelvin or mireds. set, increase, decrease
----| "color_mode" # The active colour notation. set
----| "effect" # The active light pattern. set, stop
+---| "color_temperature" # Colour temperature, in kelvin or mireds. set, increase, decrease
+---| "color_mode" # The active colour mode. set
+---| "effect" # The active light effect. set, stop
 ---| "transition" # Duration of a fade, in seconds. set
 ---| "illuminance" # Brightness at the sensor, in lux. get
 ---| "led_indication" # Whether the device's indicator light is on. get, set
----| "battery" # Charge left in the battery. get
+---| "battery" # Remaining charge of the battery. get
 ---| "temperature" # Temperature at the sensor. get
 ---| "humidity" # Relative humidity at the sensor. get
 ---| "pressure" # Air pressure at the sensor. get
----| "co2" # Carbon dioxide in the air. get
+---| "co2" # Concentration of carbon dioxide in the air. get
 ---| "air_quality" # Quality of the air. get
 ---| "motion" # Whether motion is detected. get
 ---| "contact" # Whether the contact is open or closed. get
@@ -566,19 +566,19 @@ function Context:notify(message, fields) end
 ---| "water_leak" # Whether leaked water is detected. get
 ---| "target_temperature" # The temperature to reach. set
 ---| "hvac_mode" # The requested mode of the unit. set
----| "hvac_state" # The present activity of the unit. get
+---| "hvac_state" # The current activity of the unit. get
 ---| "fan_mode" # Mode of the fan, in the vendor's words. set
 ---| "swing_mode" # Movement of the vanes, in the vendor's words. set
 ---| "preset_mode" # The vendor's active preset. set
----| "power_consumption" # Present power. get
----| "voltage" # Voltage of the supply. get
----| "current" # Present current. get
+---| "power_consumption" # Power that the device uses at the moment. get
+---| "voltage" # Supply voltage. get
+---| "current" # Electric current at the moment. get
 ---| "energy_total" # Energy used since the counter was reset. reset
 ---| "energy_today" # Energy used today. get
 ---| "energy_yesterday" # Energy used yesterday. get
 ---| "energy_month" # Energy used this month. get
----| "volume" # Loudness of the player. set, increase, decrease
----| "muted" # Whether the sound is off. set, mute, unmute
+---| "volume" # Volume of the player. set, increase, decrease
+---| "muted" # Whether the sound is muted. set, mute, unmute
 ---| "media_source" # The input in use. set
 ---| "media_app" # The app in use. set
 ---| "media_title" # The title that is playing. get
@@ -602,25 +602,25 @@ function Context:notify(message, fields) end
 ---@field rainfall? Accumulation Rain within a period.
 ---@field uv_index? number Strength of the ultraviolet light, as an index.
 ---@field weather_condition? string The weather in one or two words.
----@field cloud_coverage? integer Share of the sky under clouds, in percent.
+---@field cloud_coverage? integer Share of the sky that clouds cover, in percent.
 ---@field power? "on"|"off" Whether the device is switched on.
 ---@field state? "online"|"offline"|"unavailable"|"unknown" Whether the hub can reach the device.
 ---@field brightness? Percentage Brightness of the light.
 ---@field color_rgb? RgbColor Colour as red, green and blue.
 ---@field color_hex? HexColor Colour in hexadecimal notation.
----@field color_xy? XyColor Colour as a point of the CIE 1931 plane.
+---@field color_xy? XyColor Colour as a point in the CIE 1931 diagram.
 ---@field color_hs? HsColor Colour as hue and saturation.
----@field color_temperature? ColorTemperature Warmth of white light, in kelvin or mireds.
----@field color_mode? "color_temp"|"rgb"|"xy"|"hs"|"white" The active colour notation.
----@field effect? "none"|"flash"|"strobe"|"colorloop"|"random" The active light pattern.
+---@field color_temperature? ColorTemperature Colour temperature, in kelvin or mireds.
+---@field color_mode? "color_temp"|"rgb"|"xy"|"hs"|"white" The active colour mode.
+---@field effect? "none"|"flash"|"strobe"|"colorloop"|"random" The active light effect.
 ---@field transition? number Duration of a fade, in seconds.
 ---@field illuminance? integer Brightness at the sensor, in lux.
 ---@field led_indication? boolean Whether the device's indicator light is on.
----@field battery? Percentage Charge left in the battery.
+---@field battery? Percentage Remaining charge of the battery.
 ---@field temperature? Measurement Temperature at the sensor.
 ---@field humidity? Measurement Relative humidity at the sensor.
 ---@field pressure? Measurement Air pressure at the sensor.
----@field co2? Measurement Carbon dioxide in the air.
+---@field co2? Measurement Concentration of carbon dioxide in the air.
 ---@field air_quality? "unknown"|"excellent"|"good"|"moderate"|"poor"|"unhealthy"|"hazardous" Quality of the air.
 ---@field motion? "detected"|"clear" Whether motion is detected.
 ---@field contact? "open"|"closed" Whether the contact is open or closed.
@@ -629,19 +629,19 @@ function Context:notify(message, fields) end
 ---@field water_leak? boolean Whether leaked water is detected.
 ---@field target_temperature? Measurement The temperature to reach.
 ---@field hvac_mode? "off"|"heat"|"cool"|"auto"|"heat_cool"|"dry"|"fan_only" The requested mode of the unit.
----@field hvac_state? "off"|"idle"|"heating"|"cooling"|"fan_only"|"dry" The present activity of the unit.
+---@field hvac_state? "off"|"idle"|"heating"|"cooling"|"fan_only"|"dry" The current activity of the unit.
 ---@field fan_mode? string Mode of the fan, in the vendor's words.
 ---@field swing_mode? string Movement of the vanes, in the vendor's words.
 ---@field preset_mode? string The vendor's active preset.
----@field power_consumption? Measurement Present power.
----@field voltage? Measurement Voltage of the supply.
----@field current? Measurement Present current.
+---@field power_consumption? Measurement Power that the device uses at the moment.
+---@field voltage? Measurement Supply voltage.
+---@field current? Measurement Electric current at the moment.
 ---@field energy_total? Accumulation Energy used since the counter was reset.
 ---@field energy_today? Accumulation Energy used today.
 ---@field energy_yesterday? Accumulation Energy used yesterday.
 ---@field energy_month? Accumulation Energy used this month.
----@field volume? Percentage Loudness of the player.
----@field muted? boolean Whether the sound is off.
+---@field volume? Percentage Volume of the player.
+---@field muted? boolean Whether the sound is muted.
 ---@field media_source? string The input in use.
 ---@field media_app? string The app in use.
 ---@field media_title? string The title that is playing.

@@ -1,4 +1,4 @@
-"""The contract of every kind of adapter, for any vendor: one suite, run over each kind with its simulator."""
+"""The contract of every adapter kind, for any vendor: one suite, run over each kind with its simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each kind of adapter fulfils the contract with its simulator."""
+"""Each adapter kind fulfils the contract with its simulator."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def rows_of_codes() -> list[str]:
 def _fields(frame: EventFrame) -> str:
     required = frame.record["required"]
     names = [name for name in frame.record["properties"] if name != "type"]
-    return ", ".join(f"`{name}`" if name in required else f"`{name}` (sometimes)" for name in names)
+    return ", ".join(f"`{name}`" if name in required else f"`{name}` (optional)" for name in names)
 
 
 def test_the_page_has_every_frame_and_every_code_and_no_other() -> None:

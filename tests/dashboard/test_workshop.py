@@ -290,7 +290,7 @@ async def test_a_kind_is_written_tested_and_replayed(browser: Browser, tmp_path:
     async with Tasmota() as vendor, open_app(root=tmp_path) as app, visiting(browser, app) as visit:
         page = visit.page
         await visit.open("#/new")
-        await page.get_by_role("button", name="Kind of adapter").click()
+        await page.get_by_role("button", name="Adapter kind").click()
         await expect(page.locator(".cm-content")).to_contain_text("poll_interval_secs")
         await type_text(page, KIND)
         await page.get_by_role("button", name="Test", exact=True).click()

@@ -205,7 +205,7 @@ const simulated = ({ at, fired, error, command, ...more }, key) => {
 	return li({ key }, strong(dayTime(at)), ` ${fired ? t("editor.runs") : ""}`, !fired && span({ lang: HUB_LANGUAGE }, error));
 };
 
-// --- a kind of adapter ----------------------------------------------------------------------------------------
+// --- an adapter kind ----------------------------------------------------------------------------------------
 
 // Parse lines `key = value`. A value is JSON, or otherwise a text.
 function settingsIn(text) {

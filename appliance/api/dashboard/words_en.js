@@ -426,7 +426,7 @@ empty: From an empty file
 empty_what: You write it in Lua, with completion and checks.
 automation: Automation
 scene: Scene
-adapter: Kind of adapter
+adapter: Adapter kind
 adapter_name: New kind
 automation_name: New automation
 scene_name: New scene

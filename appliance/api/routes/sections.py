@@ -1,4 +1,4 @@
-"""The adapter sections of the configuration, and the kinds of adapters."""
+"""The adapter sections of the configuration, and the adapter kinds."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class KindsApi(ApiResource):
 
     @route("GET", "/kinds", Role.READ, KINDS)
     async def list_all(self, call: Call) -> object:
-        """Return every kind of adapter by name, with the settings of its sections."""
+        """Return every adapter kind by name, with the settings of its sections."""
         return {"kinds": await list_kinds(self.hub.kinds)}
 
 

@@ -74,7 +74,7 @@ end
 
 local LEVELS = {trace = true, debug = true, info = true, warn = true, error = true}
 
--- Implement ctx:log for scenes, automations, and kinds of adapter.
+-- Implement ctx:log for scenes, automations, and adapter kinds.
 function lares.write(level, message, fields)
   check_argument(level, 'string', 1, 'log')
   check_argument(fields, 'table?', 3, 'log')

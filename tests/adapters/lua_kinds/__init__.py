@@ -1,1 +1,1 @@
-"""Kinds of adapter in Lua."""
+"""Adapter kinds in Lua."""

@@ -58,7 +58,7 @@ def _number(value: float) -> str:
 
 
 METRICS = """
-events.published | lares_events_published_total | Events on the bus.
+events.published | lares_events_published_total | Events published in the hub.
 events.readers | lares_stream_readers | Open event streams.
 events.frames | lares_stream_frames_total | Frames encoded for event streams.
 events.dropped | lares_stream_frames_dropped_total | Frames that slow readers lost.
@@ -70,33 +70,33 @@ hub.safe? | lares_safe_mode | 1 while the hub runs without automations.
 clock.trusted | lares_clock_trusted | 1 once the clock is trusted.
 clock.late | lares_alarms_late_total | Timers and schedules that fired more than a second late.
 loop.lag_secs | lares_loop_lag_seconds | The longest wait for the event loop in the last ten seconds.
-loop.max_lag_secs | lares_loop_lag_max_seconds | The longest wait for the event loop since the hub's start.
-loop.total_lag_secs | lares_loop_lag_seconds_total | The sum of waits for the event loop of over 50 ms.
+loop.max_lag_secs | lares_loop_lag_max_seconds | The longest wait for the event loop since the hub started.
+loop.total_lag_secs | lares_loop_lag_seconds_total | The sum of all waits for the event loop over 50 ms.
 log level | lares_log_entries_total | Log entries by level.
 devices state | lares_devices | Devices by state.
 history.commands.recorded | lares_commands_total | Commands that were sent to devices.
 scripts.kills | lares_lua_kills_total | Lua processes that were killed.
-store.bytes_written | lares_store_written_bytes_total | Bytes written to the card.
-store.syncs | lares_store_syncs_total | Syncs of the card.
-store.failures | lares_store_failures_total | Changes that could not be written to the card.
-store.failure? | lares_store_failing | 1 while no change can be written to the card.
-store.journal_bytes | lares_store_journal_bytes | Size of the journal.
-store.snapshot_bytes | lares_store_snapshot_bytes | Size of the snapshot.
-history.card.bytes | lares_history_written_bytes_total | History written to the card.
+store.bytes_written | lares_store_written_bytes_total | Bytes that the store has written.
+store.syncs | lares_store_syncs_total | Syncs of the store.
+store.failures | lares_store_failures_total | Changes that could not be stored.
+store.failure? | lares_store_failing | 1 while no change can be stored.
+store.journal_bytes | lares_store_journal_bytes | Size of the store's journal, in bytes.
+store.snapshot_bytes | lares_store_snapshot_bytes | Size of the store's snapshot, in bytes.
+history.card.bytes | lares_history_written_bytes_total | Bytes of history written to storage.
 history.card.failures | lares_history_failures_total | Failed writes of history.
-history.card.failure? | lares_history_failing | 1 while no history can be written to the card.
-history.card.bad_lines | lares_history_bad_lines_total | Damaged lines that were found.
-history.card.lost | lares_history_lost_total | Hours, changes, and entries dropped because the buffer was full.
-history.server.sent | lares_influx_sent_total | Values that the server accepted.
-history.server.refused | lares_influx_refused_total | Values that the server rejected.
-history.server.dropped | lares_influx_dropped_total | Values dropped during a long outage of the server.
-history.server.waiting | lares_influx_waiting | Values that wait to be sent.
-history.server.failure? | lares_influx_failing | 1 while the server accepts nothing.
-process.cpu_secs | process_cpu_seconds_total | Processor time.
-process.resident_bytes | process_resident_memory_bytes | Resident memory.
-process.open_files | process_open_fds | Open file descriptors.
+history.card.failure? | lares_history_failing | 1 while no history can be written to storage.
+history.card.bad_lines | lares_history_bad_lines_total | Damaged lines in the history files.
+history.card.lost | lares_history_lost_total | History entries dropped because the buffer was full.
+history.server.sent | lares_influx_sent_total | Values that the InfluxDB server accepted.
+history.server.refused | lares_influx_refused_total | Values that the InfluxDB server rejected.
+history.server.dropped | lares_influx_dropped_total | Values dropped during a long outage of the InfluxDB server.
+history.server.waiting | lares_influx_waiting | Values that wait for the InfluxDB server.
+history.server.failure? | lares_influx_failing | 1 while the InfluxDB server accepts no values.
+process.cpu_secs | process_cpu_seconds_total | Processor time of the hub's process, in seconds.
+process.resident_bytes | process_resident_memory_bytes | Resident memory of the hub's process, in bytes.
+process.open_files | process_open_fds | Open file descriptors of the hub's process.
 process.max_open_files | process_max_fds | The limit of open file descriptors.
-process.threads | process_threads | Threads.
+process.threads | process_threads | Threads of the hub's process.
 """
 """The metrics that consist of one number. Each row contains the number's path in the tree, the metric's name, and its
 help text.

@@ -45,7 +45,7 @@ _MEANINGS: Mapping[int, str] = {
     408: "The request did not arrive in time.",
     413: "The request is too large.",
     415: "The body is compressed.",
-    417: "The hub does not support the request's expectation.",
+    417: "The hub does not support the value of the header `Expect`.",
     423: "The scene is already running.",
     426: "The path requires a WebSocket handshake.",
     429: "The client sent too many requests, or too many keys wait to be checked.",

@@ -278,7 +278,7 @@ class Timers:
         """Reserve room for the timer. Raise `Invalid` if there are too many timers or payloads."""
         name, before = timer.name, self._timers.get(timer.name)
         if before is None and len(self._timers) + self._starting >= MAX_TIMERS:
-            raise Invalid(f"timer '{name}': {MAX_TIMERS} timers already run; cancel one first")
+            raise Invalid(f"timer '{name}': {MAX_TIMERS} timers are already running; cancel one first")
         size = len(timer.payload) - (0 if before is None else len(before.payload))
         if self._bytes + self._starting_bytes + size > MAX_BYTES_IN_ALL:
             raise Invalid(f"timer '{name}': the payloads of all timers exceed {MAX_BYTES_IN_ALL} bytes as JSON")

@@ -106,7 +106,7 @@ def _check_lua(figures: Mapping[str, Any]) -> Iterator[Finding]:
     yield (
         "ok",
         "Lua",
-        f"{figures.get('running', 0)} scripts run, {figures.get('kills', 0)} workers lost since the hub's start",
+        f"{figures.get('running', 0)} scripts running, {figures.get('kills', 0)} workers lost since the hub's start",
     )
 
 
@@ -128,7 +128,7 @@ def _check_hub(folder: Path) -> Iterator[Finding]:
 
 def _check_space(folder: Path) -> Finding:
     free = shutil.disk_usage(folder).free
-    sentence = f"{free / 1e6:.1f} MB free on the card with {folder}"
+    sentence = f"{free / 1e6:.1f} MB free where {folder} is stored"
     if free < NEEDED_BYTES:
         return "care", "free space", f"{sentence}, but {NEEDED_BYTES / 1e6:.1f} MB are needed; delete files there"
     return "ok", "free space", sentence
@@ -139,7 +139,7 @@ def _check_folder(folder: Path) -> Finding:
     mode = found.st_mode & 0o777
     shown = f"{folder} (mode {mode:04o})"
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
-        return "care", "data directory", f"{shown} is on a read-only card; check the card, then restart the machine"
+        return "care", "data directory", f"{shown} is read-only; check the SD card or disk, then restart the machine"
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         return "care", "data directory", f"{shown} belongs to user {found.st_uid}: run `sudo lares doctor`"
     if mode & 0o077:
@@ -172,7 +172,7 @@ def _check_history(folder: Path) -> Finding:
         bad = sum(line is None for month in months for line in files.read_all(month))
     except OSError as error:
         return "care", "history", f"the history cannot be read: {error.strerror}"
-    sentence = f"{counted(len(months), 'month')} on the card, {sum(months.values()) / 1e6:.1f} MB"
+    sentence = f"{counted(len(months), 'month')} stored, {sum(months.values()) / 1e6:.1f} MB"
     return ("care", "history", f"{sentence}, {bad} damaged lines skipped") if bad else ("ok", "history", sentence)
 
 
@@ -195,7 +195,7 @@ def _check_clock(stored: DocumentReader) -> Finding:
     trust = ClockTrust(clock, newest_time(stored))
     if (distrust_reason := trust.distrust_reason()) is not None:
         return "care", "clock", distrust_reason
-    how = "is synchronised" if clock.is_synchronised() else "not synchronised, but not before the latest stored time"
+    how = "is synchronised" if clock.is_synchronised() else "not synchronised, but later than every stored time"
     return "ok", "clock", f"{timestamp(clock.now())}, {how}"
 
 

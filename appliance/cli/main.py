@@ -204,7 +204,7 @@ def _add_backup(commands: Any, common: Sequence[_Parser]) -> None:
 
 
 def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.ArgumentParser) -> None:
-    init.add_argument("folder", type=PathText, metavar="DIR", nargs="?", help="the folder that gets config/")
+    init.add_argument("folder", type=PathText, metavar="DIR", nargs="?", help="the folder in which to create config/")
     init.add_argument(
         "--adapter",
         metavar="NAME",
@@ -276,12 +276,12 @@ def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -
     create = subcommands.add_parser(
         "create", parents=common, help="create a key; print only its secret on standard output"
     )
-    create.add_argument("--label", required=True, help="the person or device that uses it")
+    create.add_argument("--label", required=True, help="the name of the person or device that uses the key")
     create.add_argument("--role", required=True, help="read, write, admin, automation, or hook")
     create.add_argument("--hook", metavar="ID", help="with --role hook: the id of the hook for this key")
     subcommands.add_parser("list", parents=common, help="list the keys")
     revoke = subcommands.add_parser("revoke", parents=common, help="revoke a key")
-    revoke.add_argument("key_id", metavar="ID", help="its id from `lares key list`")
+    revoke.add_argument("key_id", metavar="ID", help="the key's id from `lares key list`")
     subcommands.add_parser("reset-master", parents=common, help="create a new master key; the old one stops working")
 
 

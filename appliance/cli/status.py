@@ -63,7 +63,7 @@ def _card(card: dict[str, Any], zone: ZoneInfo) -> str:
     return (
         written
         if card["failure"] is None
-        else paint(f"{written}; the card cannot be written: {card['failure']}", "red")
+        else paint(f"{written}; changes cannot be stored: {card['failure']}", "red")
     )
 
 

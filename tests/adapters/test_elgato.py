@@ -211,8 +211,8 @@ async def test_an_invalid_light_is_skipped_and_reported_once_until_it_recovers(
         assert set(report.present or ()) == {FIRST, SECOND, "desk:light:2"}
         assert (SECOND in _seen(report)) is (bad is lamp)
     assert [each.message for each in caplog.records] == [
-        "desk:light:1: cannot be read: is not an object but 'lamp'",
-        "desk:light:1: cannot be read: is not an object but null",
+        "desk:light:1: cannot be read: must be an object, not 'lamp'",
+        "desk:light:1: cannot be read: must be an object, not null",
     ]
 
 
@@ -326,7 +326,7 @@ async def test_only_a_temperature_ends_a_colour(adapter: ElgatoAdapter, light: L
     ("lights", "expected"),
     [
         ([], "light 0 no longer exists"),
-        ([None], "light 0 is not an object but null"),
+        ([None], "light 0 must be an object, not null"),
     ],
 )
 async def test_a_missing_or_unreadable_light_is_not_written(
@@ -486,7 +486,7 @@ async def test_several_lights_are_commanded_in_one_write_and_each_has_its_result
     assert [method for method, _ in light.requests] == ["GET", "PUT", "GET"]
     assert light.lights == [SimulatedLight(on=True, temperature=200), None, SimulatedLight(temperature=300)]
     assert (first.error, last.error) == (None, None)
-    assert str(bad.error) == f"{light.url}: light 1 is not an object but null"
+    assert str(bad.error) == f"{light.url}: light 1 must be an object, not null"
     assert str(gone.error) == f"{light.url}: light 7 no longer exists"
 
 
@@ -515,7 +515,7 @@ def test_a_light_is_read(raw: Any, light: LightState) -> None:
 @each_row(
     ("raw", "fault"),
     [
-        (None, "is not an object but null"),
+        (None, "must be an object, not null"),
         ({"on": "x", "brightness": 1000}, "on must be an integer from 0 to 1, not 'x'"),
         ({"temperature": 0, "hue": "red"}, "hue must be a number, not 'red'"),
         ({"flavour": 1}, "must have at least one of the fields on, brightness, temperature, hue, saturation"),

@@ -335,8 +335,8 @@ async def test_excess_messages_are_combined(session: DeviceSession, caplog: pyte
         assert [await send(adapter) for _ in range(2)] == [{"status": "sent"}, {"status": "gathered"}]
         running.cancel()
         await asyncio.wait({running})
-    assert sum("further messages are sent as one in 60 min" in record.message for record in caplog.records) == 2
-    assert caplog.records[-1].message == "phone: stopped; 1 gathered messages were not sent"
+    assert sum("sent together in 60 min" in record.message for record in caplog.records) == 2
+    assert caplog.records[-1].message == "phone: stopped; 1 collected messages were not sent"
 
 
 @pytest.mark.parametrize(

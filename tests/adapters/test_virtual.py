@@ -268,7 +268,7 @@ FAULTS = (
     (8, "adapters.virtual.devices[1].class must be a word"),
     (9, "adapters.virtual.devices[1].attributes holds powr, which is neither in the catalog"),
     (10, "adapters.virtual.devices[2].id is missing"),
-    (11, "adapters.virtual.devices[2].attributes holds custom, which must be written in quotes"),
+    (11, "adapters.virtual.devices[2].attributes contains custom, which must be written in quotes"),
     (
         12,
         "adapters.virtual.devices[3] has the options of, on for power, and off is not one of them; and has options",

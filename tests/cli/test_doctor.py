@@ -91,10 +91,10 @@ def test_a_healthy_box_is_0_with_every_line_ok(tmp_path: Path, command: Command)
 def test_damaged_lines_of_history_need_care(tmp_path: Path, command: Command) -> None:
     files = MonthFiles(Disk(home(tmp_path) / "data"))
     files.append("2026-11", [b'{"a":1}', b'{"a":2}'])
-    assert Findings(command(tmp_path, "doctor")).of("history") == [("ok", "1 month on the card, 0.0 MB")]
+    assert Findings(command(tmp_path, "doctor")).of("history") == [("ok", "1 month stored, 0.0 MB")]
     file = tmp_path / "data" / "history" / "2026-11.jsonl"
     file.write_bytes(file.read_bytes().replace(b'"a":2', b'"a":3'))
-    sentence = "1 month on the card, 0.0 MB, 1 damaged lines skipped"
+    sentence = "1 month stored, 0.0 MB, 1 damaged lines skipped"
     assert Findings(command(tmp_path, "doctor")).of("history") == [("care", sentence)]
 
 
@@ -145,7 +145,7 @@ def test_a_read_only_card_is_reported(tmp_path: Path, command: Command, monkeypa
     flags = found.f_flag | os.ST_RDONLY
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*found[:8], flags, *found[9:])))
     [(how, sentence)] = Findings(command(tmp_path, "doctor")).of("data directory")
-    assert how == "care" and sentence.endswith("is on a read-only card; check the card, then restart the machine")
+    assert how == "care" and sentence.endswith("is read-only; check the SD card or disk, then restart the machine")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")

@@ -71,7 +71,7 @@ class LightState(Struct, frozen=True, kw_only=True):
     def parse(raw: Any) -> LightState:
         """Parse one entry of `lights`. Raise `Invalid` if no field of a light is readable."""
         if not isinstance(raw, dict):
-            raise Invalid(f"is not an object but {format_value(raw)}")
+            raise Invalid(f"must be an object, not {format_value(raw)}")
         if raw.keys().isdisjoint(_FIELDS):
             raise Invalid(f"must have at least one of the fields {', '.join(_FIELDS)}")
         read: dict[str, Any] = {}

@@ -158,7 +158,7 @@ class PushConnection:
         if not isinstance(message, dict):
             raise Invalid("ctx:ask: the message must be a table with named fields")
         if len(self._replies) >= MAX_ASKED:
-            raise Invalid(f"ctx:ask: {MAX_ASKED} messages already wait for their replies")
+            raise Invalid(f"ctx:ask: {MAX_ASKED} messages are already waiting for replies")
         try:
             return await self._replies.request(lambda number: self.send({**message, field: number}), timeout_secs)
         except TimeoutError:

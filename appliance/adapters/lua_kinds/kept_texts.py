@@ -59,7 +59,7 @@ class KeptTexts:
             texts = {name: each for name, each in self._texts.items() if name != key}
             texts |= {} if text is None else {key: text}
             if len(texts) > MAX_KEPT:
-                raise Invalid(f"ctx:keep: at most {MAX_KEPT} texts can be kept; remove one with nil")
+                raise Invalid(f"ctx:keep: at most {MAX_KEPT} texts can be kept; to remove one, set it to nil")
             if texts != self._texts:
                 self._count_write()
                 await self._secrets.put(KEPT, orjson.dumps(texts).decode())

@@ -27,7 +27,7 @@ _path = matching(r"[^\0]+", "the path of a file")
 def _secret(value: Any) -> str:
     """Check a secret. The error message never contains the secret."""
     if not isinstance(value, str) or value == "":
-        raise Invalid("must be a string that is not empty")
+        raise Invalid("must be a non-empty string")
     return value
 
 

@@ -79,7 +79,7 @@ class NotifyAdapter(Adapter):
                 await self._send_gathered()
         finally:
             if self._gathered_count:
-                log.warning("%s: stopped; %d gathered messages were not sent", self.name, self._gathered_count)
+                log.warning("%s: stopped; %d collected messages were not sent", self.name, self._gathered_count)
 
     def _secs_to_room(self) -> float:
         return max(self._sent_at[0] + HOUR_SECS - self.clock.monotonic(), 0.0)
@@ -106,7 +106,7 @@ class NotifyAdapter(Adapter):
             limit, mins = self._settings.max_per_hour, ceil(self._secs_to_room() / 60)
             log.warning(
                 "%s: the limit of %d messages per hour is reached (max_per_hour); "
-                "further messages are sent as one in %d min",
+                "further messages are collected, and sent together in %d min",
                 *(self.name, limit, mins),
             )
         self._gathered_count += 1
@@ -122,7 +122,7 @@ class NotifyAdapter(Adapter):
         try:
             await self._deliver(Notification("\n".join([*lines, *more]), f"{count} messages"))
         except AdapterFailed as error:
-            log.warning("%s: %d gathered messages were not sent: %s", self.name, count, error)
+            log.warning("%s: %d collected messages were not sent: %s", self.name, count, error)
         self._gathered_count -= count
 
     async def _deliver(self, notification: Notification) -> None:

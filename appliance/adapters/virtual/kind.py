@@ -33,7 +33,7 @@ def _attributes(value: Any) -> Mapping[str, Value]:
     dropped: Dropped = {}
     valid = check_attributes(value, {}, dropped)
     if dropped:
-        raise Invalid(f"holds {'; and '.join(_fault(name, why) for name, why in dropped.items())}")
+        raise Invalid(f"contains {'; and '.join(_fault(name, why) for name, why in dropped.items())}")
     return valid
 
 

@@ -104,7 +104,7 @@ class Actions:
             self.sequence(action)
             return
         if not isinstance(action, Mapping):
-            self.statements.skip(action, "it is not a mapping")
+            self.statements.skip(action, "this part is not a YAML mapping")
             return
         before, problems = self.lines.mark(), len(self.problems)
         try:
@@ -119,7 +119,7 @@ class Actions:
             self.lines.cut(before)
             del self.problems[problems:]
             self.statements.skip(action, words_of(reason))
-            if str(reason) == "it is disabled":
+            if str(reason) == "this part is disabled":
                 return
             if _is_condition(action):
                 self.stop("this condition")
@@ -204,7 +204,7 @@ class Actions:
     def _repeat(self, action: Mapping[str, Any]) -> None:
         repeat = action["repeat"]
         if not isinstance(repeat, Mapping):
-            raise NotTranslated("the repetition is not a mapping")
+            raise NotTranslated("the repetition is not a YAML mapping")
         names, self._loops = dict(self.statements.names), self._loops + 1
         index = f"index{self._loops}" if self._loops > 1 else "index"
         self.statements.names |= {"repeat_index": index, "repeat_first": f"{index} == 1"}
@@ -319,7 +319,7 @@ class Actions:
             return
         holds = {for_secs for _, for_secs in found}
         if len(holds) != 1:
-            raise NotTranslated("a wait for triggers with different times is not translated")
+            raise NotTranslated("the import does not support a wait for triggers with different times")
         test = " or ".join(templates.comparison_in_lua(test) for test, _ in found)
         more = f", {whole(held)}" if (held := holds.pop()) else ""
         timeout = self._timeout(action)
@@ -328,18 +328,18 @@ class Actions:
     def _awaited(self, trigger: Any) -> list[Comparison]:
         """Return the Lua tests for a trigger. The trigger matches if any of the tests is true."""
         if not isinstance(trigger, Mapping):
-            raise NotTranslated("it is not a mapping")
+            raise NotTranslated("this part is not a YAML mapping")
         check_part(trigger)
         without = {key: each for key, each in trigger.items() if key != "for"}
         rows = triggers.translate(without, self._entities)
         kinds = [row.table for row in rows if not row.guard]
         if len(kinds) != len(rows) or any(each["type"] not in COMPARED for each in kinds):
-            raise NotTranslated("a wait for this trigger is not translated")
+            raise NotTranslated("the import does not support a wait for this trigger")
         found = []
         for row in kinds:
             tests = [each for each in ("equals", "above", "below") if each in row]
             if len(tests) != 1:
-                raise NotTranslated("a wait for a range or for any change is not translated")
+                raise NotTranslated("the import does not support a wait for a range or for any change")
             target: Target | Variable = Variable(str(row.get("name")), "")
             if "device_id" in row:
                 target = Target(row["device_id"], row["attribute"], "")

@@ -43,11 +43,11 @@ def translate(definition: Any, origin: str, entities: Entities, taken: set[str])
     """Translate an automation. Comments in the file contain the automation's `origin`. Add the new id to the used
     ids `taken`. Raise `NotTranslated` if the definition is not an automation."""
     if not isinstance(definition, Mapping):
-        raise NotTranslated("it is not a mapping")
+        raise NotTranslated("the automation is not a YAML mapping")
     if "use_blueprint" in definition:
-        raise NotTranslated("its blueprint is not in this folder: choose Take control in Home Assistant first")
+        raise NotTranslated("the blueprint is not in this folder: choose Take control in Home Assistant first")
     if not {"trigger", "triggers", "action", "actions"} & definition.keys():
-        raise NotTranslated("it has neither triggers nor actions")
+        raise NotTranslated("the automation has neither triggers nor actions")
     title = str(definition.get("alias") or definition.get("id") or "automation").strip()
     id_ = free_id(title, taken)
     notes: list[str] = []

@@ -100,7 +100,7 @@ def commands_of(
         return [(custom, (custom.attribute, action, value))]
     target = scope.entities.target(entity_id)
     if isinstance(target, Variable):
-        raise NotTranslated("helpers have no commands")
+        raise NotTranslated("a helper does not accept this command")
     found = _by_verb(target, domain, verb, data, scope)
     for field, capability in SETTERS.get(domain, {}).items():
         if data.get(field) is not None:

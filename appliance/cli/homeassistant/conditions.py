@@ -72,9 +72,9 @@ def translate(value: Any, scope: Scope) -> Declared | Computed:
 def check_part(value: Mapping[str, Any]) -> None:
     """Raise `NotTranslated` if a trigger or condition is disabled or contains a secret."""
     if str(value.get("enabled", True)).strip().lower() in ("false", "no", "off"):
-        raise NotTranslated("it is disabled")
+        raise NotTranslated("this part is disabled")
     if is_template(value.get("enabled")):
-        raise NotTranslated("its `enabled` is a template")
+        raise NotTranslated("the key `enabled` is a template")
     for each in (each for row in value.values() for each in as_list(row)):
         if isinstance(each, Tagged):
             raise NotTranslated(f"the YAML tag {each.tag} is not supported: write the value")
@@ -93,7 +93,7 @@ def in_lua(value: Any, scope: Scope) -> str:
 
 def _unknown(value: Any) -> NoReturn:
     name = str(value.get("condition") or "without a type") if isinstance(value, Mapping) else str(value)
-    reason = f"the condition {name} is not translated: compare an attribute of the device"
+    reason = f"the import does not support the condition {name}: compare an attribute of the device"
     raise NotTranslated(named.WITHOUT_COUNTERPART.get(name.split(".")[0], reason))
 
 
@@ -171,7 +171,7 @@ def _of_group(entity_id: str, state: Any, for_secs: float, scope: Scope) -> Decl
     members = list(scope.entities.members([entity_id]))
     word = ("on" if state else "off") if isinstance(state, bool) else state
     if word not in ("on", "off", "home", "not_home"):
-        raise NotTranslated(f"the state {word} of a group is not translated")
+        raise NotTranslated(f"the import does not support the state {word} of a group")
     tests = [_test(scope.entities.compare(each, word), for_secs) for each in members]
     return _all(tests, is_any=word in ("on", "home"))
 
@@ -191,7 +191,7 @@ def _scheduled(blocks: Sequence[tuple[str, str, str]], state: Any) -> Declared:
             )
         )
     if not rows:
-        raise NotTranslated("its schedule has no times")
+        raise NotTranslated("the schedule has no times")
     return _all(rows, is_any=True) if state in ("on", True) else _none(_all(rows, is_any=True))
 
 
@@ -201,7 +201,7 @@ def _of_sun(value: Mapping[str, Any], scope: Scope) -> Declared:
         str(value.get("state"))
     )
     if edges is None or value.get("for") is not None:
-        raise NotTranslated("this state of the sun is not translated: use the condition sun_position")
+        raise NotTranslated("the import does not support this state of the sun: use the condition sun_position")
     return _sun({"after": edges[0], "before": edges[1]}, scope)
 
 
@@ -392,5 +392,5 @@ def _device(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
         return _numeric_state({**value, "entity_id": entity.entity_id}, scope)
     state = state_of(kind, entity.domain)
     if state is None:
-        raise NotTranslated(f"the device condition {kind or value.get('domain')} is not translated")
+        raise NotTranslated(f"the import does not support the device condition {kind or value.get('domain')}")
     return _test(scope.entities.compare(entity.entity_id, state), for_secs)

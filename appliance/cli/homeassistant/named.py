@@ -17,7 +17,7 @@ from appliance.cli.homeassistant.states import STATES, word_for
 WITHOUT_COUNTERPART: Mapping[str, str] = {
     **dict.fromkeys(["assist_satellite", "conversation", "tts"], "Lares has no voice assistant"),
     **dict.fromkeys(["shell_command", "python_script"], "Lares does not run other programs"),
-    "rest_command": "this is not translated: send web requests with a `notify` section or an adapter kind in Lua",
+    "rest_command": "the import does not support web requests: use a `notify` section or an adapter kind in Lua",
     **dict.fromkeys(["todo", "shopping_list"], "Lares has no to-do lists"),
     **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
     **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares does this by itself"),
@@ -92,7 +92,7 @@ def entities_of(named: Named, value: Mapping[str, Any], entities: Entities) -> l
     if named.is_measured and named.domain == "battery":
         found = [each for each in found if each.startswith("sensor.")]
     if not found:
-        raise NotTranslated("its target contains no known entity")
+        raise NotTranslated("the target contains no known entity")
     return found
 
 
@@ -121,7 +121,7 @@ def ranges(options: Mapping[str, Any], target: Target, entities: Entities) -> li
             {"above": _limit(row, "value_max", target, entities)},
         ]
     if kind not in keys:
-        raise NotTranslated("its threshold is unknown")
+        raise NotTranslated("the threshold is unknown")
     low, high = keys[kind]
     limits = {"above": low, "below": high}
     return [{word: _limit(row, key, target, entities) for word, key in limits.items() if key}]

@@ -55,9 +55,9 @@ def prepare(entities: Entities, taken: Mapping[str, set[str]]) -> list[str]:
 def translate_script(origin: str, key: str, definition: Any, entities: Entities) -> LuaFile:
     """Translate one script. Raise `NotTranslated` if the definition is not a script."""
     if not isinstance(definition, Mapping):
-        raise NotTranslated("it is not a mapping")
+        raise NotTranslated("this part is not a YAML mapping")
     if "use_blueprint" in definition:
-        raise NotTranslated("its blueprint is not in this folder: choose Take control in Home Assistant first")
+        raise NotTranslated("the blueprint is not in this folder: choose Take control in Home Assistant first")
     script, title = entities.scripts[key], str(definition.get("alias") or key).strip()
     sequence = definition.get("sequence")
     actions = Actions(
@@ -87,10 +87,10 @@ def translate_scene(origin: str, definition: Any, entities: Entities, ids: Itera
     """Translate one scene. The scene gets the next id from `ids`. Raise `NotTranslated` if the definition is not a
     scene."""
     if not isinstance(definition, Mapping):
-        raise NotTranslated("it is not a mapping")
+        raise NotTranslated("this part is not a YAML mapping")
     id_, title, states = next(ids), _title(definition), definition.get("entities")
     if not isinstance(states, Mapping):
-        raise NotTranslated("it has no entities")
+        raise NotTranslated("the scene has no entities")
     actions = Actions(entities, fields={})
     actions.services.apply(states)
     actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))

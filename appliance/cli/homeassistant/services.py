@@ -38,7 +38,7 @@ class Services:
             raise NotTranslated("the name of the service is a template")
         domain, _, verb = service.partition(".")
         if action.get("response_variable") and domain != "script":
-            raise NotTranslated("the response of a service is not translated")
+            raise NotTranslated("the import does not support the response of a service")
         raw = action.get("data") or action.get("data_template") or {}
         if not isinstance(raw, Mapping):
             raise NotTranslated("the data is a template")
@@ -114,7 +114,7 @@ class Services:
         if domain == "homeassistant":
             found = [each for each in found if _can_be_switched(each)]
         if not found:
-            raise NotTranslated("it contains no known entity")
+            raise NotTranslated("the target contains no known entity")
         return list(dict.fromkeys(found))
 
     def _helper(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
@@ -159,7 +159,7 @@ class Services:
             elif verb == "finish":
                 self._lines.add(f"ctx:start_timer({quote(timer)}, 0)")
             else:
-                raise NotTranslated(f"a timer of Lares has no {verb}")
+                raise NotTranslated(f"a timer in Lares has no {verb}")
 
     def _notify(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
         if verb in ("dismiss", "mark_read"):

@@ -85,7 +85,7 @@ def lua_value(value: Any, scope: Scope) -> str:
 
 
 def words_of(reason: Exception) -> str:
-    return str(reason) if isinstance(reason, NotTranslated) else "it has an unknown format"
+    return str(reason) if isinstance(reason, NotTranslated) else "this part has an unknown format"
 
 
 def as_yaml(part: Any) -> str:

@@ -108,14 +108,14 @@ def number_of(scope: Scope, entity_id: str, attribute: str | None) -> str:
 
 def _sun_height(entities: Entities, attribute: str) -> str:
     if attribute != "elevation" or not entities.installation.locale.keys() >= {"latitude", "longitude"}:
-        raise NotTranslated(f"{attribute or 'the state'} of the sun is not translated")
+        raise NotTranslated(f"the import does not support {attribute or 'the state'} of the sun")
     return "ha.sun_height()"
 
 
 def named(name: str, scope: Scope) -> str:
     """Return the Lua expression for a variable. Raise `NotTranslated` if the variable is unknown."""
     if name not in scope.names:
-        raise NotTranslated(f"the name {name} is unknown")
+        raise NotTranslated(f"the template uses the unknown name {name}")
     return scope.names[name]
 
 
@@ -133,7 +133,7 @@ def condition(text: str, scope: Scope) -> str:
     """Return the Lua expression for a template as a condition."""
     parts = _parts(text)
     if len(parts) != 1:
-        raise NotTranslated("a template with several parts is not translated")
+        raise NotTranslated("the import does not support a template with several parts")
     return _Translator(scope).truth(parts[0])
 
 
@@ -177,7 +177,7 @@ def _parts(text: str) -> list[nodes.Node]:
         elif isinstance(node, nodes.If):
             found.append(_choice(node))
         else:
-            raise NotTranslated(f"the statement {type(node).__name__.lower()} of templates is not translated")
+            raise NotTranslated(f"the import does not support the template statement {type(node).__name__.lower()}")
     return found
 
 
@@ -201,7 +201,7 @@ def _single_output(body: list[nodes.Node]) -> nodes.Expr:
         return nodes.Const({"true": True, "false": False}.get(text.lower(), number(text)))
     if len(outputs) == 1 and isinstance(outputs[0], nodes.Expr):
         return outputs[0]
-    raise NotTranslated("a template with several parts in one branch is not translated")
+    raise NotTranslated("the import does not support a template with several parts in one branch")
 
 
 class _Translator:
@@ -213,7 +213,7 @@ class _Translator:
         """Return the Lua expression for a node's value."""
         method: Callable[[Any], str] | None = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
-            raise NotTranslated(f"{type(node).__name__.lower()} is not translated in templates")
+            raise NotTranslated(f"the import does not support {type(node).__name__.lower()} in templates")
         return method(node)
 
     def truth(self, node: nodes.Node) -> str:
@@ -269,7 +269,7 @@ class _Translator:
     def _name(self, node: nodes.Name) -> str:
         if node.name in self._scope.names:
             return self._scope.names[node.name]
-        raise NotTranslated(f"unknown name {node.name} in this template")
+        raise NotTranslated(f"the template uses the unknown name {node.name}")
 
     def _getattr(self, node: nodes.Getattr) -> str:
         if (state := self._state(node)) is not None:
@@ -281,7 +281,7 @@ class _Translator:
             return self._local(path)
         if isinstance(node.node, nodes.Call) and _is_call(node.node, {"now"}) and node.attr in _NOW:
             return _NOW[node.attr]
-        raise NotTranslated(f"{'.'.join(path) or node.attr} is not translated in templates")
+        raise NotTranslated(f"the import does not support {'.'.join(path) or node.attr} in templates")
 
     def _getitem(self, node: nodes.Getitem) -> str:
         path = _path(node)
@@ -321,7 +321,7 @@ class _Translator:
         for length in range(len(path), 0, -1):
             if (known := self._scope.names.get("_".join(path[:length]))) is not None:
                 return known + "".join(f"[{quote(each)}]" for each in path[length:])
-        raise NotTranslated(f"{'.'.join(path)} is unknown in this template")
+        raise NotTranslated(f"the template uses the unknown name {'.'.join(path)}")
 
     def _call(self, node: nodes.Call) -> str:
         if (state := self._state(node)) is not None:
@@ -339,7 +339,7 @@ class _Translator:
             return f"math.{name}({', '.join(map(self.render, node.args))})"
         if name == "as_timestamp" and node.args and _is_call(node.args[0], {"now", "utcnow"}):
             return "os.time()"
-        raise NotTranslated(f"the function {name or 'of an object'} is not translated in templates")
+        raise NotTranslated(f"the import does not support the template function {name or 'of an object'}")
 
     def _call_of_now(self, node: nodes.Call, method: nodes.Getattr) -> str:
         """Translate a method of `now()`."""
@@ -348,7 +348,7 @@ class _Translator:
         if _is_call(method.node, {"now"}) and method.attr == "strftime":
             [form] = self._constants(node.args, 1)
             return f"os.date({quote(form)})"
-        raise NotTranslated(f"the method {method.attr} is not translated in templates")
+        raise NotTranslated(f"the import does not support the template method {method.attr}")
 
     def _test_of_state(self, name: str, arguments: list[nodes.Expr]) -> str:
         """Translate `is_state`, `is_state_attr`, or `has_value`."""
@@ -379,7 +379,7 @@ class _Translator:
 
     def _filter(self, node: nodes.Filter) -> str:
         if node.node is None:
-            raise NotTranslated("a filter block is not translated")
+            raise NotTranslated("the import does not support filter blocks in templates")
         if node.name in ("float", "int"):
             return self._number(node.node, node.name, node.args, node.kwargs)
         if node.name == "round":
@@ -394,7 +394,7 @@ class _Translator:
             return self._choose(node.node, node.args)
         if node.name in _FILTERS:
             return _FILTERS[node.name].format(self._in_brackets(self.render(node.node)))
-        raise NotTranslated(f"the filter {node.name} is not translated")
+        raise NotTranslated(f"the import does not support the template filter {node.name}")
 
     def _number(
         self, value: nodes.Node, kind: str, arguments: list[nodes.Expr], named: Sequence[nodes.Keyword | nodes.Pair]
@@ -441,7 +441,7 @@ class _Translator:
             words = {"gt": "above", "lt": "below", "gteq": "at_least", "lteq": "at_most"}
             return f"ha.is_{words[kind]}({self.render(left)}, {literal(right.value)})"
         if kind not in _COMPARISONS:
-            raise NotTranslated(f"the comparison {kind} is not translated")
+            raise NotTranslated(f"the import does not support the comparison {kind} in templates")
         return f"{self.render(left)} {_COMPARISONS[kind]} {self.render(right)}"
 
     def _equals(self, left: nodes.Expr, value: Any) -> str:
@@ -508,7 +508,7 @@ class _Translator:
             "string": f'type({made}) == "string"',
         }
         if node.name not in tests:
-            raise NotTranslated(f"the test {node.name} is not translated")
+            raise NotTranslated(f"the import does not support the template test {node.name}")
         return tests[node.name]
 
     # --- states ---

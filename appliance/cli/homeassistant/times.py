@@ -48,7 +48,7 @@ def time_of_day(value: Any) -> str:
     if isinstance(value, int):
         value = f"{value // 3600:02}:{value // 60 % 60:02}:{value % 60:02}"
     if not re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", str(value)):
-        raise NotTranslated(f"the time of {value} is not translated; write a time of day")
+        raise NotTranslated(f"{value} is not a time of day: write a time such as 07:30")
     return full_time(value)
 
 
@@ -60,5 +60,5 @@ def full_time(time: Any) -> str:
 def weekdays(value: Any) -> list[str]:
     found = [each.lower()[:3] for each in words(value)]
     if not set(found) <= set(WEEKDAYS):
-        raise NotTranslated(f"unknown weekdays: {', '.join(found)}")
+        raise NotTranslated(f"these weekdays are unknown: {', '.join(found)}")
     return found

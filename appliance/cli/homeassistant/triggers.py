@@ -44,7 +44,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
 def translate(value: Any, entities: Entities) -> list[Trigger]:
     """Translate one trigger. Raise `NotTranslated` with the reason if it cannot be translated."""
     if not isinstance(value, Mapping):
-        raise NotTranslated("it is not a mapping")
+        raise NotTranslated("the trigger is not a YAML mapping")
     check_part(value)
     kind = str(value.get("trigger") or value.get("platform") or "")
     if "triggers" in value:
@@ -68,7 +68,8 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
     if method is None and named.parse(kind) is not None:
         method = _by_name
     if method is None:
-        reason = f"the trigger {kind or 'without a type'} is not translated: use an attribute or event of the device"
+        shown = kind or "without a type"
+        reason = f"the import does not support the trigger {shown}: use an attribute or event of the device"
         raise NotTranslated(named.WITHOUT_COUNTERPART.get(kind.split(".", maxsplit=1)[0], reason))
     id_ = None if value.get("id") is None else str(value["id"])
     variables = value.get("variables")
@@ -77,7 +78,7 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
         for each in method(value, entities)
     ]
     if not found:
-        raise NotTranslated("it names no entity or time")
+        raise NotTranslated("the trigger names neither an entity nor a time")
     return found
 
 
@@ -121,7 +122,7 @@ def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> T
     """Return the trigger that fires when an unavailable entity is available again."""
     target = entities.target(entity_id)
     if value.get("to") is not None or value.get("attribute") is not None or isinstance(target, Variable):
-        raise NotTranslated("attributes keep their values while the device is unavailable: use its attribute state")
+        raise NotTranslated("attributes keep their values while the device is unavailable: use the attribute state")
     online = Comparison(Target(target.device_id, "state", target.domain), "equals", "online")
     return Trigger(table=table_of(TRIGGER, online, duration(value)), entities=(entity_id,))
 
@@ -144,7 +145,7 @@ def _numeric_state(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
     ids = list(entities.members(words(value.get("entity_id"))))
     for entity_id, limits in zip(ids, numeric_tests(entities, value), strict=True):
         if not limits:
-            raise NotTranslated("it has neither above nor below")
+            raise NotTranslated("the trigger has neither above nor below")
         table: dict[str, Any] = {}
         for each in limits:
             table |= table_of(TRIGGER, each, for_secs)
@@ -172,7 +173,7 @@ def _at_variable(entities: Entities, entity_id: str, at: Any, days: Mapping[str,
     """Return the trigger for the end of a timer. The automation of `translate_times` starts the timer."""
     helper = entities.target(entity_id)
     if not isinstance(helper, Variable):
-        raise NotTranslated("the time of a sensor is not translated")
+        raise NotTranslated("the import does not support the time of a sensor")
     offset = whole(seconds(at["offset"])) if isinstance(at, Mapping) and at.get("offset") is not None else 0
     sign = "before" if offset < 0 else "after"
     timer = f"{helper.name}.{sign}_{abs(offset)}".replace(".", "_")[:64] if offset else helper.name
@@ -192,7 +193,7 @@ def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trig
         text = text.lstrip("0") or "0" if text.isdigit() else text
         fields.append(f"*{text}" if text.startswith("/") else text)
     if all(value.get(name) is None for name in ("hours", "minutes", "seconds")):
-        raise NotTranslated("it names neither hours, minutes, nor seconds")
+        raise NotTranslated("the trigger names neither hours, minutes, nor seconds")
     expression = " ".join([*reversed(fields), "* * *"])
     yield Trigger(table={"type": "cron", "expression": expression, "timezone": "local"})
 
@@ -200,7 +201,7 @@ def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trig
 def _sun(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     event = str(value.get("event"))
     if event not in ("sunrise", "sunset"):
-        raise NotTranslated("it names neither sunrise nor sunset")
+        raise NotTranslated("the trigger names neither sunrise nor sunset")
     minutes = round(seconds(value["offset"]) / 60) if value.get("offset") is not None else 0
     yield Trigger(table={"type": event, **({"offset_mins": minutes} if minutes else {})})
 
@@ -249,7 +250,7 @@ def _measured(
     id_, attribute = named.measured(meaning, entity_id, entities)
     target = entities.attribute(id_, attribute) if attribute else entities.target(id_)
     if isinstance(target, Variable):
-        raise NotTranslated("helpers measure nothing")
+        raise NotTranslated("a helper has no measured value")
     if str(options.get("trigger")).endswith("changed"):
         yield Trigger(table=change_of(TRIGGER, target), entities=(entity_id,))
         return
@@ -272,7 +273,7 @@ def _helper(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
         return
     states += {"turned_on": ["on"], "turned_off": ["off"]}.get(name, [])
     if domain != "schedule" or not {*states} <= {"on", "off"} or not states:
-        raise NotTranslated(f"this change of a {domain} is not translated: a timer fires only at its end")
+        raise NotTranslated(f"the import does not support this change of a {domain}: a timer fires only at its end")
     for each in ids:
         for day, start, end in entities.installation.schedules.get(each, ()):
             for state in states:
@@ -329,14 +330,14 @@ def _device(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
             return
         state = state_of(kind, entity.domain)
         if state is None:
-            raise NotTranslated(f"the device trigger {kind} of {domain} is not translated")
+            raise NotTranslated(f"the import does not support the device trigger {kind} of {domain}")
         test = entities.compare(entity.entity_id, state)
         yield Trigger(table=table_of(TRIGGER, test, duration(value)), entities=(entity.entity_id,))
         return
     ha_device = entities.installation.devices.get(str(value.get("device_id", "")))
     device_id = entities.device_id(ha_device) if ha_device is not None else None
     if device_id is None:
-        raise NotTranslated("Lares does not know its device")
+        raise NotTranslated("Lares does not know the trigger's device")
     subtype = str(value.get("subtype", ""))
     raw = "_".join(filter(None, (kind, subtype)))
     yield Trigger(table={"type": "device_event", "device_id": device_id, "event": press_name(raw)})

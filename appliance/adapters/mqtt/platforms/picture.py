@@ -63,7 +63,7 @@ class StillPicture(Entity):
         try:
             return binascii.a2b_base64(payload)
         except binascii.Error:
-            raise Invalid("the picture's base64 is incomplete") from None
+            raise Invalid("the base64 text of the picture is incomplete") from None
 
 
 def _decoded_size(payload: bytes, *, is_base64: bool) -> int:

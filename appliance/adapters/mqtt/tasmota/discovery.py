@@ -104,7 +104,7 @@ class _Tasmota:
         if not (
             isinstance(topic, str) and isinstance(full, str) and isinstance(prefixes, list) and len(prefixes) == 3
         ):
-            raise Invalid("the configuration lacks t, ft or tp")
+            raise Invalid("the configuration lacks t, ft, or tp")
         self._mac = mac
         self._config = config
         tokens = {"%topic%": topic, "%hostname%": self._text("hn"), "%id%": mac[-6:]}
@@ -113,7 +113,7 @@ class _Tasmota:
         self._full = full
         self._prefixes = [str(each) for each in prefixes]
         if not all(is_topic(self._topic(kind, "X")) for kind in range(3)):
-            raise Invalid("t, ft and tp do not form a topic")
+            raise Invalid("t, ft, and tp do not form a topic")
         self._words = self._list("state", ["OFF", "ON", "TOGGLE", "HOLD"])
         self._device = DeviceFacts(
             identifiers=(mac,),

@@ -487,7 +487,7 @@ def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, 
     assert 'require("notify_all")(ctx, { message = "Party " .. ha.text(ctx:get("note")), level = 70 })' in party
     assert 'local got = require("answer")(ctx, {})' in party and 'ha.text(got["value"])' in party
     assert (
-        "it has neither triggers nor actions" in house.out
+        "the automation has neither triggers nor actions" in house.out
         and "!secret is not supported: write the value" in house.out
     )
 
@@ -558,7 +558,7 @@ automation more: !include_dir_merge_list more/
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     result = bring(home, folder)
-    assert "its blueprint is not in this folder" in result.out, result.out
+    assert "the blueprint is not in this folder" in result.out, result.out
     written = home / "config" / "automations"
     assert 'ctx:start_timer("laundry", 40)' in (written / "in_a_package.lua").read_text()
     assert "packages/laundry.yaml, number 1" in (written / "in_a_package.lua").read_text()

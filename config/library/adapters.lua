@@ -50,7 +50,7 @@
 ---@field name? string The name from the device.
 ---@field info? KindInfo
 ---@field attributes? Attributes Without this field, the device keeps its attributes.
----@field commands? (string|KindCommand)[] A capability's name stands for its usual actions.
+---@field commands? (string|KindCommand)[] The name of a capability means all of its usual actions.
 ---@field events? (string|KindEvent)[] Events that just happened.
 ---@field state? "online"|"unavailable" "unavailable": the bridge does not reach the device.
 
@@ -80,7 +80,7 @@
 
 ---The result of `hook` and `receive`.
 ---@class KindUpdate
----@field devices? KindDevice[] Other attributes stay.
+---@field devices? KindDevice[] Attributes that are not listed do not change.
 ---@field events? KindEvent[]
 ---@field send? any A message for the connection of `listen`.
 ---@field poll? boolean true: poll at once.
@@ -139,7 +139,7 @@ function KindContext:send(message) end
 ---@return table
 function KindContext:ask(message, timeout_secs) end
 
----Keep a text over restarts; nil removes it.
+---Keep a text across restarts; nil removes the text.
 ---@param key string
 ---@param text? string
 function KindContext:keep(key, text) end

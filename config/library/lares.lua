@@ -31,7 +31,7 @@
 ---@alias ModeType
 ---| "parallel" # up to max at once (by default automations.runner.default_max_concurrent); drops further ones
 ---| "single"   # one at a time; drops further ones
----| "queued"   # one at a time; up to max wait, drops further ones
+---| "queued"   # one at a time; up to max wait; drops further ones
 ---| "restart"  # a new execution ends the running one, after its sleep
 
 ---A name, or a table with another max: `mode = { type = "queued", max = 3 }`.
@@ -39,13 +39,13 @@
 
 ---@class ModeTable
 ---@field type ModeType
----@field max? integer From 1 up; only "parallel" and "queued" take one.
+---@field max? integer At least 1; only "parallel" and "queued" accept it.
 
 ---When an automation can run again.
 ---@class State
 ---@field cooldown_secs? number Seconds after a successful run until it can run again.
 ---@field dedupe_window_secs? number Seconds until the same event can start it again.
----@field resumable_schedule? boolean An interval continues over a restart; no time of day fires twice.
+---@field resumable_schedule? boolean An interval continues after a restart; no time of day fires twice.
 
 -- Triggers --------------------------------------------------------------------------------------------------------
 
@@ -295,11 +295,11 @@
 
 -- ctx -------------------------------------------------------------------------------------------------------------
 
----The home, for scenes and automations. Every call has a colon: `ctx:sleep(5)`.
+---The home, for scenes and automations. Write every call with a colon: `ctx:sleep(5)`.
 ---@class Context
 local Context = {}
 
----Command one device. The call returns when the device shows the result. A rejected command raises no error: check
+---Command one device. The call returns when the device reports the result. A rejected command raises no error: check
 ---`status`. An unknown capability, action, or value raises an error.
 ---```lua
 ---local done = ctx:command("elgato_lights:light:0", { capability = "brightness", action = "set", value = 40 })
@@ -375,7 +375,7 @@ function Context:sleep(secs) end
 ---@return GroupResult[] results One for each device, by id.
 function Context:command_room(room_id, command) end
 
----The value of a variable. Scenes and automations share variables, which outlive restarts.
+---The value of a variable. Scenes and automations share variables, which survive restarts.
 ---@param name string a-z, 0-9, _ and dots; at most 64 characters.
 ---@param default? any The result if it is not set.
 ---@return any value
@@ -387,7 +387,7 @@ function Context:get(name, default) end
 ---@param options? SetOptions
 function Context:set(name, value, options) end
 
----Start a timer, or restart it. The timer outlives restarts of the hub. At its end, the trigger "timer" fires.
+---Start a timer, or restart it. The timer survives restarts of the hub. When it ends, the trigger "timer" fires.
 ---@param name string
 ---@param secs number 0 to 34560000 (400 days).
 ---@param payload? any The `payload` of the event; at most 16 KiB as JSON.
@@ -398,7 +398,7 @@ function Context:start_timer(name, secs, payload) end
 ---@return boolean was_running
 function Context:cancel_timer(name) end
 
----Run a scene and wait for its end. It raises if the scene fails, or if scenes run each other in a circle.
+---Run a scene and wait for its end. The call raises an error if the scene fails, or if scenes run each other in a loop.
 ---@param id string
 ---@return GroupResult[] results The results of its commands.
 function Context:run_scene(id) end
@@ -437,7 +437,7 @@ function Context:notify(message, fields) end
 
 ---@class CommandResult
 ---@field status "ok"|"unsupported"|"error" "unsupported": the device does not offer this command.
----@field message? string Why not.
+---@field message? string The reason of a failure.
 
 ---@class GroupResult: CommandResult
 ---@field target string The device.

@@ -2,7 +2,7 @@
 
 --- @field meters device energy_today|energy_total: the meters
 local meters = { "mqtt:tasmota_d8bfc0aa11ef" }
---- @field time time: when the message comes
+--- @field time time: when the message is sent
 local time = "22:00"
 
 ---@type Automation

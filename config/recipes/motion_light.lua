@@ -1,6 +1,6 @@
 -- Motion light: switches lights on at motion, and off some time after the last motion.
 --
--- The hold time starts when all sensors report clear. This time continues over a restart of the hub.
+-- The hold time starts when all sensors report clear. This time continues across restarts of the hub.
 
 local lights = require("lights")
 
@@ -15,7 +15,7 @@ local hold = 180
 
 local MAX_SECS = 3600 -- for a sensor that falls silent after it has reported motion
 
--- Whether a sensor reports motion; nil if none does, but one is offline.
+-- Return whether a sensor reports motion. Return nil if no sensor reports motion and a sensor is offline.
 local function is_moving(ctx)
   local moves = false
   for _, id in ipairs(sensors) do

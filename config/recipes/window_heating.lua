@@ -7,7 +7,7 @@ local windows = { "mqtt:zigbee2mqtt_0x00158d0002b3c4d5" }
 --- @field heating device target_temperature|hvac_mode: the thermostats
 local heating = { "mqtt:zigbee2mqtt_0x540f57fffe8a1b2c" }
 
--- Whether a window is open. A window that is offline counts as closed.
+-- Return whether a window is open. Treat an offline window as closed.
 local function is_one_open(ctx)
   for _, id in ipairs(windows) do
     local window = ctx:get_device(id)

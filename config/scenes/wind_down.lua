@@ -1,6 +1,6 @@
 -- Wind down: turns the lights that are on to a warm white, dims them slowly, and switches them off.
 --
--- A scene that sleeps does not block others. This one starts again if you run it again, because its mode is "restart".
+-- A scene that sleeps does not block others. This scene starts again if you run it again, because its mode is "restart".
 -- Over HTTP, the answer comes when the scene has ended; it continues if you disconnect.
 -- If nothing happens, run `lares why wind_down`.
 

@@ -53,7 +53,7 @@ function climate.mode(ctx, id, mode)
 end
 
 -- Pause a device: switch the device off, or set its lowest temperature if it cannot be switched off. `pause` stores
--- the previous state over restarts. A paused device stays paused. Returns true if the device is paused now.
+-- the previous state across restarts. A paused device stays paused. Returns true if the device is paused now.
 ---@param ctx Context
 ---@param id string
 ---@return boolean

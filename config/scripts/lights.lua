@@ -4,7 +4,7 @@
 -- `local lights = require("lights")`. A module has no ctx; its caller passes one.
 --
 -- `which` is the id of a light, a list of ids, or a list of devices. Unknown ids are skipped, and a light without
--- brightness or colour temperature gets no such command. A failed command raises no error.
+-- brightness or colour temperature does not receive such a command. A failed command raises no error.
 
 local offers = require("offers")
 

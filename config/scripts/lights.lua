@@ -154,8 +154,8 @@ local function step_fade(ctx, fading, to, step, steps)
 end
 
 -- Fade the lights to another brightness, and return after the given seconds. A light that is off begins at its lowest
--- brightness. A fade to 0 switches the lights off. A light that you switch off meanwhile stays off. The fade ends
--- without lights.
+-- brightness. A fade to 0 switches the lights off. A light that you switch off meanwhile stays off. The fade ends if no
+-- light is left.
 ---@param ctx Context
 ---@param which string|string[]|Device[]
 ---@param options FadeOptions

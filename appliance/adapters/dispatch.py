@@ -26,7 +26,8 @@ from appliance.errors import (
 )
 from appliance.event_loop import in_steps, next_turn
 from appliance.home.bus import Bus
-from appliance.home.commands import Command, accepts, check_offered, needs_unit
+from appliance.home.command_specs import accepts, check_offered, needs_unit
+from appliance.home.commands import Command
 from appliance.home.events import CommandEnded, CommandStarted
 from appliance.home.model import Device
 from appliance.home.values import Value

@@ -14,7 +14,8 @@ from typing import TypeVar
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered
 from appliance.home.capabilities import STATES_AFTER
-from appliance.home.commands import Command, CommandSpec
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
 from appliance.home.model import AWAY
 from appliance.home.values import KELVIN_RANGE, Value, kelvin_in
 from appliance.tables.checks import format_value, is_number

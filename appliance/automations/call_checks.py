@@ -10,7 +10,8 @@ from appliance.automations.field_checks import variable_name
 from appliance.automations.timers import check_timer
 from appliance.errors import Fault, Invalid, LaresError
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custom
-from appliance.home.commands import Command, CommandSpec, check_offered
+from appliance.home.command_specs import CommandSpec, check_offered
+from appliance.home.commands import Command
 from appliance.lua.failures import ErrorContext, hint_of
 from appliance.lua.literals import UNKNOWN, LiteralCall, literal_calls
 from appliance.lua.source import ARGUMENTS, Source, by_text

@@ -25,7 +25,8 @@ from appliance.errors import Invalid, LaresError, NotFound, Unsupported
 from appliance.event_loop import in_steps
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.home.bus import Bus
-from appliance.home.commands import Command, CommandSpec, checking_ranges
+from appliance.home.command_specs import CommandSpec, checking_ranges
+from appliance.home.commands import Command
 from appliance.home.events import DeviceStateChanged, Event
 from appliance.home.json_shapes import DEVICE, GROUP, ROOM
 from appliance.home.model import Device

@@ -19,7 +19,7 @@ from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import counted, fit, paint, say
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.home.capabilities import UNITS
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.json_shapes import DEVICE
 from appliance.home.lua_form import lua_commands, lua_value
 from appliance.lua.folder import folders_of

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, Capability
-from appliance.home.commands import COMMAND_SCHEMA, Command
+from appliance.home.command_specs import COMMAND_SCHEMA
+from appliance.home.commands import Command
 from appliance.home.model import DeviceKind
 from appliance.home.texts import alias, identifier, name
 from appliance.home.values import CHECKS

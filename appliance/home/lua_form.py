@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from appliance.home.capabilities import CAPABILITIES, UNITS
-from appliance.home.commands import VALUED_ACTIONS, CommandSpec, options_of, type_of
+from appliance.home.command_specs import CommandSpec, options_of, type_of
+from appliance.home.commands import VALUED_ACTIONS
 from appliance.home.values import KELVIN_RANGE
 from appliance.tables.checks import rounded
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.values import Value, last_known, number_in
 
 ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"

@@ -8,7 +8,7 @@ from typing import Any
 
 from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, clean_text, strip_id
 from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy

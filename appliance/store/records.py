@@ -16,7 +16,7 @@ from msgspec import Struct, convert, field
 
 from appliance.clock import from_millis, to_millis
 from appliance.errors import Invalid, LaresError
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.layout import Layout, LayoutChange
 from appliance.home.model import OFFLINE, Device, DeviceKind, Group, Info, Metadata, Room
 from appliance.home.observations import Dropped, check_attributes

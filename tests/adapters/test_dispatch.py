@@ -18,7 +18,8 @@ from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Unreachable
 from appliance.health import Health
 from appliance.home.bus import Bus
-from appliance.home.commands import Command, CommandSpec
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import Value

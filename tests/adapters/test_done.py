@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from appliance.adapters.done import ExpectedState, failure
-from appliance.home.commands import Command, CommandSpec
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
 from tests.fakes.rows import each_row
 
 

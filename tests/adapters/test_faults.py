@@ -22,7 +22,8 @@ from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.health import AdapterStatus, Health
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.commands import Command, CommandSpec
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
 from appliance.home.model import Device, DeviceKind, Info, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value

@@ -17,7 +17,8 @@ from appliance.clock import Clock
 from appliance.errors import ConfigFailed, LaresError
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.commands import Command, check_offered
+from appliance.home.command_specs import check_offered
+from appliance.home.commands import Command
 from appliance.home.registry import Registry
 from tests.fakes import process
 from tests.fakes.context import context_of

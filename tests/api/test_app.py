@@ -17,7 +17,7 @@ from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.clock import timestamp
 from appliance.home.bus import Bus
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.events import DeviceRemoved
 from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation, Report
 from appliance.home.values import Value

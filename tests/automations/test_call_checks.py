@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from appliance.automations.call_checks import find_wrong_literals
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.lua.source import Source
 
 LAMP = (

@@ -18,7 +18,7 @@ from appliance.adapters.kinds import KINDS
 from appliance.automations.name_watcher import NameWatcher, read_past, read_removed
 from appliance.automations.names import HomeNames, PastNames
 from appliance.errors import Fault
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.layout import Layout
 from appliance.home.model import Metadata

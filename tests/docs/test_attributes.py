@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, Capability
-from appliance.home.commands import VALUED_ACTIONS, CommandSpec
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import VALUED_ACTIONS
 from appliance.home.lua_form import example_of, lua_value
 from tests.docs.pages import DOCS
 

@@ -10,7 +10,8 @@ from appliance.adapters.base import AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import Invalid, Unreachable
-from appliance.home.commands import Command, CommandSpec
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
 

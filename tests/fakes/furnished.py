@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value

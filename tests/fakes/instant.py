@@ -13,7 +13,8 @@ from appliance.adapters.dispatch import Dispatcher
 from appliance.clock import Clock
 from appliance.errors import BadAnswer
 from appliance.home.bus import Bus
-from appliance.home.commands import Command, CommandSpec
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
 from tests.fakes.context import context_of

@@ -23,7 +23,8 @@ from appliance.automations.environment import Environment
 from appliance.automations.variables import Variables
 from appliance.history.execution_history import ExecutionHistory
 from appliance.home.bus import Bus
-from appliance.home.commands import Command, CommandSpec
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
 from appliance.home.events import AdapterAnswered, DeviceEvent
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value

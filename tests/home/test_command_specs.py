@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from appliance.errors import Invalid, Unsupported
-from appliance.home.commands import Command, CommandSpec, check_offered
+from appliance.home.command_specs import CommandSpec, check_offered
+from appliance.home.commands import Command
 from appliance.home.values import Value
 from tests.fakes.rows import each_row
 

@@ -19,7 +19,8 @@ from appliance.adapters.base import CommandResult, Operation
 from appliance.adapters.done import ExpectedState
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreadable
-from appliance.home.commands import Command, CommandSpec, check_offered, without_toggle
+from appliance.home.command_specs import CommandSpec, check_offered
+from appliance.home.commands import Command, without_toggle
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value, kelvin_in, kelvin_of, mireds_of
 from appliance.tables.checks import format_value, integer, number

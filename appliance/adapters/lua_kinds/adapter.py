@@ -33,7 +33,8 @@ from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, StateReading, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.event_loop import in_steps
-from appliance.home.commands import Command, check_offered, without_toggle
+from appliance.home.command_specs import check_offered
+from appliance.home.commands import Command, without_toggle
 from appliance.home.json_shapes import STATED_COMMAND
 from appliance.home.model import OFFLINE, Device, Report
 from appliance.home.values import Value

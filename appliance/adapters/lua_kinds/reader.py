@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from appliance.adapters.publisher import Publisher
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.values import CHECKS, Value

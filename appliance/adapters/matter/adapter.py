@@ -30,7 +30,8 @@ from appliance.errors import (
     Unsupported,
 )
 from appliance.event_loop import STEP_SECS, in_steps
-from appliance.home.commands import Command, check_offered, without_toggle
+from appliance.home.command_specs import check_offered
+from appliance.home.commands import Command, without_toggle
 from appliance.home.values import Value
 from appliance.tables.checks import format_value
 from appliance.tasks import Tasks, end_within, run_together

@@ -34,7 +34,8 @@ from appliance.adapters.matter.clusters import (
     setpoint_of,
 )
 from appliance.adapters.matter.nodes import Endpoint
-from appliance.home.commands import Command, CommandSpec
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
 from appliance.home.values import level_of, mireds_in
 
 MAX_FADE_TENTHS = 65_534

@@ -14,7 +14,7 @@ from appliance.adapters.mqtt.platforms.sensor import BinarySensor, Sensor
 from appliance.adapters.mqtt.platforms.table import build_entity
 from appliance.adapters.mqtt.refusals import Refusal, reason_of
 from appliance.errors import Invalid
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.model import ALARM_CLASSES, DeviceKind, Info, Observation
 from appliance.home.values import Value
 

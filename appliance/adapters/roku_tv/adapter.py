@@ -21,7 +21,8 @@ from appliance.adapters.http_access import HttpRefused
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable
-from appliance.home.commands import Command, CommandSpec, check_offered
+from appliance.home.command_specs import CommandSpec, check_offered
+from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value
 from appliance.tables.addresses import is_numeric

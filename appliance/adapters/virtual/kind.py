@@ -8,7 +8,7 @@ from typing import Any
 from appliance.adapters.kind import AdapterKind
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custom
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.texts import MAX_NAME_CHARS, strip_text

@@ -20,7 +20,8 @@ from appliance.adapters.device_http import parse_json
 from appliance.adapters.done import ExpectedState
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
-from appliance.home.commands import Command, CommandSpec, check_offered
+from appliance.home.command_specs import CommandSpec, check_offered
+from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value, level_of, percent_of
 from appliance.tables.checks import format_value, integer

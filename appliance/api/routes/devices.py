@@ -16,7 +16,7 @@ from appliance.api.responses import Response
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import anything, body, list_of, member_of, nullable
 from appliance.home import json_shapes
-from appliance.home.commands import checking_ranges
+from appliance.home.command_specs import checking_ranges
 from appliance.home.layout import Change, Layout
 from appliance.home.model import Device
 from appliance.home.texts import alias, identifier, name

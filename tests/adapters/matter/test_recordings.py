@@ -15,7 +15,8 @@ from appliance.adapters.matter.server import ServerConnection
 from appliance.clock import Clock
 from appliance.errors import LaresError
 from appliance.home import events
-from appliance.home.commands import Command, check_offered
+from appliance.home.command_specs import check_offered
+from appliance.home.commands import Command
 from tests.adapters.matter.recordings import NAMES, RecordedHome, endpoint, load, steps
 from tests.fakes.rows import each_row
 

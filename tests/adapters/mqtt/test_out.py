@@ -21,7 +21,7 @@ from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, no_fra
 from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.commands import CommandSpec
+from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.broker import KINDS, USER, Broker, both_brokers, running

@@ -19,7 +19,8 @@ from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, apply
 from appliance.errors import LaresError
-from appliance.home.commands import Command, CommandSpec, check_offered
+from appliance.home.command_specs import CommandSpec, check_offered
+from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import NOW, new_catalog, take
 from tests.dashboard.npm import installed

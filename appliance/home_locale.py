@@ -39,15 +39,15 @@ def load_zone(name: str) -> ZoneInfo:
         return ZoneInfo.from_file(BytesIO(file.read(size)), key=name)
 
 
-def find_zone(name: str) -> tuple[Path, int, int]:
+def find_zone(name: str, folder: Path = TZDATA) -> tuple[Path, int, int]:
     """Return the file with the zone's data, the data's offset in the file, and its size."""
-    joined = TZDATA / JOINED_ZONES
+    joined = folder / JOINED_ZONES
     try:
         with joined.open("rb") as file:
             start, size = orjson.loads(file.readline())[name]
             return joined, file.tell() + start, size
     except FileNotFoundError:
-        path = TZDATA / "zoneinfo" / name
+        path = folder / "zoneinfo" / name
         return path, 0, path.stat().st_size
 
 

@@ -88,10 +88,17 @@ def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator
 class Watcher:
     """Watches the targets on one thread while the context is open. If there are no targets, no thread runs."""
 
-    def __init__(self, targets: Sequence[Target], clock: Clock, watch: WatchFunction = _watch) -> None:
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        clock: Clock,
+        watch: WatchFunction = _watch,
+        interval_ms: int = POLL_INTERVAL_MS,
+    ) -> None:
         self._targets = targets
         self._clock = clock
         self._watch_changes = watch
+        self._interval_ms = interval_ms
         self._stop = threading.Event()
         self._ended = asyncio.Event()
         self._tasks = Tasks()
@@ -110,7 +117,7 @@ class Watcher:
     async def __aexit__(self, *_: object) -> None:
         self._stop.set()
         if self._targets:
-            await self._clock.wait(self._ended, 2 * POLL_INTERVAL_MS / 1000)
+            await self._clock.wait(self._ended, 2 * self._interval_ms / 1000)
         await self._tasks.__aexit__()
 
     async def _follow(self, target: Target) -> None:
@@ -136,10 +143,10 @@ class Watcher:
             try:
                 self._watch_folders(seen, loop, polling)
             except FileNotFoundError:  # a folder was removed in the meantime
-                self._stop.wait(POLL_INTERVAL_MS / 10_000)
+                self._stop.wait(self._interval_ms / 10_000)
             except Exception as error:  # usually the system's limit on watches
                 if polling:
-                    self._stop.wait(POLL_INTERVAL_MS / 1000)
+                    self._stop.wait(self._interval_ms / 1000)
                 else:
                     log.warning("the system cannot watch folders (%s); the hub checks them every few seconds", error)
                     polling = True
@@ -154,7 +161,7 @@ class Watcher:
     def _watch_folders(self, seen: dict[Path, Any], loop: asyncio.AbstractEventLoop, polling: bool | None) -> None:
         """Report changes in these folders until one of them is replaced or removed."""
         if not seen:
-            self._stop.wait(POLL_INTERVAL_MS / 1000)
+            self._stop.wait(self._interval_ms / 1000)
             return
         for changes in self._watch_changes(
             *seen,
@@ -162,11 +169,11 @@ class Watcher:
             debounce=2 * STEP_MS,
             step=STEP_MS,
             stop_event=self._stop,
-            rust_timeout=POLL_INTERVAL_MS,
+            rust_timeout=self._interval_ms,
             yield_on_timeout=True,
             raise_interrupt=False,
             force_polling=polling,
-            poll_delay_ms=POLL_INTERVAL_MS,
+            poll_delay_ms=self._interval_ms,
             ignore_permission_denied=True,
         ):
             paths = {Path(path) for _, path in changes}

@@ -11,17 +11,13 @@ from typing import Any
 
 import pytest
 
-from appliance import watch
 from appliance.clock import Clock
 from appliance.watch import DEBOUNCE_SECS, MAX_DEBOUNCE_SECS, Target, Watcher
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 
-
-@pytest.fixture(autouse=True)
-def poll_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the watcher check often whether a folder exists or was replaced."""
-    monkeypatch.setattr(watch, "POLL_INTERVAL_MS", 300)
+OFTEN_MS = 300
+"""The watcher's interval in these tests between checks for created and replaced folders."""
 
 
 class Noted:
@@ -40,7 +36,7 @@ async def watched(folder: Path, *, is_deep: bool = False, look: Any = None) -> A
     noted = Noted()
     target = Target(folder=folder, is_deep=is_deep, on_change=noted)
     more = {} if look is None else {"watch": look}
-    async with Watcher([target], Clock(), **more):
+    async with Watcher([target], Clock(), interval_ms=OFTEN_MS, **more):
         await settled(folder, noted)
         yield noted
 
@@ -142,7 +138,9 @@ async def test_a_recreated_folder_is_watched_again_even_if_its_inode_is_reused(t
         stop_event.wait()
 
     noted = Noted()
-    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look):
+    async with Watcher(
+        [Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look, interval_ms=OFTEN_MS
+    ):
         await until(lambda: noted.count)
     assert len(begun) == 2
 
@@ -168,7 +166,9 @@ async def test_a_save_during_the_start_of_the_watch_is_noticed(tmp_path: Path) -
         stop_event.wait()
 
     noted = Noted()
-    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look):
+    async with Watcher(
+        [Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look, interval_ms=OFTEN_MS
+    ):
         await until(lambda: noted.count == 1)
 
 
@@ -177,7 +177,7 @@ async def test_all_folders_share_one_thread(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     async with Watcher([], Clock()):
         assert threads() == []
-    async with Watcher(targets, Clock()):
+    async with Watcher(targets, Clock(), interval_ms=OFTEN_MS):
         assert threads() == ["watch"]
     await until(lambda: not threads())
 
@@ -193,7 +193,9 @@ async def test_without_notifications_the_folder_is_polled(tmp_path: Path, caplog
         stop_event.wait()
 
     noted = Noted()
-    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look):
+    async with Watcher(
+        [Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look, interval_ms=OFTEN_MS
+    ):
         await until(lambda: noted.count == 1)
     assert asked[:2] == [None, True]
     assert "the system cannot watch folders (OS file watch limit reached)" in caplog.text
@@ -215,7 +217,7 @@ async def test_a_burst_is_one_call_and_an_endless_one_several(tmp_path: Path) ->
             target.changed.set()
             await clock.sleep(DEBOUNCE_SECS / 2)
 
-    async with Watcher([target], clock):
+    async with Watcher([target], clock, interval_ms=OFTEN_MS):
         await clock.run(burst(5))
         began = clock.monotonic()
         assert (noted.count, began >= 3 * DEBOUNCE_SECS) == (1, True)

@@ -26,11 +26,12 @@ class AddressGate:
 
     Commands run in the order of the calls of `lock`. Commands of one sender wait for each other without a time limit,
     so that a command to a large room never fails with `Busy`. Commands wait for the commands of other senders for at
-    most `LOCK_TIMEOUT_SECS`.
+    most `timeout_secs`.
     """
 
-    def __init__(self, address: str, concurrency: int) -> None:
+    def __init__(self, address: str, concurrency: int, timeout_secs: float = LOCK_TIMEOUT_SECS) -> None:
         self.address = address
+        self._timeout_secs = timeout_secs
         self.concurrency = concurrency
         self.commands_under_way = 0
         self.commands_ended = 0
@@ -43,7 +44,7 @@ class AddressGate:
     async def lock(self, device_ids: Collection[str] = (), sender: Sender | None = None) -> AsyncIterator[None]:
         """Wait until a command to these devices may run. Hold the lock until the block ends.
 
-        Raise `Busy` after `LOCK_TIMEOUT_SECS`, and `Unreachable` after a call of `fail_waiting`. In both cases, the
+        Raise `Busy` after `timeout_secs`, and `Unreachable` after a call of `fail_waiting`. In both cases, the
         caller has sent nothing.
         """
         waiting = _WaitingCommand(device_ids)
@@ -78,7 +79,7 @@ class AddressGate:
         devices = [self._devices.setdefault(each, asyncio.Lock()) for each in ids]
         locks: list[asyncio.Lock | asyncio.Semaphore] = [*devices, self._free]
         must_wait = any(each.locked() for each in locks)
-        async with asyncio.timeout(LOCK_TIMEOUT_SECS) if must_wait else nullcontext():
+        async with asyncio.timeout(self._timeout_secs) if must_wait else nullcontext():
             for each in locks:
                 await each.acquire()
                 held.append(each)
@@ -108,12 +109,13 @@ class _WaitingCommand:
 class AddressGates:
     """Holds one gate for each address. The first request for an address defines its concurrency."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout_secs: float = LOCK_TIMEOUT_SECS) -> None:
+        self._timeout_secs = timeout_secs
         self._gates: dict[str, AddressGate] = {}
 
     def at(self, address: str, concurrency: int = 1) -> AddressGate:
         """Return the gate of the address. Different spellings of an address share one gate."""
-        return self._gates.setdefault(canonical(address), AddressGate(address, concurrency))
+        return self._gates.setdefault(canonical(address), AddressGate(address, concurrency, self._timeout_secs))
 
 
 def canonical(address: str) -> str:

@@ -26,6 +26,7 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
     - `rate`: the limit of writes per key; None if writes are unlimited.
     - `origins`: the web origins that CORS allows; None if CORS is off.
     - `trusted_proxies`: requests from these proxies are counted for the client address in the proxy's headers.
+    - `half_closed_secs`: the time limit for a response to a client that has closed its sending side.
     """
 
     connections: int = _DEFAULTS.max_connections
@@ -40,6 +41,7 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
     ping_secs: float = 20.0
     stall_secs: float = 30.0
     stop_secs: float = 3.0
+    half_closed_secs: float = 10.0
     abort_secs: float = 0.5
     rate: RateLimit | None = None
     origins: frozenset[str] | None = None

@@ -45,9 +45,6 @@ MAX_DOING_CHARS = 200
 MAX_WAIT_SECS = 3600
 """The longest wait of `ctx:sleep` and `ctx:wait_for`."""
 
-MAX_UNREMARKED_CPU_SECS = 10.0
-"""When an execution has used this much processor time, the hub logs one warning."""
-
 _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
@@ -312,13 +309,14 @@ class LuaExecution:
         self.cpu_secs = secs
 
     def _remark(self, secs: float) -> None:
-        """Log one warning when the processor time exceeds `MAX_UNREMARKED_CPU_SECS`. `secs` includes calls that
-        only read."""
-        if secs < MAX_UNREMARKED_CPU_SECS or self._is_remarked:
+        """Log one warning when the processor time exceeds `unremarked_cpu_secs`. `secs` includes calls that only
+        read."""
+        limit = self._settings.limits.unremarked_cpu_secs
+        if secs < limit or self._is_remarked:
             return
         self._is_remarked = True
         at = f"; its current line is {self._position.decode(errors='replace')}" if self._position else ""
-        log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
+        log.warning("%s has computed for %g s%s", self.name, limit, at)
 
     def expire(self, *, is_running: bool) -> None:
         """End the execution after its deadline. Either Lua could not be stopped, or a `ctx` call took longer than

@@ -32,6 +32,7 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
     - `max_cpu_secs`: the running time between two waiting calls.
     - `max_cpu_total_secs`: the total processor time.
     - `backstop_secs`: the whole duration, without the time inside `ctx:sleep`.
+    - `unremarked_cpu_secs`: the processor time that causes a warning in the log.
     - `user_ids`: the user and groups of the worker if root starts it.
     """
 
@@ -39,6 +40,7 @@ class ExecutionLimits(Struct, frozen=True, kw_only=True):
     max_cpu_secs: float = 5.0
     max_cpu_total_secs: float = 60.0
     backstop_secs: float = 3600.0
+    unremarked_cpu_secs: float = 10.0
     user_ids: tuple[int, ...] = ()
 
     @property

@@ -276,15 +276,6 @@ async def test_a_device_that_does_not_speak_tls_is_unreachable_over_https(
     assert str(outcome).startswith(f"{url} does not answer (") and str(outcome).isprintable()
 
 
-@pytest.mark.slow
-async def test_an_incomplete_answer_is_an_answer_or_an_error(session: DeviceSession, clock: VirtualClock) -> None:
-    head = GOOD.index(b"\r\n\r\n") + 4
-    for end in range(len(GOOD)):
-        async with RawVendor(GOOD[:end]) as vendor:
-            _, outcome = await _ask(session, clock, vendor.url)
-        assert isinstance(outcome, Unreachable if end < head else BadAnswer), end
-
-
 @pytest.mark.parametrize(
     "byte",
     [b"\n", *(pytest.param(each, marks=pytest.mark.slow) for each in (b"\x00", b"\r", b"\xff", b" ", b":", b"9"))],
@@ -298,19 +289,6 @@ async def test_a_wrong_byte_is_an_answer_or_an_error(
         assert isinstance(outcome, bytes | BadAnswer | Unreachable)
         if isinstance(outcome, AdapterFailed):
             assert str(outcome).isprintable() and len(str(outcome)) < 120
-
-
-async def test_headers_and_body_of_a_request(session: DeviceSession, clock: VirtualClock) -> None:
-    async with RawVendor(GOOD) as vendor:
-        http = HttpClient(session, vendor.url, clock)
-        await clock.run(http.request("GET", "/elgato/lights"))
-        await clock.run(http.request("POST", "/keypress/Power"))
-        await clock.run(http.request("PUT", "/elgato/lights", json={"on": 1}))
-        asked, pressed, put = (head.decode().lower() for head in vendor.heads)
-    assert asked.startswith("get /elgato/lights http/1.1\r\n")
-    assert "\r\nuser-agent: lares\r\n" in asked and "\r\naccept-encoding: identity\r\n" in asked
-    assert pressed.startswith("post /keypress/power http/1.1\r\n") and "\r\ncontent-length: 0\r\n" in pressed
-    assert "\r\ncontent-type: application/json\r\n" in put and "\r\ncontent-length: 8\r\n" in put
 
 
 PLAIN = b'{"lights":[]}'
@@ -476,14 +454,6 @@ class PeerCounter:
         assert request.transport is not None
         self.peers.append(request.transport.get_extra_info("peername"))
         return web.Response()
-
-
-async def test_consecutive_requests_share_a_connection(session: DeviceSession, clock: VirtualClock) -> None:
-    async with PeerCounter() as vendor:
-        http = HttpClient(session, vendor.url, clock)
-        for _ in range(3):
-            await http.request("GET", "/x")
-        assert (len(vendor.peers), len(set(vendor.peers))) == (3, 1)
 
 
 async def test_only_a_repeatable_request_uses_a_kept_connection(session: DeviceSession, clock: VirtualClock) -> None:

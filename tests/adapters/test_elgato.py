@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from appliance.adapters.base import CommandResult
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.elgato_lights import adapter as adapter_module
 from appliance.adapters.elgato_lights.adapter import LIGHT_COMMANDS, ElgatoAdapter, LightState, clamped_mireds
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.errors import BadAnswer, Invalid, Unreachable
@@ -139,9 +138,7 @@ async def test_a_light_without_details_has_no_name(
     light: LightSimulator,
     clock: VirtualClock,
     fault: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(adapter_module, "FACTS_WITHIN", 0.05)
     adapter = ElgatoAdapter(context_of("desk", http_client._session, clock), http_client, 7)
     light.info = {"displayName": 7, "productName": ["x"], "serialNumber": None} if fault == "garbage" else light.info
 

@@ -123,12 +123,12 @@ class Pair(Bridge):
 class Stage:
     """A home with one registry, and runners for the adapters of the test."""
 
-    def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
+    def __init__(self, session: DeviceSession, clock: VirtualClock, gates: AddressGates | None = None) -> None:
         self.session, self.clock, self.bus = session, clock, Bus()
         self.happened: list[events.Event] = []
         self.bus.listen(self.happened.append)
         self.registry = Registry(self.bus, clock)
-        self.gates = AddressGates()
+        self.gates = gates or AddressGates()
 
     def runner(self, name: str, build: Callable[[AdapterContext], Adapter]) -> AdapterRunner:
         context = context_of(name, self.session, self.clock, registry=self.registry, bus=self.bus, gates=self.gates)
@@ -353,10 +353,9 @@ async def _send_alone(dispatcher: Dispatcher, devices: Sequence[Device]) -> list
 
 @pytest.mark.parametrize("kind", [Bridge, Pair])
 async def test_forty_lamps_of_one_bridge_are_commanded_in_order(
-    session: DeviceSession, clock: VirtualClock, kind: type[Bridge], monkeypatch: pytest.MonkeyPatch
+    session: DeviceSession, clock: VirtualClock, kind: type[Bridge]
 ) -> None:
-    monkeypatch.setattr("appliance.adapters.address_gates.LOCK_TIMEOUT_SECS", 0.5)
-    stage = Stage(session, clock)
+    stage = Stage(session, clock, AddressGates(timeout_secs=0.5))
     made: list[Bridge] = []
 
     def build(context: AdapterContext) -> Adapter:

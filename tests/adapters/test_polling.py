@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters import address_gates
+from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
 from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS
 from appliance.adapters.device_http import DeviceSession, HttpClient
@@ -45,13 +45,13 @@ WRONG = BadAnswer("it talks nonsense")
 class Bench:
     """The test in the role of the vendor, and a registry whose events are recorded."""
 
-    def __init__(self, session: DeviceSession, clock: VirtualClock) -> None:
+    def __init__(self, session: DeviceSession, clock: VirtualClock, gates: AddressGates | None = None) -> None:
         self.clock = clock
         self.bus = Bus()
         self.happened: list[events.Event] = []
         self.bus.listen(self.happened.append)
         self.registry = Registry(self.bus, clock)
-        context = context_of("stub", session, clock, registry=self.registry, bus=self.bus)
+        context = context_of("stub", session, clock, registry=self.registry, bus=self.bus, gates=gates)
         self.adapter = StubAdapter(context)
         self.link = StillRunner(self.adapter, context)
 
@@ -383,8 +383,8 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
     assert silent.requests.count(("GET", "/elgato/lights")) == 2, "never repeated, for there was no time"
 
 
-async def test_a_command_that_waits_too_long_is_not_sent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address_gates, "LOCK_TIMEOUT_SECS", 0.05)
+async def test_a_command_that_waits_too_long_is_not_sent(session: DeviceSession, clock: VirtualClock) -> None:
+    bench = Bench(session, clock, AddressGates(timeout_secs=0.05))
     await bench.poll(bench.seen("off"))
     first = asyncio.ensure_future(bench.link.ask("stub:1", ON))
     await bench.adapter.begun(bench.adapter.commands, 1)

@@ -104,9 +104,8 @@ async def test_wrong_answers_do_not_slow_the_polling(session: DeviceSession, clo
 
 
 async def test_a_poll_that_does_not_end_is_abandoned_and_the_next_one_begins(
-    session: DeviceSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+    session: DeviceSession, clock: VirtualClock
 ) -> None:
-    monkeypatch.setattr("appliance.tasks.CANCEL_GRACE_SECS", 0.01)
     adapter, is_over = Watched(session, clock, interval=1.0), asyncio.Event()
     adapter.command_secs = 0.01
 
@@ -117,7 +116,7 @@ async def test_a_poll_that_does_not_end_is_abandoned_and_the_next_one_begins(
                 await is_over.wait()
         return adapter.seen(power="on")
 
-    monkeypatch.setattr(adapter, "poll", refuse_to_end)
+    adapter.poll = refuse_to_end  # type: ignore[method-assign]
     post = Post(adapter)
     async with post.runner:
         await clock.advance(1.0, sleepers=1)

@@ -4,6 +4,7 @@ strip."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,10 +12,10 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from appliance.adapters import polling
 from appliance.adapters.device_http import DeviceSession, HttpClient
 from appliance.adapters.http_access import HttpRefused
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
+from appliance.adapters.wled.kind import Wled
 from appliance.errors import BadAnswer
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info
@@ -203,28 +204,6 @@ async def test_an_invalid_segment_does_not_affect_others_and_is_reported_once(
             await adapter.poll()
 
 
-@pytest.mark.slow
-async def test_every_percentage_is_shown_as_it_was_set(session: DeviceSession, clock: VirtualClock) -> None:
-    async with WledSimulator() as strip:
-        adapter = _adapter(session, strip.url, clock)
-        for percent in range(1, 101):
-            result = await adapter.command(
-                "strip:light", Command(capability="brightness", action="set", value=percent)
-            )
-            assert result.error is None, percent
-
-
-async def test_changes_at_the_strip_are_pushed() -> None:
-    async with trial(test_contract.TestWled.subject) as it:
-        strip = cast("WledSimulator", it.vendor)
-        await until(lambda: bool(strip._sockets))
-        polls = len(strip.requests)
-        strip.state["seg"][1]["col"][0] = [9, 8, 7]
-        await strip.push()
-        await until(lambda: it.device.attributes["color_rgb"] == {"r": 9, "g": 8, "b": 7})
-        assert len(strip.requests) <= polls + 1
-
-
 @pytest.mark.parametrize("override", [{"info": "x"}, {"info": {"name": "\ud800"}}, {"extra": [{}]}, {}])
 async def test_a_push_is_read_even_if_other_parts_are_wrong(override: dict[str, Any]) -> None:
     async with trial(test_contract.TestWled.subject) as it:
@@ -237,9 +216,11 @@ async def test_a_push_is_read_even_if_other_parts_are_wrong(override: dict[str, 
         await until(lambda: it.device.attributes["color_rgb"] == {"r": 9, "g": 8, "b": 7})
 
 
-async def test_a_broken_connection_of_pushes_is_a_reason_to_poll_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(polling, "delay_after", lambda *_: 3600.0)
-    async with trial(test_contract.TestWled.subject) as it:
+async def test_a_broken_connection_of_pushes_is_a_reason_to_poll_at_once() -> None:
+    subject = replace(
+        test_contract.TestWled.subject, settings=lambda vendor: Wled(base_url=vendor.url, poll_interval_secs=3600)
+    )
+    async with trial(subject) as it:
         strip = cast("WledSimulator", it.vendor)
         await until(lambda: bool(strip._sockets))
         strip.state["seg"][1]["col"][0] = [9, 8, 7]

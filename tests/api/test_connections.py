@@ -24,8 +24,8 @@ from appliance.api.proxies import TrustedProxies
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.websocket import WebSocket
-from tests.api.caller import CLOSE, KEY, UPGRADE, Caller, call, frame, read_events, request, shown
-from tests.attacks.test_clients import SLACK, is_well, is_well_anew, sockets_to
+from tests.api.caller import CLOSE, KEY, UPGRADE, Caller, call, frame, request, shown
+from tests.attacks.test_clients import SLACK, sockets_to
 from tests.fakes.app import App, open_app
 from tests.fakes.patience import until
 from tests.fakes.process import configure, light_section, running
@@ -138,22 +138,6 @@ def test_only_a_peer_that_connects_repeatedly_without_a_request_is_rejected() ->
     now[0] += MAX_EMPTY_CONNECTIONS / EMPTY_CONNECTIONS_EXPIRED_PER_SEC + 1
     assert come_and_go() and not connections._without_request
     assert list(connections._empty) == ["comes and goes"]
-
-
-@pytest.mark.slow
-async def test_idle_connections_are_closed_for_new_ones(quiet_log: pytest.LogCaptureFixture) -> None:
-    async with open_app() as app, read_events(app.url) as reader, sockets_to(app) as sockets:
-        for address in range(2, 6):
-            await sockets.dial(f"127.0.0.{address}", 500, b"GET /health HTTP/1.1\r\n" if address == 3 else b"")
-        for _ in range(20):
-            await is_well_anew(app)
-        async with call(app.url) as working:
-            await is_well(working)
-        figures = (await app.get("/diagnostics")).json["sockets"]
-        assert figures["open"] <= 1000 and figures["evicted"] >= 20
-        await app.post("/rooms", {"id": "den", "name": "Den"})
-        while (await reader.event())["type"] != "room.added":
-            pass
 
 
 ORDER = b'{"capability":"power","action":"toggle"}'

@@ -311,13 +311,6 @@ class TestPings:
             assert time.monotonic() - began >= 2 * 0.5
             assert await stream.rest() == b""
 
-    async def test_a_real_client_stays_connected(self) -> None:
-        async with quiet_app(limits=ApiLimits(ping_secs=0.4)) as app, app.stream() as stream:
-            waiting = asyncio.create_task(stream.next(10))
-            await asyncio.sleep(1.3)
-            app.hub.bus.publish(note(1))
-            assert number_of(await waiting) == 1
-
 
 class TestFallingBehind:
     async def test_lost_frames_of_a_burst_are_counted_exactly(self) -> None:

@@ -242,10 +242,9 @@ class TestLettingGo:
             assert re.findall("HTTP/1.1 (.*)\r", (await caller.rest()).decode()) == answers
 
     async def test_a_client_that_closed_its_side_gets_an_error_for_slow_requests(
-        self, quiet_log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+        self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr("appliance.api.sanic_http.connection.MAX_ANSWER_SECS_AFTER_EOF", 0.1)
-        async with open_app() as app, call(app.url) as caller:
+        async with open_app(limits=ApiLimits(half_closed_secs=0.1)) as app, call(app.url) as caller:
             app.light.faults.delay = 1.0
             await caller.send_last(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
             reply = await caller.reply()

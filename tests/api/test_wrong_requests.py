@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from appliance.api.routes.preferences import MAX_PREFERENCES_BYTES
 from appliance.home.events import HookCalled
-from tests.fakes.app import LARGE, LIGHT, MASTER, READER, TV, App, open_app
+from tests.fakes.app import LARGE, LIGHT, TV, App, open_app
 from tests.fakes.lua import automation, scene, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -422,19 +422,6 @@ async def test_a_wrong_request_is_refused_and_changes_nothing(home: App, rows: A
     assert home.light.writes == [] and home.tv.keys == []
     assert not [each for each in home.events if isinstance(each, HookCalled)]
     assert home.hub.automations.figures()["ended"]["ok"] == 0
-
-
-async def test_a_refusal_of_the_key_has_its_code_too(home: App) -> None:
-    for path, token, status, code in (
-        ("/rooms", None, 401, "authentication_required"),
-        ("/rooms", "wrong", 401, "authentication_required"),
-        ("/nothing", None, 401, "authentication_required"),
-        ("/rooms", READER.text, 403, "insufficient_permissions"),
-        ("/nothing", MASTER, 404, "path_not_found"),
-    ):
-        method = "POST" if token == READER.text else "GET"
-        answer = await home.ask(method, path, token=token)
-        assert (answer.status, answer.json["code"]) == (status, code), path
 
 
 async def test_the_largest_values_and_unknown_parameters_are_accepted(home: App) -> None:

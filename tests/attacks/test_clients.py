@@ -25,9 +25,7 @@ from tests.api.caller import (
     CONTINUATION,
     KEY,
     PING,
-    PONG,
     TEXT,
-    UPGRADE,
     Caller,
     call,
     frame,
@@ -137,17 +135,6 @@ class TestTwoThousandSockets:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def _trickle(sockets: Sockets, drop: bytes) -> None:
-    """Repeatedly send a few bytes on all sockets."""
-    while True:
-        for one in sockets.open:
-            try:
-                one.send(drop)
-            except OSError:
-                continue
-        await asyncio.sleep(0.05)
-
-
 async def _send_16_mib(stream: Caller) -> None:
     await stream.send(b"\x82\xff" + (16 << 20).to_bytes(8, "big") + bytes(4))
     for _ in range(256):
@@ -210,30 +197,6 @@ async def test_a_flooded_stream_delays_no_other_client(quiet_log: pytest.LogCapt
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
         await shown(app, "events", "readers", 1, SLACK)
-
-
-@pytest.mark.slow
-async def test_every_ping_of_a_reading_client_is_answered(quiet_log: pytest.LogCaptureFixture) -> None:
-    async with open_app() as app, call(app.url) as caller, read_events(app.url) as stream:
-        sending = asyncio.create_task(_send_pings(stream))
-        await is_well(caller)
-        pongs = 0
-        while pongs < 20_000:
-            opcode, _ = await stream.frame()
-            pongs += opcode == PONG
-        await sending
-
-
-@pytest.mark.slow
-async def test_a_hundred_simultaneous_floods_delay_no_other_client(quiet_log: pytest.LogCaptureFixture) -> None:
-    async with open_app() as app, call(app.url) as caller, sockets_to(app) as sockets:
-        upgrade = request("GET", "/events", KEY, *UPGRADE)
-        await sockets.dial("127.0.0.2", 100, upgrade)
-        await shown(app, "events", "readers", 100, SLACK)
-        trickling = asyncio.create_task(_trickle(sockets, frame(PING, b"x" * 125) * 100))
-        for _ in range(5):
-            await is_well(caller)
-        trickling.cancel()
 
 
 EXPECTED_HEADERS = {

@@ -16,7 +16,6 @@ from appliance.automations.triggers.base import TimedTrigger
 from appliance.automations.triggers.time import CronTrigger, DateTrigger, SunTrigger, WallClock
 from appliance.home_locale import Locale, load_zone, zone_names
 from tests.automations.homes import BERLIN, TROMSO, at
-from tests.fakes.rows import each_row
 
 FIRST, LAST = datetime(2020, 1, 1, tzinfo=UTC), datetime(2040, 1, 1, tzinfo=UTC)
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
@@ -111,14 +110,6 @@ def distinct_zones(step: int) -> dict[tuple[Shift, ...], str]:
     return {shifts_of(load_zone(name)): name for name in sorted(zone_names(), reverse=True)[::step]}
 
 
-@each_row("name", ["Europe/Berlin", "Australia/Lord_Howe"])
-@pytest.mark.slow
-def test_times_on_weekdays_agree_with_a_walk_around_two_changes(name: str) -> None:
-    zone = load_zone(name)
-    for shift in shifts_of(zone)[12:14]:
-        assert compare(zone, shift) > 20
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("zone_step", "step"), [(6, 37), pytest.param(1, 5, marks=pytest.mark.release)])
 def test_times_on_weekdays_agree_with_a_walk_around_the_changes_of_all_zones(zone_step: int, step: int) -> None:
@@ -126,17 +117,6 @@ def test_times_on_weekdays_agree_with_a_walk_around_the_changes_of_all_zones(zon
     changes = [(name, shift) for shifts, name in zones.items() for shift in shifts][::step]
     cases = sum(compare(load_zone(name), shift) for name, shift in changes)
     print(f"{len(zone_names())} zones, {len(zones)} courses, {len(changes)} clock changes, {cases} cases")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.release)])
-def test_every_zone_has_each_weekday_once(step: int) -> None:
-    for name in sorted(zone_names())[::step]:
-        locale = Locale(timezone=load_zone(name))
-        trigger = WallClock(at=time(2, 30), weekdays=frozenset({5, 6}), locale=locale)
-        start, end = datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
-        days = [locale.local(due) for due in listed(trigger, start, end)]
-        assert {day.weekday() for day in days} <= {5, 6} and 206 <= len(days) <= 210, name
 
 
 def test_a_doubled_local_cron_time_fires_once_and_a_skipped_one_at_the_end_of_the_gap() -> None:

@@ -6,15 +6,15 @@ import errno
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from appliance.clock import Clock
 from appliance.store.disk import Disk
 from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.month_files import MonthFiles
@@ -271,30 +271,8 @@ def refuse(*_: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_an_unset_clock_needs_care(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Clock, "now", lambda _: datetime(1970, 1, 1, tzinfo=UTC))
-    found = Findings(command(home(tmp_path), "doctor"))
-    assert found.code == 1 and found.cares == ["clock"]
-    [(_, sentence)] = found.of("clock")
-    assert sentence.startswith(
-        "the clock shows 1970-01-01T00:00:00.000Z without synchronisation, but the later time 20"
-    )
-    assert sentence.endswith("is stored; set the clock, or run `lares clock trust` if the clock is right")
-    with monkeypatch.context() as full:
-        full.setattr(Disk, "write", refuse)
-        result, text = command(tmp_path, "clock", "trust")
-        assert (result, text.splitlines()[-1]) == (
-            74,
-            "lares: the change cannot be stored now: no space left on device",
-        )
-    result, text = command(tmp_path, "clock", "trust")
-    assert (result, text) == (0, "the clock is trusted: 1970-01-01T00:00:00.000Z\n")
-    monkeypatch.setattr(Clock, "now", lambda _: datetime(1970, 1, 1, 0, 1, tzinfo=UTC))
-    assert not Findings(command(tmp_path, "doctor")).cares
-
-
 def test_little_free_space_needs_care(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("appliance.cli.doctor.NEEDED_BYTES", 1 << 60)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
     found = Findings(command(home(tmp_path), "doctor"))
     assert found.code == 1 and found.cares == ["free space"]
     assert "needs" in found.of("free space")[0][1]

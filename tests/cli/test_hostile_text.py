@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib
+import http.client
 import json
 import logging
-import os
-from collections.abc import Callable
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from appliance.cli.help import subcommands
-from appliance.cli.hub_client import HubRequest
 from appliance.cli.log_output import JsonLines
 from appliance.cli.main import _parser, main
-from appliance.errors import StartFailed
+from appliance.cli.process.control_socket import socket_path
 from appliance.history.card_lines import encode_changes
 from appliance.store.disk import Disk
+from appliance.store.lock import DirectoryLock
 from appliance.store.month_files import MonthFiles
 from tests.cli.test_backup import entries, pack
 from tests.cli.test_commands_line import LOOPBACK
@@ -66,21 +68,21 @@ RELOAD = {
 }
 KEY = {"id": EVIL, "role": EVIL, "created_at": EVIL, "label": EVIL}
 
-ANSWERED: dict[str, tuple[str, Any]] = {
-    "status": ("status", STATUS),
-    "why a": ("why", WHY),
-    "log": ("log", {"entries": [ENTRY], "last": 1}),
-    "notify a b": ("notify", {"result": {"status": EVIL}}),
-    "reload": ("reload", {"reloads": [RELOAD], "config": [EVIL]}),
-    "status --json": ("status", STATUS),
-    "why a --json": ("why", WHY),
-    "log --json": ("log", {"entries": [ENTRY], "last": 1}),
-    "key list": ("key", [KEY]),
-    "key create --label a --role read": ("key", {**KEY, "key": "lk"}),
-    "key revoke a": ("key", None),
-    "key reset-master": ("key", {"key": "lk"}),
+ANSWERED: dict[str, Any] = {
+    "status": STATUS,
+    "why a": WHY,
+    "log": {"entries": [ENTRY], "last": 1},
+    "notify a b": {"result": {"status": EVIL}},
+    "reload": {"reloads": [RELOAD], "config": [EVIL]},
+    "status --json": STATUS,
+    "why a --json": WHY,
+    "log --json": {"entries": [ENTRY], "last": 1},
+    "key list": [KEY],
+    "key create --label a --role read": {**KEY, "key": "lk"},
+    "key revoke a": None,
+    "key reset-master": {"key": "lk"},
 }
-"""For each command, the answers of the hub, or of the program that replaces it."""
+"""The answers of a running hub by command."""
 
 LOCAL = (
     "check",
@@ -161,33 +163,47 @@ def output_of(capfd: pytest.CaptureFixture[str], home: Path, *words: str) -> str
     return captured.out + captured.err
 
 
+@contextlib.contextmanager
+def hub_that_answers(home: Path, reply: Any, status: int = 200) -> Iterator[None]:
+    """Answer each request on the control socket of the home with this body."""
+    body = b"" if reply is None else json.dumps(reply).encode()
+    head = f"HTTP/1.1 {status} X\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n".encode()
+    lock = DirectoryLock(home / "data")
+    with socket.socket(socket.AF_UNIX) as listener:
+        with socket_path(home / "data") as path:
+            listener.bind(path)
+        listener.listen()
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):  # the listener was closed
+                while True:
+                    client, _ = listener.accept()
+                    with client, client.makefile("rb") as asked:
+                        lines = [each.lower() for each in takewhile(bytes.strip, asked)]
+                        asked.read(sum(int(each[16:]) for each in lines if each.startswith(b"content-length: ")))
+                        client.sendall(head + body)
+
+        server = threading.Thread(target=serve)
+        server.start()
+        try:
+            yield
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            server.join()
+            lock.release()
+
+
 @pytest.mark.parametrize("command", ANSWERED)
-def test_answers_of_a_hub_are_shown_harmlessly(
-    command: str, home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    name, reply = ANSWERED[command]
-    module = importlib.import_module(f"appliance.cli.{name}")
-
-    async def answer(*_: Any) -> Any:
-        return reply
-
-    if name == "key":
-        monkeypatch.setattr(module, "ask_or_act", answer)
-    else:
-        monkeypatch.setattr(module, "ask_hub", lambda arguments, request: reply)
-    text = output_of(capfd, home, *command.split())
+def test_answers_of_a_hub_are_shown_harmlessly(command: str, home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with hub_that_answers(home, ANSWERED[command]):
+        text = output_of(capfd, home, *command.split())
     assert is_clean(text) and text.strip(), repr(text)
 
 
-@pytest.mark.parametrize("command", [command for command in ANSWERED if command.split()[0] != "key"])
-def test_refusals_of_a_hub_are_shown_harmlessly(
-    command: str, home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(arguments: Any, request: HubRequest) -> Any:
-        raise StartFailed(EVIL, os.EX_NOUSER)
-
-    monkeypatch.setattr(importlib.import_module(f"appliance.cli.{ANSWERED[command][0]}"), "ask_hub", refuse)
-    text = output_of(capfd, home, *command.split())
+@pytest.mark.parametrize("command", ANSWERED)
+def test_refusals_of_a_hub_are_shown_harmlessly(command: str, home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with hub_that_answers(home, {"error": EVIL, "code": "invalid_value"}, 400):
+        text = output_of(capfd, home, *command.split())
     assert is_clean(text) and r"x\x1b[31m" in text and r"\nforged" in text
 
 
@@ -212,8 +228,9 @@ def test_a_crash_shows_no_hostile_text(
     def fail(*_: Any) -> Any:
         raise RuntimeError(STEERS)
 
-    monkeypatch.setattr(importlib.import_module("appliance.cli.status"), "ask_hub", fail)
-    text = output_of(capfd, home, "status")
+    monkeypatch.setattr(http.client.HTTPConnection, "request", fail)
+    with hub_that_answers(home, STATUS):
+        text = output_of(capfd, home, "status")
     assert is_clean(text) and "please report it" in text and "Traceback" in text
 
 

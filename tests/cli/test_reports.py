@@ -151,8 +151,7 @@ def test_without_a_hub_each_command_reports_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lives", [False, True])
-def test_hanging_and_busy_hubs_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lives: bool) -> None:
-    monkeypatch.setattr(hub_client, "HUB_PATIENCE_SECS", 1.0 if lives else 0.05)
+def test_hanging_and_busy_hubs_are_told_apart(tmp_path: Path, lives: bool) -> None:
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(tmp_path / "control.sock"))
         door.listen()
@@ -186,10 +185,7 @@ def test_hanging_and_busy_hubs_are_told_apart(tmp_path: Path, monkeypatch: pytes
         (501, "unsupported", 64),
     ],
 )
-def test_a_refusal_of_a_stopping_hub_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, code: str, exit_code: int
-) -> None:
-    monkeypatch.setattr(hub_client, "HUB_PATIENCE_SECS", 0.05)
+def test_a_refusal_of_a_stopping_hub_is_reported(tmp_path: Path, status: int, code: str, exit_code: int) -> None:
     body = json.dumps({"error": "why", "code": code})
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(tmp_path / "control.sock"))
@@ -199,7 +195,7 @@ def test_a_refusal_of_a_stopping_hub_is_reported(
             with door.accept()[0] as asked:
                 door.close()
                 asked.recv(1000)
-                time.sleep(0.1)
+                time.sleep(4.0 if code == "stopping" else 0.0)
                 asked.sendall(f"HTTP/1.1 {status} X\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
 
         server = threading.Thread(target=serve)
@@ -289,8 +285,6 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
 def test_only_slow_steps_show_progress_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(terminal, "PROGRESS_AFTER_SECS", 0.0)
-    monkeypatch.setattr(terminal, "PROGRESS_EVERY_SECS", 0.01)
     with terminal.progress("writing"):
         pass
     assert capsys.readouterr().err == "", "no terminal"

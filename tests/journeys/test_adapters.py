@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
 from typing import Any
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
-from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.kind import RokuTv
-from appliance.adapters.roku_tv.simulator import STANDBY, TvSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
@@ -88,13 +87,6 @@ async def test_unreachable_devices_do_not_prevent_readiness(clock: VirtualClock)
                 assert not any(frame["type"] == "adapter.started" for frame in frames_later)
 
 
-async def test_a_hub_without_adapters_is_ready_and_empty() -> None:
-    async with open_app(adapters={}) as app:
-        assert (await app.get("/adapters")).json == []
-        assert (await app.get("/devices")).json == []
-        assert (await app.get("/ready", token=None)).status == 200
-
-
 async def test_an_adapter_has_its_last_success_and_last_error(quiet: App, clock: VirtualClock) -> None:
     well: dict[str, Any] = {"name": "elgato_lights", "runtime_status": "running", "health": OK, "last_success": NOON}
     well |= {"operations": ["identify", "info"]}
@@ -126,45 +118,3 @@ async def test_an_adapter_has_its_last_success_and_last_error(quiet: App, clock:
         "last_error": reported,
         "dropped": [],
     }
-
-
-async def test_an_unknown_adapter_is_named(app: App) -> None:
-    for written, named in (("nothing", "nothing"), ("Roku_tv", "Roku_tv"), ("a%2Fb", "a/b")):
-        answer = await app.get(f"/adapters/{written}")
-        assert (answer.status, answer.json) == (
-            404,
-            {"error": f"adapter '{named}' not found", "code": "adapter_not_found"},
-        )
-    assert (await app.get("/adapters/")).json == {"error": "this path does not exist", "code": "path_not_found"}
-
-
-async def test_a_home_can_have_many_adapters_of_each_kind() -> None:
-    async with AsyncExitStack() as stack:
-        lamps = [LightSimulator(lights=[SimulatedLight(brightness=n, temperature=200)] * n) for n in (1, 2)]
-        sets = [TvSimulator(), TvSimulator()]
-        sets[0].power_mode = STANDBY
-        for device in (*lamps, *sets):
-            await stack.enter_async_context(device)
-        adapters: dict[str, Any] = {
-            "shelf": ElgatoLights(base_url=lamps[1].url, poll_interval_secs=1),
-            "den": RokuTv(ip_address=sets[0].host, port=sets[0].port, poll_interval_secs=1),
-            "desk": ElgatoLights(base_url=lamps[0].url, poll_interval_secs=1),
-            "attic": RokuTv(ip_address=sets[1].host, port=sets[1].port, poll_interval_secs=1),
-        }
-        app = await stack.enter_async_context(open_app(adapters=adapters))
-        assert list(await statuses(app)) == ["attic", "den", "desk", "shelf"]
-        devices = {device["id"]: device for device in (await app.get("/devices")).json}
-        assert list(devices) == ["attic:tv", "den:tv", "desk:light:0", "shelf:light:0", "shelf:light:1"]
-        assert [device["attributes"]["power"] for device in devices.values()] == ["on", "off", "off", "off", "off"]
-        assert [device["metadata"]["source"] for device in devices.values()] == [
-            id_.partition(":")[0] for id_ in devices
-        ]
-        for device_id in devices:
-            assert (await app.command(device_id, "power", "on")).status == 200
-        assert [lamp.lights[-1].on for lamp in lamps] == [True, True]
-        assert [tv.keys for tv in sets] == [["PowerOn"], ["PowerOn"]]
-        await lamps[0].unplug()
-        assert (await app.command("desk:light:0", "power", "off")).status == 400
-        assert (await app.command("shelf:light:0", "power", "off")).status == 200
-        states = {device["id"]: device["attributes"]["state"] for device in (await app.get("/devices")).json}
-        assert {id_ for id_, state in states.items() if state == "offline"} == {"desk:light:0"}

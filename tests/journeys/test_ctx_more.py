@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from appliance.automations.triggers.event import TimerTrigger
-from appliance.lua.context import Context
+from tests.adapters.contract import HeldClock
 from tests.fakes.app import LIGHT, READER, App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.lua import automation, scene, write
@@ -231,20 +231,19 @@ async def test_rooms_messages_and_failing_commands(tmp_path: Path) -> None:
         assert result["sentence"].endswith("ms: notify: no targets are configured; set targets in [notify]")
 
 
-async def test_notify_invokes_its_targets_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    invoke, both = Context.invoke, asyncio.Barrier(2)
-
-    async def together(context: Context, target: str, payload: Any) -> Any:
-        await both.wait()
-        return await invoke(context, target, payload)
-
-    monkeypatch.setattr(Context, "invoke", together)
-    toml = '[notify]\ntargets = ["elgato_lights:info", "nobody:send"]\n'
+async def test_notify_invokes_its_targets_at_once(tmp_path: Path) -> None:
+    toml = '[notify]\ntargets = ["roku_tv:info", "elgato_lights:info", "nobody:send"]\n'
     files = {**FILES, "scenes/notify.lua": scene("notify", 'ctx:set("result", ctx:notify("hello"))')}
     async with open_app(root=write(tmp_path, files), toml=toml) as app:
-        assert (await run(app, "notify")).status == 200
+        app.tv._clock, app.tv.faults.delay = held, _ = HeldClock(), 1.0
+        app.light.requests.clear()
+        notifying = asyncio.ensure_future(run(app, "notify"))
+        await until(lambda: ("GET", "/elgato/accessory-info") in app.light.requests)  # the TV has not answered yet
+        held.released.set()
+        assert (await notifying).status == 200
         reported = await variable(app, "result")
         assert [(each["target"], each["status"]) for each in reported] == [
+            ("roku_tv:info", "ok"),
             ("elgato_lights:info", "ok"),
             ("nobody:send", "unsupported"),
         ]

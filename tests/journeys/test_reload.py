@@ -173,45 +173,6 @@ async def test_files_can_begin_with_a_byte_order_mark_or_a_shebang(lua: App, tmp
     assert await reload(lua) == done(4)
 
 
-RETURNED: tuple[tuple[str, str | None], ...] = (
-    ("", "must return a table, not nothing"),
-    ("return nil", "must return a table"),
-    ("return 'x'", "must return a table"),
-    ("return { 1, 2 }", "must return a table with named fields, not a list"),
-    ("return {}", "id is missing"),
-    ("return { id = 'x', name = 'X', execute = print, 7 }", ""),
-    ("return setmetatable({}, { __index = { id = 'x' } })", "id is missing"),
-    ("local t = {} t.id = t return t", ""),
-    ("return { execute = setmetatable({}, { __call = print }) }", "execute must be a function, not a table"),
-    ("return { id = 'x', name = 'X', execute = print }, 7", None),
-    ("return { id = 'x', name = 'X\\0', execute = print }", "name must not contain control characters"),
-    ("return { id = 'x', name = '\\xff', execute = print }", ""),
-    ("require('nothing')", "module 'nothing' not found: there is no config/scripts/nothing.lua"),
-    ("ctx:sleep(1)", "ctx"),
-    ("coroutine.yield()", ""),
-    ("error({})", ""),
-    ("error(nil)", ""),
-    ("local s = 'x' while true do s = s .. s end", "memory"),
-    ("return {" + "{" * 150 + "}" * 150 + "}", ""),
-)
-"""Possible results of a file, and the error message. If the message is None, the result is a valid scene."""
-
-
-async def test_any_result_of_a_file_is_a_scene_or_an_error(
-    lua: App, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
-    for text, message in RETURNED:
-        with subtests.test(text):
-            write(tmp_path, {"scenes/x.lua": text})
-            answer = await reload(lua)
-            if message is None:
-                assert answer == done(3)
-            else:
-                assert answer["errors"] and all(each["file"] == "config/scenes/x.lua" for each in answer["errors"])
-                assert any(message in each["message"] for each in answer["errors"]), answer
-                assert all(each["message"] and "Traceback" not in each["message"] for each in answer["errors"])
-
-
 async def test_an_endless_file_is_one_error_and_the_others_are_checked(tmp_path: Path) -> None:
     files = {"scenes/other.lua": "return 7", "scenes/spin.lua": "while true do end"}
     async with open_app(root=write(tmp_path, {**GOOD, **files}), toml="[scripts]\nmax_cpu_secs = 1\n") as app:
@@ -340,14 +301,6 @@ async def test_a_broken_script_fails_only_executions_that_require_it(lua: App, t
     broken = await lua.post("/scenes/uses/execute")
     assert broken.status == 400 and "config/scripts/deep/math.lua:3:" in broken.json["error"]
     assert (await lua.post("/scenes/one/execute")).status == 200
-
-
-async def test_a_scene_that_requires_a_broken_script_while_loading_has_the_error(lua: App, tmp_path: Path) -> None:
-    uses = f'local m = require("deep.math")\n{scene("uses")}'
-    write(tmp_path, {"scenes/uses.lua": uses, "scripts/deep/math.lua": "x"})
-    [error] = (await reload(lua))["errors"]
-    assert (error["file"], error["line"]) == ("config/scenes/uses.lua", 0)
-    assert error["message"].startswith("config/scripts/deep/math.lua:1: ")
 
 
 async def test_disabled_folders_are_not_loaded(tmp_path: Path) -> None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-from appliance.adapters.elgato_lights.kind import ElgatoLights
-from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
-from tests.fakes.app import LIGHT, TV, App, Received, open_app
-from tests.fakes.clock import VirtualClock
-from tests.fakes.patience import until
+from tests.fakes.app import LIGHT, TV, App, Received
 
 ON = {"capability": "power", "action": "on"}
 
@@ -151,28 +146,3 @@ async def test_a_failed_command_is_an_error_and_the_others_are_commanded(app: Ap
         },
         _ok(TV),
     ]
-
-
-async def test_devices_at_different_addresses_are_commanded_at_once(quiet: App, clock: VirtualClock) -> None:
-    await furnish(quiet, "den", TV, LIGHT)
-    quiet.light.faults.delay = 1.0
-    commanding = asyncio.ensure_future(quiet.post("/rooms/den/command", {**ON, "action": "toggle"}))
-    await until(lambda: quiet.tv.keys and clock.sleepers == 4)
-    assert quiet.light.writes == [], "the light has yet to answer the reading"
-    quiet.light.faults.delay = 0.0
-    await clock.advance(1.0, sleepers=3)
-    assert (await commanding).json == [_ok(LIGHT), _ok(TV)]
-
-
-async def test_devices_at_one_address_are_commanded_one_after_another() -> None:
-    lamps = LightSimulator(lights=[SimulatedLight(temperature=200), SimulatedLight(temperature=300)])
-    async with lamps:
-        section = ElgatoLights(base_url=lamps.url, poll_interval_secs=3600)
-        async with open_app(adapters={"desk": section, "shelf": section}) as app:
-            ids = ["desk:light:0", "desk:light:1", "shelf:light:0", "shelf:light:1"]
-            await furnish(app, "den", *reversed(ids))
-            lamps.requests.clear()
-            answer = await app.post("/rooms/den/command", {**ON, "action": "toggle"})
-            assert answer.json == [_ok(device_id) for device_id in ids]
-    assert [method for method, _ in lamps.requests] == ["GET", "PUT", "GET"] * 2, "those of one section together"
-    assert [[light["on"] for light in write["lights"]] for write in lamps.writes] == [[1, 1], [0, 0]]

@@ -244,20 +244,3 @@ async def test_diagnostics_count_executions_and_their_ends(lua: App, clock: Virt
     assert figures["scenes"] == expected
     assert figures["scripts"]["running"] == 1 and figures["scripts"]["workers"][0]["executions"] == 1
     waiting.cancel()
-
-
-async def test_a_hub_with_sleeping_and_spinning_scenes_stops_at_once(tmp_path: Path) -> None:
-    files = {
-        "scenes/sleeps.lua": scene("sleeps", "ctx:sleep(3600)", mode='{ type = "queued", max = 5 }'),
-        "scenes/spins.lua": scene("spins", "while true do pcall(function() while true do end end) end"),
-    }
-    async with open_app(root=write(tmp_path, files), toml="[scripts]\nmax_cpu_secs = 600\n") as app:
-        for _ in range(3):
-            app.hub.scenes.execute("sleeps")
-            app.hub.scenes.execute("spins")
-        await under_way(app, running=4, waiting=2)
-        stopping = asyncio.ensure_future(app.hub.__aexit__(None, None, None))
-        async with asyncio.timeout(20):
-            await stopping
-        statuses = app.hub.scenes.figures()["ended"]
-        assert statuses["cancelled"] == 6

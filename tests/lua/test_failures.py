@@ -100,6 +100,12 @@ AT_LOAD: tuple[tuple[str, int, str], ...] = (
     ("-- a\nreturn {\n  id = 'x', 5 }", 2, "the returned table mixes list items"),
     ("return {x = coroutine.create(print)}", 1, "the returned table.x holds a thread, which is not data"),
     ("\x1bLua", 1, "attempt to load a binary chunk"),
+    ("", 1, "must return a table, not nothing"),
+    ("local t = {} t.id = t return t", 1, "the returned table.id.id"),
+    ("error({})", 1, "{}"),
+    ("coroutine.yield()", 1, "attempt to yield from outside a coroutine"),
+    ("ctx:sleep(1)", 1, "attempt to index a nil value (global 'ctx')"),
+    ("local s = 'x' while true do s = s .. s end", 1, "needed more than 16 MB of memory"),
 )
 
 

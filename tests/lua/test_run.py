@@ -194,11 +194,8 @@ async def test_the_total_processor_time_is_limited_over_waits(caplog: pytest.Log
 
 
 @pytest.mark.slow
-async def test_an_execution_that_has_computed_for_long_is_one_warning(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("appliance.lua.lua_execution.MAX_UNREMARKED_CPU_SECS", 0.1)
-    async with open_pool() as pool:
+async def test_an_execution_that_has_computed_for_long_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    async with open_pool(ExecutionLimits(unremarked_cpu_secs=0.1)) as pool:
         await run(pool, f"for _ = 1, 5 do {SPIN} ctx:get_device('x') end")
     assert [each.getMessage() for each in caplog.records] == [
         "scene:test has computed for 0.1 s; its current line is config/scenes/test.lua:2"
@@ -206,11 +203,8 @@ async def test_an_execution_that_has_computed_for_long_is_one_warning(
 
 
 @pytest.mark.slow
-async def test_an_execution_that_has_only_read_for_long_is_one_warning(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("appliance.lua.lua_execution.MAX_UNREMARKED_CPU_SECS", 0.2)
-    async with open_pool(ExecutionLimits(max_cpu_secs=0.5)) as pool:
+async def test_an_execution_that_has_only_read_for_long_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.5, unremarked_cpu_secs=0.2)) as pool:
         with pytest.raises(ScriptFailed):
             await run(pool, "while true do ctx:get_device('x') end")
     assert len([each for each in caplog.records if "has computed for 0.2 s" in each.getMessage()]) == 1

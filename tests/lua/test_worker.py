@@ -62,8 +62,7 @@ async def test_an_execution_begun_before_a_lost_worker_is_noticed_runs_in_a_new_
     assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for lack of memory)" in str(figures)
 
 
-async def test_an_early_end_of_a_worker_starts_no_other_until_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("appliance.lua.worker_pool.MIN_SPARE_AGE_SECS", 3600.0)
+async def test_an_early_end_of_a_worker_starts_no_other_until_needed() -> None:
     async with open_pool() as pool:
         await run(pool, TRIVIAL)
         os.kill(pid_of(pool), signal.SIGKILL)

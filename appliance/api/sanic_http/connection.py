@@ -124,10 +124,6 @@ LINGER_SECS = 1.0
 connection."""
 
 
-MAX_ANSWER_SECS_AFTER_EOF = 10.0
-"""The time limit for a response to a client that has closed its sending side, because the client may be gone."""
-
-
 class StrictConnection(HttpProtocol):
     """Sanic's connection, which can be upgraded to a `WebSocket`, and ends if the client stops reading.
 
@@ -245,7 +241,7 @@ class StrictConnection(HttpProtocol):
         `nc -N`, still wait for the response."""
         if self.websocket is not None or self.is_idle or self._linger_timer is not None:
             return False
-        self._linger_timer = self.loop.call_later(MAX_ANSWER_SECS_AFTER_EOF, self._end_half_closed)
+        self._linger_timer = self.loop.call_later(self.limits.half_closed_secs, self._end_half_closed)
         self._data_received.set()
         return True
 
@@ -254,7 +250,7 @@ class StrictConnection(HttpProtocol):
         if self._task is None or not self.is_answering:
             self.close()
             return
-        since = f"{MAX_ANSWER_SECS_AFTER_EOF:g} s after the client had closed its side"
+        since = f"{self.limits.half_closed_secs:g} s after the client had closed its side"
         self.http.exception = RequestTimeout(f"the hub did not answer within {since}; the work continues")
         self._task.cancel()
 

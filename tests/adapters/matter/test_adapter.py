@@ -13,9 +13,9 @@ import pytest
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
-from appliance.adapters.matter import adapter, live_nodes
 from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.kind import MATTER, Matter
+from appliance.adapters.matter.live_nodes import MAX_DEVICES
 from appliance.adapters.matter.simulator import LAMP, LOCK, PLUG, Clusters, MatterSimulator, simulated_node
 from appliance.errors import LaresError
 from appliance.home import events
@@ -142,42 +142,30 @@ async def test_a_suspect_device_stays_unavailable_whatever_the_server_reports_an
         await until(lambda: _state(it, LAMP_ID) == "online")
 
 
-async def test_devices_beyond_the_limit_are_rejected_and_counted_and_reported_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(live_nodes, "MAX_DEVICES", 6)
-    monkeypatch.setattr(adapter, "MAX_DEVICES", 6)
+@pytest.mark.slow
+async def test_devices_beyond_the_limit_are_rejected_and_counted_and_reported_once() -> None:
+    full, beyond = range(3, 669), range(669, 672)
 
     def server() -> MatterSimulator:
         made = MatterSimulator()
-        made.nodes |= {number: simulated_node(number, "Lamp", LAMP, LAMP, LAMP) for number in range(3, 9)}
+        made.nodes |= {number: simulated_node(number, "Lamp", LAMP, PLUG, LOCK) for number in (*full, *beyond)}
         return made
 
     async with trial(_subject(server)) as it:
         ids = {device.id for device in it.registry.list_devices()}
-        assert ids == {LAMP_ID, PLUG_ID, *(f"matter:sim-3:{each}" for each in (1, 2, 3)), "matter:sim-4:1"}
-        for number in range(9, 12):
+        assert len(ids) == MAX_DEVICES and {LAMP_ID, PLUG_ID, "matter:sim-668:3"} <= ids
+        for number in range(672, 675):
             await it.vendor.add(simulated_node(number, "Lamp", LAMP))
         await it.vendor.set(1, "1/6/0", value=True)
         await until(lambda: it.device.attributes["power"] == "on")
-        assert len(it.registry.list_devices()) == 6
-        assert isinstance(it.runner.adapter, MatterAdapter) and it.runner.adapter.live.rejected > 14
+        assert len(it.registry.list_devices()) == MAX_DEVICES
+        assert isinstance(it.runner.adapter, MatterAdapter) and it.runner.adapter.live.rejected > 9
         [limit] = [each for each in it.happened if isinstance(each, events.ObservationDropped)]
-        assert (limit.device_id, limit.reason) == ("matter", "more than 6 devices; rejected so far: 14")
+        assert (limit.device_id, limit.reason) == ("matter", "more than 2,000 devices; rejected so far: 9")
         await it.vendor.remove(2)
-        await until(lambda: len(it.registry.list_devices()) == 5)
-        await it.vendor.add(simulated_node(9, "Lamp", LAMP))
-        await until(lambda: len(it.registry.list_devices()) == 6)
-
-
-@pytest.mark.slow
-async def test_an_endless_stream_of_nodes_is_bounded_and_followed_afterwards() -> None:
-    async with trial(SUBJECT) as it:
-        nodes = [simulated_node(number, "Lamp", LAMP, PLUG, LOCK) for number in range(3, 1000)]
-        it.vendor._events += [{"event": "node_added", "data": each} for each in nodes]
-        await it.vendor.set(1, "1/6/0", value=True)
-        await until(lambda: it.device.attributes["power"] == "on", within=60)
-        assert len(it.registry.list_devices()) == live_nodes.MAX_DEVICES
+        await until(lambda: len(it.registry.list_devices()) == MAX_DEVICES - 1)
+        await it.vendor.add(simulated_node(672, "Lamp", LAMP))
+        await until(lambda: len(it.registry.list_devices()) == MAX_DEVICES)
         assert (await it.command("off")).status is Status.OK
 
 

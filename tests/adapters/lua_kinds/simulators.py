@@ -129,7 +129,8 @@ class ShellyTwo(Vendor):
             [valve] = [each for each in self.behind if each["key"] == f"blutrv:{goal['id']}"]
             self._take(lambda: valve["status"].update(target_C=goal["params"]["target_C"]))
             return {"id": call["id"], "result": None}
-        part = self.status.get(f"{method.split('.')[0].lower()}:{goal.get('id')}")
+        dynamic = {each["key"]: each["status"] for each in self.behind}
+        part = {**dynamic, **self.status}.get(f"{method.split('.')[0].lower()}:{goal.get('id')}")
         if part is None:
             return {"id": call["id"], "error": {"code": -105, "message": "Argument 'id' not found!"}}
         self._take(self._change(method.split(".")[1], part, goal))
@@ -144,7 +145,7 @@ class ShellyTwo(Vendor):
             return lambda: part.update(current_pos=goal["pos"])
         reported = {
             "output": goal.get("on"),
-            **{name: goal.get(name) for name in ("brightness", "ct", "rgb", "mode")},
+            **{name: goal.get(name) for name in ("brightness", "ct", "rgb", "mode", "value")},
         }
         return lambda: part.update({key: value for key, value in reported.items() if value is not None})
 

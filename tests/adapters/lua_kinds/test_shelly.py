@@ -569,3 +569,73 @@ async def test_valves_and_sensors_behind_a_bluetooth_gateway(pool: WorkerPool, t
     assert await it.command("blutrv:200", "target_temperature", "set", AT_22) is None
     gateway.behind[0]["status"]["connected"] = False
     assert (await it.poll())["blutrv:200"].attributes["state"] == "unavailable"
+
+
+async def test_the_slats_of_a_cover(pool: WorkerPool, tmp_path: Path) -> None:
+    """From Shelly's documentation of `Cover.GoToPosition`. A tilt alone would end the movement of the cover."""
+    cover: dict[str, Any] = {"id": 0, "state": "opening", "current_pos": 40, "target_pos": 70, "slat_pos": 0}
+
+    def go(asked: Any) -> Any:
+        cover["slat_pos"] = asked.json["params"]["slat_pos"]
+        return {"id": 1, "result": None}
+
+    vendor = Vendor({
+        "/shelly": {"mac": "AABB", "model": "S3SW-002P16EU", "gen": 3},
+        "/rpc/Shelly.GetStatus": lambda _: {"sys": {"mac": "AABB"}, "cover:0": cover},
+        "/rpc/Cover.GetStatus": lambda _: cover,
+        "/rpc": go,
+    })  # fmt: skip
+    it = await start(pool, tmp_path, None, vendor, "shelly")
+    found = (await it.poll())["cover:0"]
+    assert (found.attributes["cover_position"], found.attributes["cover_tilt"]) == (40, 0) and it.dropped == []
+    for target, action, value, sent in ((70, "set", 30, 30), (None, "open", None, 100), (None, "close", None, 0)):
+        cover["target_pos"] = target
+        assert await it.command("cover:0", "cover_tilt", action, value) is None
+        asked = [each.json for each in it.vendor.asked if each.path == "/rpc"][-1]
+        more = {} if target is None else {"pos": target}
+        assert asked == {"id": 1, "method": "Cover.GoToPosition", "params": {"id": 0, "slat_pos": sent, **more}}
+        assert it.registry.get_device("it:cover:0").attributes["cover_tilt"] == sent
+
+
+async def test_zones_of_a_presence_sensor_and_virtual_components(pool: WorkerPool, tmp_path: Path) -> None:
+    device = ShellyTwo()
+    for key in [key for key in device.status if key.startswith(("switch", "input"))]:
+        del device.status[key]
+    device.status["bthome"] = {}
+    number = {"min": 0, "max": 10, "meta": {"ui": {"unit": "bar"}}}
+    device.behind = [
+        component("presencezone:200", {"value": False, "num_objects": 0}, name="Sofa"),
+        component("boolean:200", {"value": True}, name="Holiday"),
+        component("number:201", {"value": 4.5}, name="Pressure", **number),
+        component("enum:202", {"value": None}, name="Program", options=["eco", "boost"]),
+        component("text:203", {"value": "hello"}, name="Note"),
+    ]
+    it = await start(pool, tmp_path, None, device, "shelly")
+    found = await it.poll()
+    shown = {id_: {**each.attributes} for id_, each in found.items()}
+    assert it.dropped == [] and {each.pop("state") for each in shown.values()} == {"online"}
+    assert shown == {
+        "presencezone:200": {"occupancy": "unoccupied", "custom.shelly.people": 0},
+        "boolean:200": {"custom.shelly.value": True},
+        "number:201": {"custom.shelly.value": 4.5},
+        "enum:202": {},
+        "text:203": {"custom.shelly.value": "hello"},
+    }
+    assert {each.name for each in found.values()} == {"Sofa", "Holiday", "Pressure", "Program", "Note"}
+    assert {id_: [each.schema() for each in found[id_].commands or ()] for id_ in found} == {
+        "presencezone:200": [],
+        "boolean:200": [{"type": "boolean", "values": []}],
+        "number:201": [{"type": "number", "values": [], "min": 0, "max": 10, "unit": "bar"}],
+        "enum:202": [{"type": "enum", "values": ["eco", "boost"]}],
+        "text:203": [{"type": "string", "values": []}],
+    }
+    await receive(it, {"method": "NotifyStatus", "params": {"presencezone:200": {"value": True, "num_objects": 2}}})
+    zone = it.registry.get_device("it:presencezone:200").attributes
+    assert (zone["occupancy"], zone["custom.shelly.people"]) == ("occupied", 2)
+    assert await it.command("boolean:200", "custom.shelly.value", "set", value=False) is None
+    assert await it.command("enum:202", "custom.shelly.value", "set", "boost") is None
+    sent = [each.json for each in it.vendor.asked if each.json and each.json["method"].endswith(".Set")]
+    assert [(each["method"], each["params"]) for each in sent] == [
+        ("Boolean.Set", {"id": 200, "value": False}),
+        ("Enum.Set", {"id": 202, "value": "boost"}),
+    ]

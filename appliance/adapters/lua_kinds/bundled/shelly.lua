@@ -11,8 +11,10 @@
 
 local REASONS = { [401] = 'the device asks for a password; set password, and from the second generation on also auth = "digest"' }
 local ON, CONTACTS, MOTIONS = { [true] = "on", [false] = "off" }, { open = "open", close = "closed" }, { [true] = "detected", [false] = "clear" }
-local MOVES = { { capability = "cover_position", actions = { "open", "close", "stop" } } }
+local MOVE = { capability = "cover_position", actions = { "open", "close", "stop" } }
+local TILT = { capability = "cover_tilt", actions = { "open", "close", "set" } }
 local SWITCH = { capability = "power", actions = { "on", "off", "toggle" } }
+local VIRTUAL = { boolean = "Boolean", number = "Number", text = "Text", enum = "Enum" }          -- components that people add
 local RPC = { switch = "Switch", light = "Light", cover = "Cover", cct = "CCT", rgb = "RGB", rgbw = "RGBW", rgbcct = "RGBCCT" }
 local INPUTS = { [0] = false, [1] = true }
 local DETACHED = { detached = true, action = true }
@@ -24,7 +26,7 @@ local PRESSES = {
 -- Parts that are read together with another part, or that have no useful values.
 local SILENT = {
   emdata = true, em1data = true, pm1data = true, script = true, blutrv = true, blutrv_rstatus = true, blutrv_rinfo = true,
-  bthomedevice = true, bthomesensor = true, bthomecontrol = true,
+  bthomedevice = true, bthomesensor = true, bthomecontrol = true, presencezone = true, boolean = true, number = true, text = true, enum = true,
 }
 local SYSTEM = {           -- these tables are of the first generation
   wifi_sta = true, wifi_sta1 = true, wifi_ap = true, cloud = true, mqtt = true, actions_stats = true, update = true, relays = true, meters = true,
@@ -52,7 +54,7 @@ end
 -- A cover without calibration has no position, so such a cover can only open, close, and stop.
 local function add_cover(found, id, position, attributes)
   attributes.cover_position = position
-  add(found, id, "Switch", "cover", position and { "cover_position" } or MOVES, attributes)
+  add(found, id, "Switch", "cover", { position and "cover_position" or MOVE, attributes.cover_tilt and TILT }, attributes)
 end
 
 local function color(red, green, blue)
@@ -213,7 +215,7 @@ local function attributes_of(what, fields, counted, kind)
   local watts, total = fields.apower or fields.act_power or fields.total_act_power, part(fields, "aenergy").total
   local attributes = electricity(fields.output, watts, fields.voltage, fields.current or fields.total_current,
     total or counted.total_act_energy or counted.total_act, 1000)
-  if what == "cover" then attributes.power, attributes.cover_position = nil, fields.current_pos
+  if what == "cover" then attributes.power, attributes.cover_position, attributes.cover_tilt = nil, fields.current_pos, fields.slat_pos
   elseif what ~= "switch" and RPC[what] then
     local rgb = part(fields, "rgb")
     attributes.brightness, attributes.color_rgb, attributes.color_temperature = fields.brightness, color(rgb[1], rgb[2], rgb[3]), measure(fields.ct, "kelvin")
@@ -293,7 +295,7 @@ local function read_config(ctx)
   return answer.status == 200 and config or {}
 end
 
----------------------------------------------------------------- devices behind a Bluetooth gateway
+---------------------------------------------------------------- dynamic components
 
 local COMPONENT_SECS, MAX_COMPONENTS = 60, 200
 local OPEN, HELD = { [true] = "open", [false] = "closed" }, { [true] = "occupied", [false] = "unoccupied" }
@@ -313,6 +315,8 @@ local BUTTON = 58
 local function component_of(ctx, key, status)
   if key:find("^blutrv:") then return key, valve_of(status.target_C, status.current_C, status.pos, status.battery) end
   if key:find("^bthomedevice:") then return key, { battery = status.battery } end
+  if key:find("^presencezone:") then return key, { occupancy = HELD[status.value], ["custom.shelly.people"] = status.num_objects } end
+  if VIRTUAL[key:match("^%a+")] then return key, { ["custom.shelly.value"] = status.value } end
   local about, value = part(ctx.memory.objects, key), status.value
   local known = OBJECTS[about.object] or { "custom.shelly.object_" .. tostring(about.object) }
   local name, form = known[1], known[2]
@@ -325,7 +329,17 @@ local function component_of(ctx, key, status)
   return about.device, { [name] = value }
 end
 
--- Return every component of the gateway, page by page.
+-- Return the commands of a component, or nil for a sensor.
+local function component_commands(key, config)
+  local what, kind = key:match("^%a+"), { boolean = "boolean", number = "number", enum = "enum" }
+  if what == "blutrv" then return { target(4, 30, 0.1) } end
+  if VIRTUAL[what] then
+    return { { capability = "custom.shelly.value", actions = { "set" }, type = kind[what] or "string", min = tonumber(config.min),
+      max = tonumber(config.max), values = config.options, unit = text(part(config, "meta", "ui").unit) } }
+  end
+end
+
+-- Return every dynamic component, page by page.
 local function read_components(ctx)
   local found, count = {}, 0
   repeat
@@ -339,9 +353,9 @@ local function read_components(ctx)
   return found
 end
 
--- Return the gateway's valves and sensors. If no reading is due, return only their ids, because the device pushes
--- changes.
-local function behind_gateway(ctx)
+-- Return the valves and sensors of a Bluetooth gateway, the zones of a presence sensor, and the virtual components. If no
+-- reading is due, return only their ids, because the device pushes changes.
+local function dynamic_devices(ctx)
   local now, memory = ctx:now(), ctx.memory
   if memory.read_at and (not next(memory.behind) or now < memory.read_at + COMPONENT_SECS and now > (memory.watched_until or 0)) then
     local known = {}
@@ -355,12 +369,13 @@ local function behind_gateway(ctx)
   end
   for key, each in parts(components) do
     local config, status = part(each, "config"), part(each, "status")
-    local valve = key:find("^blutrv:") ~= nil
-    if valve or key:find("^bthomedevice:") and not owned[key] then
+    local what = key:match("^%a+")
+    if what == "blutrv" or what == "presencezone" or VIRTUAL[what] or what == "bthomedevice" and not owned[key] then
       local _, attributes = component_of(ctx, key, status)
-      local device = { id = key, name = text(config.name), kind = valve and "Switch" or "Sensor", class = valve and "climate" or nil,
+      local commands = component_commands(key, config)
+      local device = { id = key, name = text(config.name), kind = commands and "Switch" or "Sensor", class = what == "blutrv" and "climate" or nil,
         info = { manufacturer = "Shelly", serial = text(config.addr), firmware = text(status.fw_ver) },
-        commands = valve and { target(4, 30, 0.1) } or nil, attributes = attributes, state = status.connected == false and "unavailable" or nil }
+        commands = commands, attributes = attributes, state = status.connected == false and "unavailable" or nil }
       devices[#devices + 1], by_address[text(config.addr, key)] = device, device
     end
   end
@@ -407,7 +422,7 @@ local function poll(ctx)
     each.name = text(part(ctx.memory.config, each.id).name, is_only and name or name .. suffix)
     ids[each.id] = true
   end
-  for _, each in ipairs(ctx.memory.is_gateway and behind_gateway(ctx) or {}) do
+  for _, each in ipairs(ctx.memory.is_gateway and dynamic_devices(ctx) or {}) do
     found[#found + 1], ids[each.id] = each, true
   end
   ctx.memory.ids = ids
@@ -417,7 +432,10 @@ end
 -- Return the query of a command for the first generation, or the method and its parameters for the second.
 local function request_of(what, asked, has_modes)
   local action, value, fade = asked.action, asked.value, asked.transition_secs
-  if what == "cover" then
+  if VIRTUAL[what] then return nil, VIRTUAL[what] .. ".Set", { value = value } end
+  if asked.capability == "cover_tilt" then
+    return nil, "Cover.GoToPosition", { slat_pos = action == "set" and value or action == "open" and 100 or 0 }
+  elseif what == "cover" then
     local go = ({ open = "Open", close = "Close", stop = "Stop", set = "GoToPosition" })[action]
     return { go = action == "set" and "to_pos" or action, roller_pos = value }, "Cover." .. go, { pos = value }
   end
@@ -471,6 +489,10 @@ local function command(ctx, device, asked)
   local query, method, parameters = request_of(what, asked, part(ctx.memory, "modes")[device.id])
   local _, is_second = about(ctx)
   parameters.id = tonumber(number)
+  if parameters.slat_pos then                        -- without the target, the slats would end a movement of the cover
+    parameters.pos = tonumber(part(ctx:http { path = "/rpc/Cover.GetStatus", query = { id = number } }.json).target_pos)
+  elseif VIRTUAL[what] then ctx.memory.watched_until = ctx:now() + 10
+  end
   local answer = ctx:http(is_second and { method = "POST", path = "/rpc", json = { id = 1, method = method, params = parameters } }
     or { path = PATHS[what] .. number, query = query })
   return refusal(answer)

@@ -141,7 +141,7 @@ def _of_requests(requests: RequestCounts) -> Iterator[Family]:
         (labels({"method": method, "route": route, "status": str(status)}), count)
         for (method, route, status), count in sorted(requests.counts.items())
     )
-    name, what = "lares_http_requests_total", "Requests by method, route and status."
+    name, what = "lares_http_requests_total", "Requests by method, route, and status."
     yield Family(name=name, type="counter", help=what, samples=counts)
     name, what = (
         "lares_http_request_duration_seconds",

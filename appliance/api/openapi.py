@@ -36,7 +36,7 @@ _MEANINGS: Mapping[int, str] = {
     200: "Success.",
     202: "The execution waits in the queue of the scene.",
     204: "Success, without a body.",
-    400: "The request is malformed or impossible, or the device's adapter rejected it or did not reach the device.",
+    400: "The request is malformed or invalid, the adapter rejected the command, or the device did not answer.",
     401: "The key is missing or unknown.",
     403: "The key's role does not allow this.",
     404: "The resource does not exist.",
@@ -48,7 +48,7 @@ _MEANINGS: Mapping[int, str] = {
     417: "The hub does not support the value of the header `Expect`.",
     423: "The scene is already running.",
     426: "The path requires a WebSocket handshake.",
-    429: "The client sent too many requests, or too many keys wait to be checked.",
+    429: "The client sent too many requests, or too many keys are waiting to be checked.",
     501: "The device does not offer this command, or the transfer coding of the body is not supported.",
     503: "The hub is starting, its storage accepts no change, or it has too little memory for the request.",
 }
@@ -64,8 +64,8 @@ _QUERY_TOKEN = {
     "in": "query",
     "name": "token",
     "description": "The percent-encoded key, for clients that cannot set headers. Only the event stream and hooks "
-    "accept it. On the stream, the sub-protocol `bearer.<key, percent-encoded>` has the same effect if it is "
-    "offered together with `lares.events`.",
+    "accept this parameter. On the stream, the sub-protocol `bearer.<key, percent-encoded>` has the same effect if it "
+    "is offered together with `lares.events`.",
 }
 
 

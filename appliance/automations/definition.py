@@ -154,7 +154,10 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Auto
     conditions = parse_conditions(table, locale)
     for field, count in (("triggers", len(triggers)), ("conditions", sum(1 for _ in list_nested(conditions)))):
         if count > MAX_PARTS:
-            table.fault(field, f"are {count}, but an automation can have {MAX_PARTS}; split it into several files")
+            table.fault(
+                field,
+                f"has {count} entries, but can have at most {MAX_PARTS}; split it into several files",
+            )
     policy = _policy(table, triggers)
     mode = table.take("mode", mode_check(default_max))
     enabled = table.take("enabled", boolean)

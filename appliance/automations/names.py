@@ -379,9 +379,9 @@ def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[
     if known:
         return suggest(near, reports if kind == "attribute" else sends)
     if kind == "attribute":
-        other = f", but {sends}: use device_event for those" if events else ""
+        other = f", but {sends}: use device_event for events" if events else ""
         return f"; {has} reported nothing yet{other}"
-    other = f", but {reports}: use device_state_change for those" if attributes else ""
+    other = f", but {reports}: use device_state_change for attributes" if attributes else ""
     return f"; {has} sent nothing yet{other}"
 
 

@@ -92,7 +92,7 @@ class FileLocations:
                 raise Invalid(f"{path} must end in .lua")
             return FileLocation(kind=kind, path=path, file=self._root / folder / name, folder=self._root / folder)
         folders = ", ".join(self._folders.values())
-        raise Invalid(f"{path} is not a file in {folders}, or {self.config_path}")
+        raise Invalid(f"{path} is neither a file in {folders} nor {self.config_path}")
 
     def list_all(self) -> list[FileLocation]:
         """Return the locations of the configuration and of all existing Lua files, even if a file's name is

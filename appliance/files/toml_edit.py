@@ -28,7 +28,7 @@ def set_keys(text: str, name: str, values: Mapping[str, Any]) -> str:
     section = layout.find(name)
     if section is None:
         if any(each.path[:2] == ("adapters", name) for each in (*layout.values, *layout.headers)):
-            raise Invalid(f"adapters.{name} does not have the form [adapters.{name}]; edit it in the file")
+            raise Invalid(f"adapters.{name} is not written as [adapters.{name}]; edit the section in the file")
         lines = [
             f"[adapters.{_key(name)}]",
             *(_line(key, value) for key, value in values.items() if value is not None),

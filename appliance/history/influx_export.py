@@ -296,14 +296,18 @@ class LineWriter:
 
     def _note_refusal(self, count: int, answer: str) -> None:
         if self._refusal is None:
-            log.warning("%s rejects values; they are dropped: %s", self._where, answer)
+            log.warning("%s rejects values, which are dropped: %s", self._where, answer)
         self._failure, self._failures_in_row = None, 0
         self._refusal = answer
         self._refused += count
 
     def _note_failure(self, reason: str) -> bool:
         if self._failure is None:
-            log.warning("%s does not accept values: %s; they are kept and sent later", self._where, reason)
+            log.warning(
+                "%s does not accept values: %s; the hub keeps them and sends them later",
+                self._where,
+                reason,
+            )
         self._failure = reason
         self._failures += 1
         self._failures_in_row += 1

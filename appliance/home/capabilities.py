@@ -164,10 +164,10 @@ OWNERSHIP: Mapping[str, Value] = {
     "custom_attribute_prefix": "custom.",
     "vendor_metadata_field": "metadata.vendor_specific",
     "rules": [
-        "An attribute with a key of this catalog has a value of that capability's schema.",
-        "An attribute outside this catalog has a key custom.<adapter>.<field>.",
-        "Data of the vendor is in metadata.vendor_specific; its changes do not change updated_at.",
-        "A command consists of a capability of this catalog and one of its actions.",
+        "If the key of an attribute is in this catalog, the value follows the schema of the capability.",
+        "The key of any other attribute has the form custom.<adapter>.<field>.",
+        "Data from the vendor is in metadata.vendor_specific. A change of this data does not change updated_at.",
+        "A command consists of a capability in this catalog and one of its actions.",
     ],
 }
 """Describes which fields of a device contain canonical data, custom data, and vendor data."""

@@ -96,7 +96,7 @@ def _enter_landlock() -> str:
     rules = pack("=QQQ", files, ports, scopes)
     descriptor = _libc.syscall(_LANDLOCK_CREATE, rules, ctypes.c_size_t(len(rules)), 0)
     if descriptor < 0 or _libc.syscall(_LANDLOCK_RESTRICT, descriptor, 0) != 0:
-        return f"Landlock refuses ({os.strerror(ctypes.get_errno())})"
+        return f"the kernel refuses Landlock ({os.strerror(ctypes.get_errno())})"
     os.close(descriptor)
     return ""
 

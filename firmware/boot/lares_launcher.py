@@ -130,11 +130,11 @@ def make_base(base: str) -> None:
         status = os.lstat(folder)
         is_open = status.st_mode & (0o002 if status.st_gid in (0, os.getegid()) else 0o022)
         if status.st_uid not in trusted or (is_open and not status.st_mode & stat.S_ISVTX):
-            raise OSError(f"others can change {folder}")
+            raise OSError(f"other users can change {folder}")
     os.makedirs(base, 0o700, exist_ok=True)
     status = os.lstat(base)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise OSError("belongs to another user, or others can write to it")
+        raise OSError("belongs to another user, or other users can write to it")
     if status.st_mode & 0o077:  # other users could open and lock the folder
         os.chmod(base, 0o700)
     if os.statvfs(base).f_flag & os.ST_NOEXEC:

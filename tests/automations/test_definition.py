@@ -435,4 +435,4 @@ def test_the_number_of_triggers_and_conditions_is_limited(field: str) -> None:
     assert definition(**fields, **{field: nested}) is not None
     found = faults(table(**fields, **{field: [*nested, inner[0], inner[0]]}))
     count = MAX_PARTS + (1 if field == "triggers" else 2)
-    assert found == [f"{field} are {count}, but an automation can have {MAX_PARTS}; split it into several files"]
+    assert found == [f"{field} has {count} entries, but can have at most {MAX_PARTS}; split it into several files"]

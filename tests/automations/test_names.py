@@ -86,12 +86,12 @@ TRIGGERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({**PRESS, "device_id": NEW, "event": "single"}, "never sent; it has sent nothing yet"),
     (
         {**CHANGE, "device_id": BUTTON, "attribute": "battery"},
-        "has never reported; it has reported nothing yet, but it sends double, single: use device_event for those",
+        "has never reported; it has reported nothing yet, but it sends double, single: use device_event for events",
     ),
     (
         {"type": "device_event", "group_id": "downstairs"},
         "group_id waits for events, which no device of group 'downstairs' has sent; they have sent nothing yet, but "
-        "they have reported battery, brightness, occupancy, power: use device_state_change for those",
+        "they have reported battery, brightness, occupancy, power: use device_state_change for attributes",
     ),
 )
 """Triggers without an example in `tests/journeys/test_wrong_names.py`, which tests the other messages."""

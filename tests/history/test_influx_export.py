@@ -124,7 +124,8 @@ async def test_an_hour_without_the_server_loses_no_value(caplog: pytest.LogCaptu
     assert figures["sent"] == 2160 and 60 <= figures["failures"] <= 120, "a minute between attempts at most"
     messages = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
     assert messages == [
-        "http://server does not accept values: http://server does not answer (refused); they are kept and sent later"
+        "http://server does not accept values: http://server does not answer (refused); "
+        "the hub keeps them and sends them later"
     ]
 
 
@@ -153,7 +154,7 @@ async def test_a_refusal_drops_only_the_refused_lines(caplog: pytest.LogCaptureF
     assert figures["refused"] == 1 and figures["refusal"] == "400 away" and figures["failure"] is None
     assert home.received() == home.shown
     assert [record.message for record in caplog.records] == [
-        "http://server rejects values; they are dropped: 400 away"
+        "http://server rejects values, which are dropped: 400 away"
     ]
 
 

@@ -41,8 +41,8 @@ _ERRORS = {
 
 _STATUSES = {
     0x01: "the request failed",
-    0x7D: "the data must be subscribed to first",
-    0x7E: "this controller is not permitted to do this",
+    0x7D: "the server must first subscribe to the data",
+    0x7E: "the Matter server is not permitted to do this",
     0x7F: "the device has no such endpoint",
     0x80: "the action is invalid for this device",
     0x81: "the device does not accept the command",
@@ -60,7 +60,7 @@ _STATUSES = {
     0x9C: "the device is busy",
     0xC3: "the device has no such cluster",
     0xC6: "the request needs a timed interaction",
-    0xCB: "the device cannot do this in its present state",
+    0xCB: "the device cannot do this in its current state",
 }
 """Messages by Matter's status code."""
 

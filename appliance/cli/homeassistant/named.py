@@ -20,14 +20,14 @@ WITHOUT_COUNTERPART: Mapping[str, str] = {
     "rest_command": "the import does not support web requests: use a `notify` section or an adapter kind in Lua",
     **dict.fromkeys(["todo", "shopping_list"], "Lares has no to-do lists"),
     **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
-    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares does this by itself"),
+    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares does this automatically"),
     "automation": "an automation cannot switch another one: use a variable and a condition",
     "calendar": "Lares has no calendars",
     "event": "Lares has no custom events: use device_event, a hook, or a timer",
     "geo_location": "Lares has no geolocation",
     "persistent_notification": "Lares does not store notifications",
-    "tag": "Lares has no tags: let the tag's program call a hook",
-    "timer": "Lua cannot read a timer: set a variable when you start it",
+    "tag": "Lares has no tags: let the program that reads the tag call a hook",
+    "timer": "Lua cannot read a timer: set a variable when you start the timer",
     "weather": "Lares has no forecasts",
 }
 """Reasons why triggers, conditions, and actions cannot be translated, by the first part of the name."""

@@ -73,9 +73,7 @@ def translate_script(origin: str, key: str, definition: Any, entities: Entities)
     body = "\n".join(actions.lines.lines)
     if script.is_function:
         mode = str(definition.get("mode", "single"))
-        notes = (
-            [f"mode {mode}: a function has no mode, so each call runs it"] if mode in ("restart", "queued") else []
-        )
+        notes = [f"mode {mode}: omitted, because a function has no mode"] if mode in ("restart", "queued") else []
         call = f"-- Call it with require({quote(script.id)})(ctx, {{ … }})."
         lines = [*head(title, origin, notes, body), call, "return function(ctx, fields)", body, "end", ""]
         return _file("scripts", script.id, title, lines, (*notes, *actions.problems))

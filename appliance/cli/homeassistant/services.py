@@ -41,7 +41,7 @@ class Services:
             raise NotTranslated("the import does not support the response of a service")
         raw = action.get("data") or action.get("data_template") or {}
         if not isinstance(raw, Mapping):
-            raise NotTranslated("the data is a template")
+            raise NotTranslated("the data of the service is a template")
         data = dict(raw)
         method = {
             "notify": self._notify, "persistent_notification": self._notify, "mqtt": self._mqtt, "timer": self._timer,

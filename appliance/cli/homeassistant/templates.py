@@ -547,7 +547,7 @@ class _Translator:
         try:
             return [each.as_const() for each in arguments[:count]]
         except nodes.Impossible:
-            raise NotTranslated("an argument in the template is computed") from None
+            raise NotTranslated("an argument in the template is not a literal value") from None
 
     def _in_brackets(self, text: str) -> str:
         return text if re.fullmatch(r"[\w.]+", text) or is_one_call(text) else f"({text})"

@@ -250,7 +250,7 @@ def _method(name: str) -> TemplateFunction:
     def call(run: Rendering, value: Any, *given: Any, **fields: Any) -> Any:
         method = METHODS.get(type(value), {}).get(name)
         if method is None and isinstance(value, Undefined):
-            raise ValueMissing(f"calls {name} of a missing value")
+            raise ValueMissing(f"calls the method {name} of a missing value")
         if method is None:
             raise TemplateFailed(f"calls {name} on a value of type {type(value).__name__}, which has no such method")
         return method(run, value, *given, **fields)

@@ -91,7 +91,7 @@ def _multiply(run: Rendering, left: Any, right: Any) -> Any:
     if not isinstance(left, _SEQUENCES):
         return _PRODUCT(run, left, right)
     if not isinstance(right, int) or (weight(left) + len(left)) * right > MAX_STRING_CHARS:
-        raise TemplateFailed("repeats a value too often")
+        raise TemplateFailed("repeats a value too many times")
     return run.made(left * right)
 
 
@@ -125,7 +125,7 @@ def contains(run: Rendering, left: Any, right: Any) -> bool:
         run.search(right, left)
         return left in right
     if not isinstance(right, list | tuple):
-        raise TemplateFailed(f"searches in a value of type {type(right).__name__}")
+        raise TemplateFailed(f"searches in a value of type {type(right).__name__}, which cannot be searched")
     run.charge(len(right) // 8)
     return hashable(left) in right
 

@@ -91,7 +91,7 @@ def _ready(run: Rendering, value: Any, pattern: Any, ignorecase: Any) -> tuple[r
     if len(text) > MAX_SUBJECT_CHARS:
         raise TemplateFailed(f"searches a text of more than {MAX_SUBJECT_CHARS} characters")
     if not isinstance(pattern, str) or pattern not in run.literals:
-        raise TemplateFailed("reads a regular expression from a value, but it must be part of the template")
+        raise TemplateFailed("takes a regular expression from a value; write the expression as a literal text")
     run.charge(20 + _tries(pattern, 1 << len(text).bit_length()) // 200)
     return _compiled(pattern, bool(ignorecase)), text
 
@@ -228,7 +228,7 @@ def _short(text: str) -> str:
 
 def _check_growth(directives: int, longest: int) -> None:
     if directives * (longest + 1) > MAX_STRING_CHARS or directives > 100:
-        raise TemplateFailed("has a format that creates too long a text")
+        raise TemplateFailed("has a format that creates a text that is too long")
 
 
 def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
@@ -245,7 +245,7 @@ def _plain(name: str, *, searches: bool = False) -> Callable[..., Any]:
                 # `strip` compares each character with all characters of the argument
                 run.charge(len(text) * len(each) // 20_000)
             if isinstance(each, int) and abs(each) > (MAX_STRING_CHARS if searches else MAX_WIDTH):
-                raise TemplateFailed(f"creates a text wider than {MAX_WIDTH}")
+                raise TemplateFailed(f"creates a text of more than {MAX_WIDTH} characters")
         return run.made(method(text, *given))
 
     return call

@@ -33,7 +33,7 @@ CODES: Mapping[str, Code] = {
     "cancelled": Code(400, "The execution was cancelled before it finished."),
     "stopping": Code(400, "The hub is stopping; the result of the command is unknown."),
     "authentication_required": Code(401, "The key is missing or unknown.", {"WWW-Authenticate": "Bearer"}),
-    "insufficient_permissions": Code(403, "The key's role does not allow this."),
+    "insufficient_permissions": Code(403, "The key's role does not allow this request."),
     "path_not_found": Code(404, "The path is unknown."),
     **{f"{each}_not_found": Code(404, f"There is no {each} with this id.") for each in get_args(errors.Resource)},
     "picture_not_found": Code(404, "The device has no picture, or has not sent one since the hub started."),

@@ -38,7 +38,7 @@ _MEANINGS: Mapping[int, str] = {
     204: "Success, without a body.",
     400: "The request is malformed or invalid, the adapter rejected the command, or the device did not answer.",
     401: "The key is missing or unknown.",
-    403: "The key's role does not allow this.",
+    403: "The key's role does not allow this request.",
     404: "The resource does not exist.",
     405: "The path does not support this method.",
     409: "Another resource has this id or alias, or the file was changed after the version in the request.",
@@ -64,8 +64,8 @@ _QUERY_TOKEN = {
     "in": "query",
     "name": "token",
     "description": "The percent-encoded key, for clients that cannot set headers. Only the event stream and hooks "
-    "accept this parameter. On the stream, the sub-protocol `bearer.<key, percent-encoded>` has the same effect if it "
-    "is offered together with `lares.events`.",
+    "accept this parameter. On the stream, the sub-protocol `bearer.<key, percent-encoded>` has the same effect if "
+    "the client also offers `lares.events`.",
 }
 
 

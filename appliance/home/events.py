@@ -221,7 +221,7 @@ class DropEnded(Event, frozen=True, kw_only=True):
 
 
 class VariableChanged(Event, frozen=True, kw_only=True):
-    """A variable changed. If it was removed, `value` is null."""
+    """A variable changed. If the variable was removed, `value` is null."""
 
     name: str
     value: Value

@@ -157,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
         type=PathText,
         metavar="FILE",
         nargs="?",
-        help="the new lares.pyz, checked against FILE.sha256 if that exists",
+        help="the new lares.pyz, checked against FILE.sha256 if that file exists",
     )
     upgrade.add_argument("--rollback", action="store_true", help="restore the previous version")
     simulate = commands.add_parser("simulate", parents=common, help="simulate automations for the next hours")

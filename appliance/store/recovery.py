@@ -180,7 +180,7 @@ class _Recovery:
         if header["format"] < STORE_FORMAT:
             result.outdated.append(name)
         if header["sequence"] != result.sequence:
-            result.notes.append(f"{name} begins at record {header['sequence']}, not at {result.sequence}")
+            result.notes.append(f"{name} begins at record {header['sequence']} instead of record {result.sequence}")
             result.damaged += [name] if reading.records else []
 
     def _note_end(self, reading: JournalContents, name: str) -> None:

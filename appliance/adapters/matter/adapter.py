@@ -301,7 +301,7 @@ class MatterAdapter(Adapter):
         except BadAnswer as error:
             raise BadAnswer(f"{error}. {_PAIRING_HINT}") from None
         except (KeyError, TypeError):
-            raise BadAnswer("the Matter server did not answer with a node") from None
+            raise BadAnswer("the answer of the Matter server contains no node") from None
         await in_steps(self.clock, self.live.flushing())
         return {"node_id": node_id, "devices": self.live.ids_of(node_id)}
 
@@ -324,7 +324,7 @@ class MatterAdapter(Adapter):
         try:
             return {"code": found["setup_manual_code"], "qr": found["setup_qr_code"], "secs": SHARE_SECS}
         except (KeyError, TypeError):
-            raise BadAnswer("the Matter server did not answer with a code") from None
+            raise BadAnswer("the answer of the Matter server contains no code") from None
 
     async def _identify(self, payload: Mapping[str, Value]) -> Value:
         """Make a device blink or beep for ten seconds."""

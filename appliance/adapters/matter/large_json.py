@@ -64,7 +64,7 @@ def _parsing(text: str, found: dict[str, Any]) -> Iterator[None]:
         at = _next(text, at, "}")
         yield
     if _skip(text, at + 1) < len(text):
-        raise Unreadable("data follows the JSON object")
+        raise Unreadable("there is more data after the JSON object")
 
 
 def _parse_part(text: str, at: int) -> tuple[Any, int]:

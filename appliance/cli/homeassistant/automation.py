@@ -87,7 +87,7 @@ def translate_times(entities: Entities, taken: set[str]) -> LuaFile:
         "return {",
         f"  id = {quote(id_)},",
         f"  name = {quote(title)},",
-        '  description = "Starts the timers of imported automations. Keep it on.",',
+        '  description = "Starts the timers of imported automations. Keep this automation on.",',
         *_trigger_lines(id_, [Trigger(table=each) for each in found]),
         '  mode = "restart",',
         "  execute = function(ctx)",

@@ -264,7 +264,8 @@ class HubPublisher:
             self._check_kept(received)
         elif received.is_retained:
             log.warning(
-                "the command at %s was ignored because it is retained, so the broker would repeat it", received.topic
+                "the command at %s was ignored because it is retained; publish it without retain",
+                received.topic,
             )
         elif len(levels) == 5:
             self._take_command(levels[2], unquote(levels[3]), received.payload)

@@ -53,7 +53,7 @@ def item(value: Any, key: Any) -> Any:
 def hashable(key: Any) -> Any:
     """Return the value unchanged. Raise `TemplateFailed` for a list, tuple, or object, because it cannot be a key."""
     if isinstance(key, list | tuple | dict):
-        raise TemplateFailed("uses a list or object as a key, or searches for it")
+        raise TemplateFailed("uses a list or an object as a key or as a search term")
     return key
 
 

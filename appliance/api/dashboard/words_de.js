@@ -240,7 +240,7 @@ forget: Schlüssel vergessen
 version: Version
 uptime: Läuft seit
 memory: Speicher
-written: Auf die Karte geschrieben
+written: Auf die SD-Karte geschrieben
 [role]
 read: ansehen
 write: ansehen und bedienen
@@ -450,7 +450,7 @@ backup.what: Alles als eine Datei herunterladen
 look: Aussehen und Sprache
 look.what: In diesem Browser
 about: Über die Zentrale
-about.what: Version, Speicher, Karte und Uhr
+about.what: Version, Speicher, SD-Karte und Uhr
 diagnostics: Diagnose
 diagnostics.what: Protokoll und laufende Ereignisse
 add: Gerät hinzufügen

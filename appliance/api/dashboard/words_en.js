@@ -224,7 +224,7 @@ forget: Forget the key
 version: Version
 uptime: Running since
 memory: Memory
-written: Written to the card
+written: Written to the SD card
 [role]
 read: View only
 write: View and control
@@ -335,7 +335,7 @@ backup.what: Download everything as one file
 look: Appearance and language
 look.what: In this browser
 about: About
-about.what: Version, memory, card, and clock
+about.what: Version, memory, SD card, and clock
 diagnostics: Diagnostics
 diagnostics.what: Log and live events
 add: Add a device
@@ -398,7 +398,7 @@ versions: Earlier versions
 saved: Saved and active.
 saved_warned: Saved, with warnings: {count}. The margin shows them.
 unsaved: Not saved yet.
-other: Somebody else has changed this file. The differences between it and your text:
+other: Somebody else has changed this file. These are the differences from your text:
 theirs: Use the other text
 mine: Save my text
 line: Line {line}:

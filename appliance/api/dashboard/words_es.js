@@ -240,7 +240,7 @@ forget: Olvidar la clave
 version: Versión
 uptime: En marcha desde
 memory: Memoria
-written: Escrito en la tarjeta
+written: Escrito en la tarjeta SD
 [role]
 read: ver
 write: ver y mandar
@@ -450,7 +450,7 @@ backup.what: Descargar todo en un archivo
 look: Aspecto e idioma
 look.what: De este navegador
 about: Acerca de
-about.what: Versión, memoria, tarjeta y reloj
+about.what: Versión, memoria, tarjeta SD y reloj
 diagnostics: Diagnóstico
 diagnostics.what: Registro y eventos en directo
 add: Añadir un dispositivo

@@ -240,7 +240,7 @@ forget: Oublier la clé
 version: Version
 uptime: En marche depuis
 memory: Mémoire
-written: Écrit sur la carte
+written: Écrit sur la carte SD
 [role]
 read: voir
 write: voir et commander
@@ -450,7 +450,7 @@ backup.what: Tout télécharger en un fichier
 look: Apparence et langue
 look.what: De ce navigateur
 about: À propos
-about.what: Version, mémoire, carte et horloge
+about.what: Version, mémoire, carte SD et horloge
 diagnostics: Diagnostic
 diagnostics.what: Journal et événements en direct
 add: Ajouter un appareil

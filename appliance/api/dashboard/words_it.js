@@ -240,7 +240,7 @@ forget: Dimentica la chiave
 version: Versione
 uptime: In funzione da
 memory: Memoria
-written: Scritto sulla scheda
+written: Scritto sulla scheda SD
 [role]
 read: vedere
 write: vedere e comandare
@@ -450,7 +450,7 @@ backup.what: Scaricare tutto in un file
 look: Aspetto e lingua
 look.what: Di questo browser
 about: Informazioni
-about.what: Versione, memoria, scheda e orologio
+about.what: Versione, memoria, scheda SD e orologio
 diagnostics: Diagnostica
 diagnostics.what: Registro ed eventi in diretta
 add: Aggiungere un dispositivo

@@ -240,7 +240,7 @@ forget: Sleutel vergeten
 version: Versie
 uptime: Draait sinds
 memory: Geheugen
-written: Op de kaart geschreven
+written: Op de SD-kaart geschreven
 [role]
 read: bekijken
 write: bekijken en bedienen
@@ -450,7 +450,7 @@ backup.what: Alles als één bestand downloaden
 look: Uiterlijk en taal
 look.what: Van deze browser
 about: Over de centrale
-about.what: Versie, geheugen, kaart en klok
+about.what: Versie, geheugen, SD-kaart en klok
 diagnostics: Diagnose
 diagnostics.what: Logboek en live gebeurtenissen
 add: Een apparaat toevoegen

@@ -240,7 +240,7 @@ forget: Zapomnij klucz
 version: Wersja
 uptime: Działa od
 memory: Pamięć
-written: Zapisane na karcie
+written: Zapisane na karcie SD
 [role]
 read: oglądać
 write: oglądać i sterować
@@ -450,7 +450,7 @@ backup.what: Pobierz wszystko jako jeden plik
 look: Wygląd i język
 look.what: Tej przeglądarki
 about: O centrali
-about.what: Wersja, pamięć, karta i zegar
+about.what: Wersja, pamięć, karta SD i zegar
 diagnostics: Diagnostyka
 diagnostics.what: Dziennik i bieżące zdarzenia
 add: Dodaj urządzenie

@@ -267,7 +267,7 @@ FAULTS = (
     (6, "adapters.virtual.devices[1].nme is not a key of Lares; did you mean name?"),
     (7, "adapters.virtual.devices[1].kind must be one of Sensor, Light, Switch, Virtual"),
     (8, "adapters.virtual.devices[1].class must be a word"),
-    (9, "adapters.virtual.devices[1].attributes holds powr, which is neither in the catalog"),
+    (9, "adapters.virtual.devices[1].attributes contains powr, which is neither in the catalog"),
     (10, "adapters.virtual.devices[2].id is missing"),
     (11, "adapters.virtual.devices[2].attributes contains custom, which must be written in quotes"),
     (

@@ -49,7 +49,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
-from appliance.lua.catalog import Asset
+from appliance.lua.catalog import LoadedFile
 from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import Executor
 from appliance.lua.failed_calls import FailedCalls
@@ -367,14 +367,14 @@ class Hub:
 
     async def _view_names(
         self, past: Mapping[str, PastNames], removed: Mapping[str, RemovedDevice]
-    ) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
+    ) -> tuple[HomeNames, list[LoadedFile[AutomationDefinition]]]:
         """Return the names in the home, including past device names, and the enabled automations."""
         scripts = await read_folder(folder_of(self._config.scripts, self._config.root))
-        scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
-        armed = [each for each in assets if self.automations.view(each.definition.id).is_enabled]
+        scenes, files = self.scenes.catalog.list_files(), self.automations.catalog.list_files()
+        armed = [each for each in files if self.automations.view(each.definition.id).is_enabled]
         operations = {**list_operations(self.adapter_sections.settings), **self.kinds.list_operations()}
         known = replace(
-            HomeNames.of_files(self._config, operations, scenes, assets, armed, scripts),
+            HomeNames.of_files(self._config, operations, scenes, files, armed, scripts),
             adapters=self.adapter_sections.names,
             variables=[each.name for each in self.variables.list_all()],
             timers=[each.name for each in self.timers.list_all()],

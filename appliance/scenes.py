@@ -88,14 +88,14 @@ class Scenes(ExecutableFiles[Scene]):
 
         `chain` contains the labels of the executions that caused this execution.
         """
-        asset = self.catalog.get(id_)
-        mode = asset.definition.mode
+        file = self.catalog.get(id_)
+        mode = file.definition.mode
         return self.executor.submit(
             ExecutionRequest(
                 id=id_,
-                name=asset.definition.name,
+                name=file.definition.name,
                 label=f"scene:{id_}",
-                source=asset.source,
+                source=file.source,
                 mode=mode,
                 chain=chain,
             )

@@ -181,7 +181,7 @@ class Reasons:
 
     async def _of_automation(self, id_: str, known: HomeNames) -> Explained:
         hub, automations = self._hub, self._hub.automations
-        view, asset = automations.view(id_), automations.catalog.get(id_)
+        view, file = automations.view(id_), automations.catalog.get(id_)
         armed = automations.figures()["each"].get(id_, {})
         instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
         waits = [*view.definition.explain(hub.environment, instant)]
@@ -190,8 +190,8 @@ class Reasons:
             words = ((self._word_for(each), timestamp(at)) for each, at in pending)
             waits += [f"'{word}' matches; the automation runs at {at} if it still matches then" for word, at in words]
         now = self._describe_executions(id_)
-        wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
-        as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, asset.source)]
+        wrong = [fault.message for fault in (*known.faults_of(file), *known.inspect(file.source))]
+        as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, file.source)]
         if any(UNTRUSTED in each for each in waits):
             as_it_was += filter(None, [hub.recorder.trust.distrust_reason()])
         missed = [*_describe_missed(automations.due_times.find_missed(id_))] if view.is_enabled else []

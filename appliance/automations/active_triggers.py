@@ -13,7 +13,7 @@ from appliance.automations.policy import plain
 from appliance.automations.scheduler import CalendarCall, DelayedCall
 from appliance.automations.triggers.base import Match, Trigger
 from appliance.automations.triggers.device import DeviceTrigger
-from appliance.lua.catalog import Asset
+from appliance.lua.catalog import LoadedFile
 
 
 def key_of(trigger: Trigger) -> str:
@@ -44,7 +44,7 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
     - `waits`: the trigger's running waits by device id.
     """
 
-    asset: Asset[AutomationDefinition]
+    file: LoadedFile[AutomationDefinition]
     trigger: Trigger
     key: str
     call: CalendarCall | DelayedCall | None = None
@@ -53,7 +53,7 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
     @property
     def id(self) -> str:
-        return self.asset.definition.id
+        return self.file.definition.id
 
     @property
     def label(self) -> str:
@@ -61,7 +61,7 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
 
     @property
     def resumes(self) -> bool:
-        return self.asset.definition.policy.resumable_schedule
+        return self.file.definition.policy.resumable_schedule
 
 
 Fire = Callable[[ActiveTrigger, Match], None]

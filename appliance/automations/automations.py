@@ -142,8 +142,8 @@ class Automations(ExecutableFiles[AutomationDefinition]):
 
     async def validate(self, id_: str) -> View:
         """Check the automation's file on disk. Raise `ConfigFailed` with the file's faults."""
-        asset = await self.catalog.read(id_)
-        return self._view(asset.definition)
+        file = await self.catalog.read(id_)
+        return self._view(file.definition)
 
     def list_next(self, id_: str) -> list[datetime]:
         """Return at most the next ten times at which the automation is due, in order."""

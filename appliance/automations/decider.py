@@ -19,7 +19,7 @@ from appliance.automations.policy import NEVER_BEGAN, after, apply_policy
 from appliance.automations.triggers.base import Match
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.values import Value
-from appliance.lua.catalog import Asset
+from appliance.lua.catalog import LoadedFile
 from appliance.lua.executor import ExecutionRequest, Executor
 from appliance.lua.modes import Decision
 
@@ -45,19 +45,19 @@ class Decider:
     def fire(self, active: ActiveTrigger, match: Match) -> None:
         """Run the trigger's automation if its switch, brake, conditions, and policy allow it. If one of these
         prevents the run, record the reason."""
-        asset, definition = active.asset, active.asset.definition
+        file, definition = active.file, active.file.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
         outcome = self._admit(definition, self._states.of(definition.id), event)
-        request = _request(asset, event, outcome)
+        request = _request(file, event, outcome)
         if not outcome.holds:
             self.executor.skip(request, outcome.reason)
         elif self.executor.submit(request, self._on_end).decision is not Decision.DROP:
             self._brake.note_execution(definition.id, event)
 
-    async def run_by_hand(self, asset: Asset[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
+    async def run_by_hand(self, file: LoadedFile[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
         """Run the automation if its conditions hold, and wait until it ends. Ignore its mode, policy, and switch."""
-        outcome = self._check_conditions(asset.definition)
-        request = _request(asset, event, outcome, by_hand=True)
+        outcome = self._check_conditions(file.definition)
+        request = _request(file, event, outcome, by_hand=True)
         if outcome.holds:
             return await asyncio.shield(self.executor.submit(request, self._on_end).ended)
         return self.executor.skip(request, outcome.reason)
@@ -118,18 +118,18 @@ def _trace_conditions(definition: AutomationDefinition, outcome: ConditionResult
 
 
 def _request(
-    asset: Asset[AutomationDefinition],
+    file: LoadedFile[AutomationDefinition],
     event: TriggerEvent,
     outcome: ConditionResult,
     *,
     by_hand: bool = False,
 ) -> ExecutionRequest:
-    definition = asset.definition
+    definition = file.definition
     return ExecutionRequest(
         id=definition.id,
         name=definition.name,
         label=f"automation:{definition.id}",
-        source=asset.source,
+        source=file.source,
         mode=definition.mode,
         event=event,
         by_hand=by_hand,

@@ -29,7 +29,7 @@ from appliance.errors import Fault
 from appliance.event_loop import in_steps
 from appliance.home import events
 from appliance.home.model import Device
-from appliance.lua.catalog import Asset, Catalog
+from appliance.lua.catalog import Catalog, LoadedFile
 from appliance.tasks import Tasks
 
 MAX_DISPATCHED_AT_ONCE = 32
@@ -128,7 +128,7 @@ class Engine:
     def list_constant(self) -> list[ActiveTrigger]:
         """Return the interval triggers of automations without conditions and policy. A simulation without Lua need
         not repeat runs of these automations, because every run has the same result."""
-        definitions = ((active, active.asset.definition) for active in self._list_active())
+        definitions = ((active, active.file.definition) for active in self._list_active())
         plain = (active for active, each in definitions if not each.conditions and each.policy == Policy())
         return [active for active in plain if isinstance(active.trigger, Interval)]
 
@@ -142,15 +142,15 @@ class Engine:
             return
         before = dict(self._active)
         self._active.clear()
-        assets = self.catalog.list_assets()
-        for asset in assets:
-            id_ = asset.definition.id
-            self._active[id_] = self._carry_over(before.pop(id_, []), asset)
+        files = self.catalog.list_files()
+        for file in files:
+            id_ = file.definition.id
+            self._active[id_] = self._carry_over(before.pop(id_, []), file)
         for active in (each for gone in before.values() for each in gone):
             self._stop(active)
         self._switch_all()
         self._index = TriggerIndex(self._list_active(), self._registry)
-        self._change_times.watch(_watched_comparisons(each.definition for each in assets))
+        self._change_times.watch(_watched_comparisons(each.definition for each in files))
         self._environment.variables.watch(self._index.names_of("variable"))
         if self.catalog.is_complete:
             self._states.remove_others(self._active.keys())
@@ -159,12 +159,12 @@ class Engine:
     def _switch_all(self) -> None:
         self._states.switch_all({each.id: each.enabled for each in self.catalog.list_definitions()})
 
-    def _carry_over(self, old: list[ActiveTrigger], asset: Asset[AutomationDefinition]) -> list[ActiveTrigger]:
+    def _carry_over(self, old: list[ActiveTrigger], file: LoadedFile[AutomationDefinition]) -> list[ActiveTrigger]:
         """Return the automation's triggers. Unchanged triggers keep their waits and schedules."""
-        resumes = asset.definition.policy.resumable_schedule
-        if old and old[0].resumes == resumes and [each.trigger for each in old] == [*asset.definition.triggers]:
+        resumes = file.definition.policy.resumable_schedule
+        if old and old[0].resumes == resumes and [each.trigger for each in old] == [*file.definition.triggers]:
             for active in old:
-                active.asset = asset
+                active.file = file
             return old
         known: defaultdict[str, list[ActiveTrigger]] = defaultdict(list)
         for active in reversed(old):
@@ -173,20 +173,20 @@ class Engine:
             else:
                 self._stop(active)
         found = []
-        for trigger in asset.definition.triggers:
+        for trigger in file.definition.triggers:
             key = key_of(trigger)
             if same := known[key]:
                 found.append(same.pop())
                 continue
-            active = ActiveTrigger(asset=asset, trigger=trigger, key=key)
+            active = ActiveTrigger(file=file, trigger=trigger, key=key)
             found.append(active)
             if isinstance(trigger, TimedTrigger):
                 self._schedules.start(active, trigger)
         for active in (each for left in known.values() for each in left):
             self._stop(active)
         for active in found:
-            active.asset = asset
-        self._states.drop_other_waits(asset.definition.id, {each.key for each in found})
+            active.file = file
+        self._states.drop_other_waits(file.definition.id, {each.key for each in found})
         return found
 
     def _stop(self, active: ActiveTrigger) -> None:

@@ -23,7 +23,7 @@ from appliance.home.events import (
     Event,
 )
 from appliance.home.packed_records import PackedRecords
-from appliance.lua.catalog import Asset
+from appliance.lua.catalog import LoadedFile
 from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import DocumentReader, Storage
@@ -69,7 +69,7 @@ class NameWatcher:
         storage: Storage,
         view: Callable[
             [Mapping[str, PastNames], Mapping[str, RemovedDevice]],
-            Awaitable[tuple[HomeNames, list[Asset[AutomationDefinition]]]],
+            Awaitable[tuple[HomeNames, list[LoadedFile[AutomationDefinition]]]],
         ],
         has_answered: Callable[[], bool],
     ) -> None:
@@ -93,7 +93,7 @@ class NameWatcher:
         return await asyncio.to_thread(self._list_new_faults, known, armed)
 
     @staticmethod
-    def _list_new_faults(known: HomeNames, armed: list[Asset[AutomationDefinition]]) -> list[Fault]:
+    def _list_new_faults(known: HomeNames, armed: list[LoadedFile[AutomationDefinition]]) -> list[Fault]:
         at_load = HomeNames(adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called)
         logged = set(at_load.list_faults(armed))
         return [fault for fault in known.list_faults(armed) if fault not in logged]

@@ -25,7 +25,7 @@ from appliance.home.capabilities import is_custom
 from appliance.home.layout import Layout, describe_id
 from appliance.home.model import Device
 from appliance.home.values import Value
-from appliance.lua.catalog import Asset
+from appliance.lua.catalog import LoadedFile
 from appliance.lua.folder import Contents, folder_of, modules_of
 from appliance.lua.source import Source, called_names
 from appliance.tables.checks import format_value, nearest, suggest
@@ -107,9 +107,9 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         cls,
         settings: Config,
         operations: Mapping[str, Collection[str] | None],
-        scenes: Sequence[Asset[Any]],
-        automations: Sequence[Asset[AutomationDefinition]],
-        armed: Sequence[Asset[AutomationDefinition]],
+        scenes: Sequence[LoadedFile[Any]],
+        automations: Sequence[LoadedFile[AutomationDefinition]],
+        armed: Sequence[LoadedFile[AutomationDefinition]],
         scripts: Contents,
     ) -> HomeNames:
         """Return the names in the configuration and in these files. `armed` are the automations that can run."""
@@ -170,19 +170,19 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         sources, called = ([*each, source] for each in others)
         return replace(self, sources=sources, called=called)
 
-    def list_faults(self, automations: Iterable[Asset[AutomationDefinition]]) -> list[Fault]:
+    def list_faults(self, automations: Iterable[LoadedFile[AutomationDefinition]]) -> list[Fault]:
         """Return a fault for every unknown name in three places: these automations, the calls of files that can
         run, and `[notify] targets`."""
-        found = [fault for asset in automations for fault in self.faults_of(asset)]
+        found = [fault for file in automations for fault in self.faults_of(file)]
         found += [fault for source in self.called for fault in self.inspect(source)]
         for target in self.notify_targets:
             if (message := self._missing("operation", target)) is not None:
                 found.append(Fault("[notify] targets", 0, message))
         return sorted(dict.fromkeys(found))
 
-    def faults_of(self, asset: Asset[AutomationDefinition]) -> list[Fault]:
+    def faults_of(self, file: LoadedFile[AutomationDefinition]) -> list[Fault]:
         """Return a fault for every unknown name in the automation's triggers and conditions."""
-        source, definition = asset.source, asset.definition
+        source, definition = file.source, file.definition
         found = located(self.warnings_of(definition), source.name, lambda path: source.line_of(*map(str, path)))
         return [Fault(each.file, each.line or source.line_of_return, each.message) for each in found]
 

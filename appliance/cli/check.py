@@ -33,7 +33,7 @@ from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
 from appliance.files.recipes import check_recipes, own_recipes
 from appliance.home.bus import Bus
 from appliance.home_locale import Locale, load_zone
-from appliance.lua.catalog import Asset
+from appliance.lua.catalog import LoadedFile
 from appliance.lua.folder import Contents, find_stray, folder_of, read_folder
 from appliance.lua.kind_catalog import build_kind_catalog
 from appliance.lua.scripts import Scripts
@@ -184,8 +184,8 @@ def is_running(data_dir: Path) -> bool:
 def find_wrong_names(
     settings: Config,
     stored: DocumentSnapshot | None,
-    automations: Sequence[Asset[AutomationDefinition]],
-    scenes: Sequence[Asset[Scene]],
+    automations: Sequence[LoadedFile[AutomationDefinition]],
+    scenes: Sequence[LoadedFile[Scene]],
     scripts: Contents,
     operations: Mapping[str, Collection[str] | None],
 ) -> list[Fault]:

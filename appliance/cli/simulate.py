@@ -128,8 +128,8 @@ def _warnings(settings: Config, stored: DocumentSnapshot | None, simulation: Sim
     """Return warnings and unknown names, like `lares check`."""
     folder = folder_of(settings.scripts, settings.root)
     scripts = Contents(sources=(), faults=()) if folder is None else folder.read()
-    found = find_wrong_names(settings, stored, simulation.assets, simulation.scenes, scripts, simulation.operations)
-    for warnings in (*(each.warnings for each in simulation.scenes), *(each.warnings for each in simulation.assets)):
+    found = find_wrong_names(settings, stored, simulation.files, simulation.scenes, scripts, simulation.operations)
+    for warnings in (*(each.warnings for each in simulation.scenes), *(each.warnings for each in simulation.files)):
         found += warnings
     return sorted(dict.fromkeys(found))
 

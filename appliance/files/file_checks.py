@@ -18,7 +18,7 @@ from appliance.automations.names import HomeNames
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, ScriptFailed
 from appliance.files.file_locations import FileLocation
-from appliance.lua.catalog import Asset, Catalog, fault_of
+from appliance.lua.catalog import Catalog, LoadedFile, fault_of
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import KindCatalog
 from appliance.lua.source import Source
@@ -83,13 +83,13 @@ class FileChecks:
         return CheckedText(warnings=await asyncio.to_thread(_first, own))
 
     async def _check_scene(self, source: Source) -> list[Fault]:
-        asset = await self._scenes.judge(source)
-        return [*asset.warnings, *await self._inspect(source), *await self._find_undefined(source)]
+        file = await self._scenes.judge(source)
+        return [*file.warnings, *await self._inspect(source), *await self._find_undefined(source)]
 
     async def _check_automation(self, source: Source) -> list[Fault]:
-        asset = await self._automations.catalog.judge(source)
-        found = await self._inspect(source, asset)
-        return [*asset.warnings, *found, *await self._find_undefined(source)]
+        file = await self._automations.catalog.judge(source)
+        found = await self._inspect(source, file)
+        return [*file.warnings, *found, *await self._find_undefined(source)]
 
     async def _check_script(self, source: Source) -> list[Fault]:
         await self._pool.compile(source)
@@ -118,12 +118,12 @@ class FileChecks:
         own = [replace(each, file=name) for each in faults if each.file == self._config.file]
         return [*own, *(Fault(name, 0, str(each)) for each in faults if each.file != self._config.file)]
 
-    async def _inspect(self, source: Source, asset: Asset[AutomationDefinition] | None = None) -> list[Fault]:
+    async def _inspect(self, source: Source, file: LoadedFile[AutomationDefinition] | None = None) -> list[Fault]:
         """Return a fault for each unknown name in the text and in the automation that the text defines. Check the
         names as if the text were saved."""
         names = (await self._names()).with_source(source)
         return await asyncio.to_thread(
-            lambda: [*(() if asset is None else names.faults_of(asset)), *names.inspect(source)]
+            lambda: [*(() if file is None else names.faults_of(file)), *names.inspect(source)]
         )
 
     async def _find_undefined(self, source: Source) -> list[Fault]:

@@ -51,7 +51,7 @@ Surroundings = Callable[[], Awaitable[object]]
 may require."""
 
 
-class Asset(Struct, Generic[D], frozen=True, kw_only=True):
+class LoadedFile(Struct, Generic[D], frozen=True, kw_only=True):
     """A definition, its source file, and warnings about probable mistakes."""
 
     definition: D
@@ -62,18 +62,18 @@ class Asset(Struct, Generic[D], frozen=True, kw_only=True):
 class LoadedFolder(Struct, Generic[D], frozen=True, kw_only=True):
     """The definitions in a folder's valid files, and the faults of its other files.
 
-    - `duplicates`: faults of files that repeat an id. `assets` does not contain these files.
+    - `duplicates`: faults of files that repeat an id. `files` does not contain these files.
     - `unread`: warnings about files that the hub ignores.
     """
 
-    assets: tuple[Asset[D], ...]
+    files: tuple[LoadedFile[D], ...]
     faults: tuple[Fault, ...]
     is_missing: bool
     unread: tuple[Fault, ...]
     duplicates: tuple[Fault, ...] = ()
 
     def list_warnings(self) -> list[Fault]:
-        return sorted([*self.unread, *(warning for asset in self.assets for warning in asset.warnings)])
+        return sorted([*self.unread, *(warning for file in self.files for warning in file.warnings)])
 
 
 class CheckResult(Struct, Generic[D], frozen=True, kw_only=True):
@@ -81,18 +81,18 @@ class CheckResult(Struct, Generic[D], frozen=True, kw_only=True):
 
     faults: Sequence[Fault]
     warnings: Sequence[Fault]
-    valid: Sequence[Asset[D]] = ()
+    valid: Sequence[LoadedFile[D]] = ()
 
 
 async def load_folder(
-    contents: Contents, load: Callable[[Source], Awaitable[Asset[D]]], tries: int
+    contents: Contents, load: Callable[[Source], Awaitable[LoadedFile[D]]], tries: int
 ) -> LoadedFolder[D]:
     """Load the files. `load` raises `ConfigFailed` with the faults of a file. Load a faulty file up to `tries`
     times."""
     faults = list(contents.faults)
     slots = asyncio.Semaphore(MAX_CONCURRENT_READS)
 
-    async def load_one(source: Source) -> Asset[D] | None:
+    async def load_one(source: Source) -> LoadedFile[D] | None:
         async with slots:
             for left in reversed(range(tries)):
                 try:
@@ -103,7 +103,7 @@ async def load_folder(
 
     loaded = await asyncio.gather(*[load_one(source) for source in contents.sources])
     return LoadedFolder(
-        assets=tuple(each for each in loaded if each is not None),
+        files=tuple(each for each in loaded if each is not None),
         faults=tuple(sorted(faults)),
         is_missing=contents.is_missing,
         unread=contents.unread,
@@ -144,21 +144,21 @@ class Catalog(Generic[T]):
         self._omits_copies = omits_copies
         self._surroundings = surroundings
         self._surrounded_by: object = None
-        self._valid: Mapping[Source, Asset[T]] = {}
+        self._valid: Mapping[Source, LoadedFile[T]] = {}
         """The valid files of the latest load, even if the load was refused."""
-        self._assets: Mapping[str, Asset[T]] = {}
+        self._files: Mapping[str, LoadedFile[T]] = {}
 
-    def get(self, id_: str) -> Asset[T]:
-        """Return the asset. Raise `NotFound` for an unknown id."""
-        if id_ not in self._assets:
-            raise NotFound(self.what, id_, self._assets)
-        return self._assets[id_]
+    def get(self, id_: str) -> LoadedFile[T]:
+        """Return the file. Raise `NotFound` for an unknown id."""
+        if id_ not in self._files:
+            raise NotFound(self.what, id_, self._files)
+        return self._files[id_]
 
-    def list_assets(self) -> list[Asset[T]]:
-        return [self._assets[id_] for id_ in sorted(self._assets)]
+    def list_files(self) -> list[LoadedFile[T]]:
+        return [self._files[id_] for id_ in sorted(self._files)]
 
     def list_definitions(self) -> list[T]:
-        return [self._assets[id_].definition for id_ in sorted(self._assets)]
+        return [self._files[id_].definition for id_ in sorted(self._files)]
 
     async def load(self) -> None:
         """Load every valid file at the start. If several files have the same id, and `omits_copies` is false, raise
@@ -176,14 +176,14 @@ class Catalog(Generic[T]):
         fault."""
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
-        if reading.is_missing and self._assets and self._folder is not None:
+        if reading.is_missing and self._files and self._folder is not None:
             faults.append(Fault(self._folder.name, 0, f"the folder is missing; its {self.what}s remain loaded"))
         self.is_refused = bool(faults)
         if faults:
             self.rejected = tuple(faults)
             return 0, faults
         self._accept(reading)
-        return len(reading.assets), []
+        return len(reading.files), []
 
     async def reload_valid(self) -> int:
         """Load every valid file. For each faulty file, keep the loaded definition. Return the number of loaded files,
@@ -193,29 +193,27 @@ class Catalog(Generic[T]):
         """
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
-        found = {asset.definition.id: asset for asset in reading.assets}
-        faulty, used = {fault.file for fault in faults}, {asset.source.name for asset in reading.assets}
+        found = {file.definition.id: file for file in reading.files}
+        faulty, used = {fault.file for fault in faults}, {file.source.name for file in reading.files}
         kept = {
-            id_: asset
-            for id_, asset in self._assets.items()
-            if asset.source.name in faulty - used and id_ not in found
+            id_: file for id_, file in self._files.items() if file.source.name in faulty - used and id_ not in found
         }
         self._accept(reading)
-        self._assets = {**found, **kept}
+        self._files = {**found, **kept}
         self.is_refused = False
         for fault in faults:
             log.warning("unchanged: %s", fault)
-        return len(self._assets)
+        return len(self._files)
 
-    async def judge(self, source: Source) -> Asset[T]:
+    async def judge(self, source: Source) -> LoadedFile[T]:
         """Return the definition in this text without saving it. Raise `ConfigFailed` with the faults of the text."""
         loaded = await self._load(source)
-        others = [each for each in self._assets.values() if each.source.name != source.name]
+        others = [each for each in self._files.values() if each.source.name != source.name]
         if others and (same := next((each for each in others if each.definition.id == loaded.definition.id), None)):
             raise ConfigFailed([_repeats(loaded, same.source.name)])
         return loaded
 
-    async def read(self, id_: str) -> Asset[T]:
+    async def read(self, id_: str) -> LoadedFile[T]:
         """Return the definition from the file on disk without loading it. Raise `ConfigFailed` with the faults of the
         file."""
         name = self.get(id_).source.name
@@ -232,7 +230,7 @@ class Catalog(Generic[T]):
         contents = await read_folder(self._folder)
         states = re.compile(rb"""\b(?:id|name)\s*=\s*(["'])%b\1""" % re.escape(word.encode()))
         found = [fault for fault in contents.faults if PurePath(fault.file).stem == word]
-        loaded = {asset.source.name for asset in self._assets.values()}
+        loaded = {file.source.name for file in self._files.values()}
         for source in contents.sources:
             if source.name not in loaded and (PurePath(source.name).stem == word or states.search(source.text)):
                 try:
@@ -250,10 +248,10 @@ class Catalog(Generic[T]):
         """Check the files on disk without changing the loaded definitions."""
         reading = await self._read()
         faults = sorted([*reading.faults, *reading.duplicates])
-        return CheckResult(faults=faults, warnings=reading.list_warnings(), valid=reading.assets)
+        return CheckResult(faults=faults, warnings=reading.list_warnings(), valid=reading.files)
 
     def _accept(self, reading: LoadedFolder[T]) -> None:
-        self._assets = {asset.definition.id: asset for asset in reading.assets}
+        self._files = {file.definition.id: file for file in reading.files}
         for warning in reading.list_warnings():
             log.warning("%s", warning)
         self.rejected = (*reading.faults, *reading.duplicates)
@@ -262,9 +260,9 @@ class Catalog(Generic[T]):
     async def _read(self, tries: int = 1) -> LoadedFolder[T]:
         await self._look_around()
         loaded = await load_folder(await read_folder(self._folder), self._load_changed, tries)
-        self._valid = {asset.source: asset for asset in loaded.assets}
-        assets, duplicates = _without_copies(loaded.assets)
-        return replace(loaded, assets=assets, duplicates=duplicates)
+        self._valid = {file.source: file for file in loaded.files}
+        files, duplicates = _without_copies(loaded.files)
+        return replace(loaded, files=files, duplicates=duplicates)
 
     async def _look_around(self) -> None:
         """If the dependencies in `surroundings` have changed, arrange for every file to be run again."""
@@ -273,26 +271,26 @@ class Catalog(Generic[T]):
             self._valid = {}
         self._surrounded_by = around
 
-    async def _load_changed(self, source: Source) -> Asset[T]:
+    async def _load_changed(self, source: Source) -> LoadedFile[T]:
         return self._valid.get(source) or await self._load(source)
 
-    async def _load(self, source: Source) -> Asset[T]:
+    async def _load(self, source: Source) -> LoadedFile[T]:
         return await load_file(source, self._describe, self._parse, self._inspect)
 
 
 async def load_file(
     source: Source, describe: Describe, parse: Callable[[Table], D | None], inspect: Inspect | None = None
-) -> Asset[D]:
+) -> LoadedFile[D]:
     """Load the file. Raise `ConfigFailed` with every fault."""
     try:
         described = await describe(source)
     except ScriptFailed as failed:
         raise ConfigFailed([fault_of(failed, source)]) from None
 
-    def check() -> Asset[D]:
+    def check() -> LoadedFile[D]:
         definition, warnings = read_definition(described, source, parse)
         inspected = () if inspect is None else inspect(source)
-        return Asset(definition=definition, source=source, warnings=(*warnings, *inspected))
+        return LoadedFile(definition=definition, source=source, warnings=(*warnings, *inspected))
 
     return await asyncio.to_thread(check)
 
@@ -304,22 +302,22 @@ def fault_of(failed: ScriptFailed, source: Source) -> Fault:
     return Fault(source.name, 0, str(failed))
 
 
-def _without_copies(assets: Iterable[Asset[T]]) -> tuple[tuple[Asset[T], ...], tuple[Fault, ...]]:
-    """Return one asset per id in file order, and a fault for each file with a repeated id. The file with the shortest
+def _without_copies(files: Iterable[LoadedFile[T]]) -> tuple[tuple[LoadedFile[T], ...], tuple[Fault, ...]]:
+    """Return one file per id in file order, and a fault for each file with a repeated id. The file with the shortest
     path wins, because a copy usually has a longer name."""
-    counted: dict[str, Asset[T]] = {}
+    counted: dict[str, LoadedFile[T]] = {}
     faults = []
-    for asset in sorted(assets, key=lambda each: (len(each.source.name), each.source.name)):
-        first = counted.setdefault(asset.definition.id, asset)
-        if first is not asset:
-            faults.append(_repeats(asset, first.source.name))
+    for file in sorted(files, key=lambda each: (len(each.source.name), each.source.name)):
+        first = counted.setdefault(file.definition.id, file)
+        if first is not file:
+            faults.append(_repeats(file, first.source.name))
     return tuple(sorted(counted.values(), key=lambda each: each.source.name)), tuple(sorted(faults))
 
 
-def _repeats(asset: Asset[T], first: str) -> Fault:
-    taken = f"{first} already has the id '{asset.definition.id}'"
+def _repeats(file: LoadedFile[T], first: str) -> Fault:
+    taken = f"{first} already has the id '{file.definition.id}'"
     message = f"{taken} and takes precedence; give this file another id"
-    return Fault(asset.source.name, asset.source.line_of("id"), message)
+    return Fault(file.source.name, file.source.line_of("id"), message)
 
 
 def read_definition(

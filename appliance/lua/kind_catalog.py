@@ -29,7 +29,7 @@ from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, Sect
 from appliance.errors import ConfigFailed, Fault
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.lua.catalog import Asset, CheckResult, load_file, load_folder
+from appliance.lua.catalog import CheckResult, LoadedFile, load_file, load_folder
 from appliance.lua.folder import Contents, Folder, read_folder
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
@@ -50,7 +50,7 @@ class DescribeKind(Protocol):
     async def __call__(self, source: Source, *, is_kind: bool) -> Mapping[str, Any]: ...
 
 
-LuaKind = Asset[KindDefinition]
+LuaKind = LoadedFile[KindDefinition]
 """An adapter kind in Lua. Its name is the name of its file."""
 
 
@@ -229,7 +229,7 @@ class KindCatalog:
         absent = named - own - {_kind_of_file(each.file) for each in contents.faults}
         used = [bundled[name] for name in sorted(absent & bundled.keys())]
         loaded = await load_folder(replace(contents, sources=(*contents.sources, *used)), self._load, tries)
-        kinds = {_kind_of_file(each.source.name): each for each in loaded.assets}
+        kinds = {_kind_of_file(each.source.name): each for each in loaded.files}
         faults: dict[str, tuple[Fault, ...]] = {}
         for fault in loaded.faults:
             name = _kind_of_file(fault.file)

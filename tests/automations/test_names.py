@@ -22,7 +22,7 @@ from appliance.home.command_specs import CommandSpec
 from appliance.home.events import CatalogReloaded, DeviceEvent, DeviceRemoved
 from appliance.home.layout import Layout
 from appliance.home.model import Metadata
-from appliance.lua.catalog import Asset
+from appliance.lua.catalog import LoadedFile
 from appliance.lua.folder import Contents, Folder, modules_of
 from appliance.lua.source import Source
 from appliance.tables.checks import Function
@@ -74,7 +74,7 @@ def sentences(known: HomeNames, **fields: Any) -> list[str]:
     fields = {"trigger": {"type": "interval", "every_secs": 60}, **fields}
     definition = parse({"id": "a", "name": "A", "execute": FUNCTION, **fields}).definition
     assert definition is not None
-    found = known.list_faults([Asset(definition=definition, source=Source(name="a.lua", text=b""))])
+    found = known.list_faults([LoadedFile(definition=definition, source=Source(name="a.lua", text=b""))])
     return [fault.message for fault in found]
 
 

@@ -20,7 +20,7 @@ from appliance.home.command_specs import checking_ranges
 from appliance.home.layout import Change, Layout
 from appliance.home.model import Device
 from appliance.home.texts import alias, identifier, name
-from appliance.lua.catalog import Asset
+from appliance.lua.catalog import LoadedFile
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import TEXT, array_of, record
 
@@ -150,12 +150,12 @@ class UsesApi(ApiResource):
     async def show(self, call: Call, device_id: str) -> object:
         """Return the automations and scenes whose files name the device."""
         device = self.hub.registry.get_device(device_id)
-        automations, scenes = self.hub.automations.catalog.list_assets(), self.hub.scenes.catalog.list_assets()
+        automations, scenes = self.hub.automations.catalog.list_files(), self.hub.scenes.catalog.list_files()
         found = {"automations": _naming(device, automations), "scenes": _naming(device, scenes)}
         return {"device_id": device_id, **found}
 
 
-def _naming(device: Device, assets: Iterable[Asset[Any]]) -> list[str]:
+def _naming(device: Device, files: Iterable[LoadedFile[Any]]) -> list[str]:
     words = [device.id] if device.alias is None else [device.id, device.alias]
     quoted = [quote + word.encode() + quote for quote in (b'"', b"'") for word in words]
-    return [asset.definition.id for asset in assets if any(each in asset.source.text for each in quoted)]
+    return [file.definition.id for file in files if any(each in file.source.text for each in quoted)]

@@ -39,7 +39,7 @@ from appliance.history.execution_history import ExecutionHistory, ExecutionStatu
 from appliance.home.bus import Bus
 from appliance.home.events import HookCalled
 from appliance.home.registry import Registry
-from appliance.lua.catalog import Asset
+from appliance.lua.catalog import LoadedFile
 from appliance.lua.context import Context, CtxFunction
 from appliance.lua.executor import Execution, Executor
 from appliance.lua.kind_catalog import DescribeKind, build_kind_catalog
@@ -65,8 +65,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
 
     definitions: Sequence[AutomationDefinition]
     rejected: Sequence[Fault]
-    assets: Sequence[Asset[AutomationDefinition]]
-    scenes: Sequence[Asset[Scene]]
+    files: Sequence[LoadedFile[AutomationDefinition]]
+    scenes: Sequence[LoadedFile[Scene]]
     clock: SimulatedClock
     bus: Bus
     registry: Registry
@@ -149,8 +149,8 @@ async def open_simulation(
             yield Simulation(
                 definitions=catalog.list_definitions(),
                 rejected=(*in_scenes.rejected, *catalog.rejected) if runs_lua else catalog.rejected,
-                assets=catalog.list_assets(),
-                scenes=in_scenes.list_assets(),
+                files=catalog.list_files(),
+                scenes=in_scenes.list_files(),
                 clock=clock,
                 bus=bus,
                 registry=registry,

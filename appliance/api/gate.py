@@ -66,9 +66,9 @@ class Gate:
         self._router = Router()
         self._wrong_key_logged: dict[str, float] = {}
 
-    def add(self, route: Route, answer: Handler) -> None:
-        """Respond to requests of the route with the results of `answer`."""
-        self._router.add(route.path, route.methods, (route, answer))
+    def add(self, route: Route, handler: Handler) -> None:
+        """Respond to requests of the route with the results of `handler`."""
+        self._router.add(route.path, route.methods, (route, handler))
 
     async def respond(self, request: Request) -> HTTPResponse | None:
         """Return the response of the request's route, or None for a WebSocket. If the method raises an error,
@@ -77,7 +77,7 @@ class Gate:
         The request is counted and timed. A request whose client disconnects before the response is counted as 499.
         """
         path = "*" if request.raw_url == b"*" else request.path  # `request.path` would be "/" here
-        (route, answer), ids = self._router.find(request.method, path)
+        (route, handler), ids = self._router.find(request.method, path)
         loop, status = asyncio.get_running_loop(), 500
         began = loop.time()
         try:
@@ -86,11 +86,11 @@ class Gate:
             principal = await self._authorize(request, route, ids.get("hook_id"))
             recheck = partial(self._authenticator.recheck, principal)
             call = Call(request=request, route=route, bodies=self._bodies, principal=principal, recheck=recheck)
-            answered = await answer(call, **ids)
+            result = await handler(call, **ids)
             if route.is_websocket:
                 status = 101
                 return None
-            response = self._cors.add_headers(request, to_response(answered, route.response_schema))
+            response = self._cors.add_headers(request, to_response(result, route.response_schema))
             status = response.status
             return response
         except asyncio.CancelledError:

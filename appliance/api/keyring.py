@@ -9,7 +9,7 @@ from typing import Any
 
 from appliance.api.auth import Authenticator, Role
 from appliance.api.tokens import KeyToken, hint_of
-from appliance.api.validation import body, member_of, nullable
+from appliance.api.validation import body_check, member_of, nullable
 from appliance.clock import Clock
 from appliance.errors import Invalid, MalformedRequest
 from appliance.home.texts import hook_id, text
@@ -21,7 +21,7 @@ log = logging.getLogger("keys")
 
 MAX_LABEL_CHARS = 100
 
-_FIELDS = body(
+_FIELDS = body_check(
     "KeyRequest",
     {
         "label": Field(text(MAX_LABEL_CHARS)),

@@ -41,14 +41,14 @@ def no_content() -> HTTPResponse:
     return Response(b"", 204, {})
 
 
-def to_response(answer: Any, shape: Schema | None) -> HTTPResponse:
+def to_response(result: Any, schema: Schema | None) -> HTTPResponse:
     """Return the response for the result of a handler. For None, the status is 204. Bytes are sent unchanged.
-    `shape` encodes any other result."""
-    if isinstance(answer, HTTPResponse):
-        return answer
-    if answer is None:
+    `schema` encodes any other result."""
+    if isinstance(result, HTTPResponse):
+        return result
+    if result is None:
         return no_content()
-    return json_response(shape(answer) if isinstance(shape, Shape) and not isinstance(answer, bytes) else answer)
+    return json_response(schema(result) if isinstance(schema, Shape) and not isinstance(result, bytes) else result)
 
 
 async def encode_list(clock: Clock, shape: Shape, things: Iterable[Any]) -> bytes:

@@ -67,7 +67,7 @@ class Router:
         self._rest_patterns: list[_RestPattern] = []
         self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
 
-    def add(self, path: str, methods: Iterable[str], handle: RouteHandler) -> None:
+    def add(self, path: str, methods: Iterable[str], handler: RouteHandler) -> None:
         """Add the handler for these methods of a path. `<name>` in the path is an id."""
         if path not in self._paths and "_path>" in path:
             words = path.split("/")
@@ -81,7 +81,7 @@ class Router:
             ids = tuple((index, text[1:-1]) for index, text in parts if text.startswith("<"))
             pattern = _Pattern(fixed, ids, self._paths.setdefault(path, {}))
             self._patterns.setdefault(len(parts), []).append(pattern)
-        self._paths.setdefault(path, {}).update(dict.fromkeys(methods, handle))
+        self._paths.setdefault(path, {}).update(dict.fromkeys(methods, handler))
 
     def find(self, method: str, path: str) -> tuple[RouteHandler, dict[str, str]]:
         """Return the handler for the method, and the ids in the path. Each id is one non-empty segment,
@@ -90,9 +90,9 @@ class Router:
         Raise `NotFound`, or `MethodNotAllowed` with the methods of the path.
         """
         handlers, ids = self._match(path)
-        if (handle := handlers.get(method)) is None:
+        if (handler := handlers.get(method)) is None:
             raise MethodNotAllowed(method=method, allowed_methods=sorted(handlers))
-        return handle, ids
+        return handler, ids
 
     def _find_handlers(self, path: str) -> tuple[Mapping[str, RouteHandler], dict[str, str]]:
         if (handlers := self._paths.get(path)) is not None and "<" not in path:

@@ -32,7 +32,7 @@ RequestFields = Mapping[str, Field[Check]]
 """The fields of a request's object or query. Unknown fields are ignored."""
 
 
-def body(title: str, fields: RequestFields) -> Check:
+def body_check(title: str, fields: RequestFields) -> Check:
     """Return a check for a request's body: an object of these fields, checked by `parse`."""
     schema = {
         "title": title,

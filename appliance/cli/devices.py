@@ -40,7 +40,7 @@ def devices(arguments: argparse.Namespace) -> int:
         sources = _read_sources(file)
     found = _matching(known, arguments.text)
     for device in found:
-        device["files"] = [source.name for source in sources if _names(source, device)]
+        device["files"] = [source.name for source in sources if _mentions(source, device)]
     if arguments.json:
         say(json.dumps(found))
         return os.EX_OK
@@ -106,7 +106,7 @@ def _parts(device: Mapping[str, Any]) -> Iterator[str]:
     yield from (each for each in others if each is not None)
 
 
-def _names(source: Source, device: Mapping[str, Any]) -> bool:
+def _mentions(source: Source, device: Mapping[str, Any]) -> bool:
     words = [each for each in (device["id"], device.get("alias")) if each is not None]
     return any(f"{quote}{word}{quote}".encode() in source.text for quote in "\"'" for word in words)
 
@@ -127,10 +127,10 @@ def _list(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _summary(device: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {_text_of(name, value)}" for name, value in _shown(device))
+    return ", ".join(f"{name} {_text_of(name, value)}" for name, value in _values_of(device))
 
 
-def _shown(device: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _values_of(device: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in sorted(device["attributes"].items()) if name != "state"]
 
 
@@ -157,7 +157,7 @@ def _describe(device: Mapping[str, Any]) -> Iterator[str]:
     if product:
         yield f"  model: {product}"
     yield f"  state: {device['attributes'].get('state', 'unknown')}"
-    yield "attributes:" if (shown := _shown(device)) else "attributes: -"
+    yield "attributes:" if (shown := _values_of(device)) else "attributes: -"
     width = max((len(name) for name, _ in shown), default=0)
     yield from (f"  {name.ljust(width)}  {_text_of(name, value)}" for name, value in shown)
     specs = [_spec_of(each) for each in device.get("commands", ())]

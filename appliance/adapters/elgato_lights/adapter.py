@@ -29,21 +29,19 @@ from appliance.tasks import time_limit
 LIGHT_MIRED_RANGE = (143, 344)
 LIGHT_KELVIN_RANGE = (2900, 7000)
 
-CONFIRM_WITHIN = 1.0
-"""Time limit, in seconds, for a light to report a change."""
+LIGHT_CONFIRM_SECS = 1.0
+"""Time limit for a light to report a change."""
 
-FACTS_EVERY = 600.0
+INFO_INTERVAL_SECS = 600.0
 """Seconds between two readings of name, model, and firmware."""
 
-FACTS_WITHIN = 2.0
-"""Time limit, in seconds, for the reading of name, model, and firmware during a poll."""
+INFO_TIMEOUT_SECS = 2.0
+"""Time limit for the reading of name, model, and firmware during a poll."""
 
 log = logging.getLogger("adapters")
 
 _ATTRIBUTES = {"on": "power", "temperature": "color_temperature"}
 """Maps fields of a light to capabilities with different names."""
-
-RawLight = Mapping[str, Any]
 
 _FIELDS: Mapping[str, Callable[[Any], float]] = {
     "on": partial(integer, low=0, high=1),
@@ -124,15 +122,15 @@ class ElgatoAdapter(PollingAdapter):
     takes_many = True
 
     _unreadable: frozenset[str] = frozenset()
-    _facts: Mapping[str, Any] = {}
-    _facts_due_at = 0.0
+    _accessory_info: Mapping[str, Any] = {}
+    _info_due_at = 0.0
     _answer: Mapping[str, Any] = {}
 
     async def poll(self) -> Report:
         """Read all lights at the address. If a light has no readable field, report it as present without an
         observation."""
         lights = await self._fetch_lights()
-        await self._refresh_facts()
+        await self._refresh_info()
         return self._report([_parse(raw) for raw in lights])
 
     async def poll_state(self) -> Report:
@@ -163,13 +161,13 @@ class ElgatoAdapter(PollingAdapter):
             expected[device_id] = ExpectedState(command, LIGHT_COMMANDS, shown_before)
         if changes:
             written = [
-                _written(raw, state, changes.get(index, {}))
+                _with_change(raw, state, changes.get(index, {}))
                 for index, (raw, state) in enumerate(zip(lights, states, strict=True))
             ]
             body = {"numberOfLights": len(written), "lights": written}
             with suppress(Unreadable, Unanswered):  # the next reading shows the result
                 await self.http.request("PUT", "/elgato/lights", json=body, repeat=command.can_repeat)
-            results |= await self.confirm_all(expected, began, CONFIRM_WITHIN)
+            results |= await self.confirm_all(expected, began, LIGHT_CONFIRM_SECS)
         return [results[device_id] for device_id in device_ids]
 
     @property
@@ -205,17 +203,17 @@ class ElgatoAdapter(PollingAdapter):
             raise BadAnswer(f"{self.http.address} answered with JSON that is not an object")
         return answer
 
-    async def _refresh_facts(self) -> None:
-        """Read `accessory-info` every `FACTS_EVERY` seconds. If a request fails, keep the result of the previous
+    async def _refresh_info(self) -> None:
+        """Read `accessory-info` every `INFO_INTERVAL_SECS` seconds. If a request fails, keep the result of the previous
         request."""
-        if self.clock.monotonic() < self._facts_due_at:
+        if self.clock.monotonic() < self._info_due_at:
             return
         try:
-            async with time_limit(FACTS_WITHIN):
-                self._facts = await self._fetch_object("/elgato/accessory-info")
+            async with time_limit(INFO_TIMEOUT_SECS):
+                self._accessory_info = await self._fetch_object("/elgato/accessory-info")
         except (AdapterFailed, TimeoutError) as error:
             log.debug("%s: accessory-info: %s", self.name, error)
-        self._facts_due_at = self.clock.monotonic() + FACTS_EVERY
+        self._info_due_at = self.clock.monotonic() + INFO_INTERVAL_SECS
 
     def _require_readable(self, states: list[LightState | Invalid], index: int) -> None:
         if index >= len(states):
@@ -231,7 +229,10 @@ class ElgatoAdapter(PollingAdapter):
 
     def _observe(self, index: int, ids: list[str], light: LightState | Invalid) -> Observation | None:
         """Return the observation of a light. If the light is unreadable, log the fault once and return None."""
-        device_id, name = ids[index], _text(self._facts, "displayName") or _text(self._facts, "productName")
+        device_id, name = (
+            ids[index],
+            _text(self._accessory_info, "displayName") or _text(self._accessory_info, "productName"),
+        )
         if isinstance(light, Invalid):
             if device_id not in self._unreadable:
                 log.warning("%s: cannot be read: %s", device_id, light)
@@ -256,10 +257,10 @@ class ElgatoAdapter(PollingAdapter):
             vendor_specific=vendor,
             name=name if name is None or len(ids) == 1 else f"{name} {index + 1}",
             info=Info(
-                manufacturer="Elgato" if self._facts else None,
-                model=_text(self._facts, "productName"),
-                firmware=_text(self._facts, "firmwareVersion"),
-                serial=_text(self._facts, "serialNumber"),
+                manufacturer="Elgato" if self._accessory_info else None,
+                model=_text(self._accessory_info, "productName"),
+                firmware=_text(self._accessory_info, "firmwareVersion"),
+                serial=_text(self._accessory_info, "serialNumber"),
             ),
             commands=LIGHT_COMMANDS,
         )
@@ -280,7 +281,7 @@ def _parse(raw: Any) -> LightState | Invalid:
         return fault
 
 
-def _written(raw: Any, light: LightState | Invalid, change: Mapping[str, int]) -> RawLight:
+def _with_change(raw: Any, light: LightState | Invalid, change: Mapping[str, int]) -> Mapping[str, Any]:
     """Return the light with the change applied. A new temperature ends colour mode. Invalid fields are omitted."""
     if isinstance(light, Invalid):
         return {}
@@ -288,6 +289,6 @@ def _written(raw: Any, light: LightState | Invalid, change: Mapping[str, int]) -
     return {**{name: value for name, value in raw.items() if name not in dropped}, **change}
 
 
-def _text(facts: Mapping[str, Any], name: str) -> str | None:
-    value = facts.get(name)
+def _text(info: Mapping[str, Any], name: str) -> str | None:
+    value = info.get(name)
     return value.strip() or None if isinstance(value, str) else None

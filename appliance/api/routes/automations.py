@@ -8,7 +8,7 @@ from appliance.api.error_responses import failed_execution_body, refusal_body
 from appliance.api.responses import json_response
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.history import PERIOD
-from appliance.api.validation import body, boolean, choice, nullable, table
+from appliance.api.validation import body_check, boolean, choice, nullable, table
 from appliance.errors import ConfigFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
@@ -20,8 +20,8 @@ MANUAL = {"type": "manual"}
 """The default event of a manual run."""
 
 
-SWITCH_BODY = body("SwitchRequest", {"enabled": Field(boolean)})
-RUN_BODY = body("ByHandRequest", {"trigger_payload": Field(nullable(table), required=False)})
+SWITCH_BODY = body_check("SwitchRequest", {"enabled": Field(boolean)})
+RUN_BODY = body_check("ByHandRequest", {"trigger_payload": Field(nullable(table), required=False)})
 _INCLUDE = {"include": Field(choice("times", description="Further fields of each automation."), required=False)}
 
 

@@ -14,7 +14,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import Response
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import anything, body, list_of, member_of, nullable
+from appliance.api.validation import anything, body_check, list_of, member_of, nullable
 from appliance.home import json_shapes
 from appliance.home.command_specs import checking_ranges
 from appliance.home.layout import Change, Layout
@@ -24,9 +24,9 @@ from appliance.lua.catalog import LoadedFile
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import TEXT, array_of, record
 
-NAME_BODY = body("NamingRequest", {"name": Field(nullable(name))})
-ALIAS_BODY = body("AliasRequest", {"alias": Field(nullable(alias))})
-ASSIGNMENT_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifier))})
+NAME_BODY = body_check("NamingRequest", {"name": Field(nullable(name))})
+ALIAS_BODY = body_check("AliasRequest", {"alias": Field(nullable(alias))})
+ASSIGNMENT_BODY = body_check("AssignmentRequest", {"room_id": Field(nullable(identifier))})
 
 
 class Include(StrEnum):

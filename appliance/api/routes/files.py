@@ -9,7 +9,7 @@ from appliance.api.error_responses import error_body
 from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.responses import json_response
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import body, nullable, text
+from appliance.api.validation import body_check, nullable, text
 from appliance.errors import Invalid, InvalidFile, NotFound
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import COUNT, INSTANT, TEXT, array_of, one_of, record
@@ -27,8 +27,8 @@ FILE_VERSION_TEXT = record("FileVersionText", path=TEXT, n=COUNT, text=TEXT)
 CHECKED_FILE = record("CheckedFile", errors=array_of(FILE_FAULT), warnings=array_of(FILE_FAULT))
 
 
-SAVE_BODY = body("SaveRequest", {"text": Field(text), "version": Field(nullable(text), required=False)})
-CHECK_BODY = body("FileCheckRequest", {"path": Field(text), "text": Field(text)})
+SAVE_BODY = body_check("SaveRequest", {"text": Field(text), "version": Field(nullable(text), required=False)})
+CHECK_BODY = body_check("FileCheckRequest", {"path": Field(text), "text": Field(text)})
 
 
 NOT_DELETED = "the configuration cannot be deleted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from appliance.api.auth import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.files import SAVED_FILE, refuse
-from appliance.api.validation import body, table, text
+from appliance.api.validation import body_check, table, text
 from appliance.errors import InvalidFile
 from appliance.home.texts import name
 from appliance.tables.fields import Field
@@ -21,7 +21,9 @@ RECIPE = record(
     fields=array_of(RECIPE_FIELD),
 )
 RECIPES = record("Recipes", recipes=array_of(RECIPE))
-RECIPE_BODY = body("RecipeRequest", {"file": Field(text), "name": Field(name), "values": Field(table, default={})})
+RECIPE_BODY = body_check(
+    "RecipeRequest", {"file": Field(text), "name": Field(name), "values": Field(table, default={})}
+)
 
 
 class RecipesApi(ApiResource):

@@ -8,19 +8,19 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import encode_list
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import body, list_of
+from appliance.api.validation import body_check, list_of
 from appliance.home import json_shapes
 from appliance.home.model import Room
 from appliance.home.texts import identifier, name
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import array_of
 
-ROOM_BODY = body("RoomRequest", {"id": Field(identifier), "name": Field(name)})
-GROUP_BODY = body(
+ROOM_BODY = body_check("RoomRequest", {"id": Field(identifier), "name": Field(name)})
+GROUP_BODY = body_check(
     "GroupRequest",
     {"id": Field(identifier), "name": Field(name), "members": Field(list_of(identifier), required=False)},
 )
-MEMBERS_BODY = body("MembersRequest", {"members": Field(list_of(identifier))})
+MEMBERS_BODY = body_check("MembersRequest", {"members": Field(list_of(identifier))})
 
 _DEVICES, _OUTCOMES = array_of(json_shapes.DEVICE), array_of(schemas.OUTCOME)
 

@@ -6,7 +6,7 @@ from appliance.api.auth import Role
 from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.files import SAVED_FILE, refuse
-from appliance.api.validation import body, boolean, nullable, table, text
+from appliance.api.validation import body_check, boolean, nullable, table, text
 from appliance.errors import InvalidFile
 from appliance.files.kind_forms import list_kinds
 from appliance.home.json_shapes import DEVICE
@@ -39,7 +39,7 @@ TRIAL = record(
     lines=array_of(TEXT),
     recording=maybe(OBJECT),
 )
-SECTION_BODY = body(
+SECTION_BODY = body_check(
     "SectionRequest",
     {
         "kind": Field(text),
@@ -48,7 +48,7 @@ SECTION_BODY = body(
         "is_new": Field(boolean, default=False),
     },
 )
-TRIAL_BODY = body(
+TRIAL_BODY = body_check(
     "TrialRequest",
     {
         "kind": Field(text),

@@ -9,7 +9,7 @@ from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.files import refuse
 from appliance.api.simulation import SIMULATED_PREFIXES, SimulationRequest
-from appliance.api.validation import body, boolean, nullable, text
+from appliance.api.validation import body_check, boolean, nullable, text
 from appliance.errors import Invalid, InvalidFile
 from appliance.simulated_clock import MAX_SIMULATED_HOURS
 from appliance.tables import checks
@@ -39,7 +39,7 @@ def _events(value: Any) -> str:
     return "\n".join(lines)
 
 
-SIMULATE_BODY = body(
+SIMULATE_BODY = body_check(
     "SimulateRequest",
     {
         "path": Field(nullable(text), required=False),

@@ -7,7 +7,7 @@ from typing import Any
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.validation import body
+from appliance.api.validation import body_check
 from appliance.errors import Invalid
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import ANY, Check, array_of
@@ -22,7 +22,7 @@ def _value(value: Any) -> Any:
     return value
 
 
-VARIABLE_BODY = body("VariableRequest", {"value": Field(Check(schema=ANY, run=_value))})
+VARIABLE_BODY = body_check("VariableRequest", {"value": Field(Check(schema=ANY, run=_value))})
 
 
 class VariablesApi(ApiResource):

@@ -27,7 +27,7 @@ from appliance.home.commands import Command
 from appliance.home.model import Device, DeviceKind, Info, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value
-from appliance.tasks import MAX_BACK_OFF_SECS, back_off
+from appliance.tasks import MAX_BACK_OFF_SECS
 from tests.fakes.adapter import POWER
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
@@ -175,11 +175,6 @@ async def test_a_failed_adapter_is_restarted_with_back_off_and_reported_once(
     messages = [event.message for event in stage.happened if isinstance(event, events.SystemErrorReported)]
     assert messages == [record.message]
     assert stage.happened.count(events.AdapterStarted(adapter="bad")) == 1
-
-
-def test_the_pause_between_two_attempts_doubles_up_to_a_minute() -> None:
-    for failures, ideal in ((1, 1.0), (2, 2.0), (5, 16.0), (7, 60.0), (1000, 60.0)):
-        assert ideal * 0.75 <= back_off(failures) <= ideal
 
 
 async def _raise_later(error: BaseException) -> None:

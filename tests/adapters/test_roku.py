@@ -406,11 +406,3 @@ def test_any_bytes_are_a_device_or_a_bad_answer(body: bytes) -> None:
         assert str(error).isprintable()
         return
     assert info.is_on or info.power_mode is not None
-
-
-@pytest.mark.slow
-async def test_a_capture_is_a_device_only_if_it_is_complete() -> None:
-    body = (CAPTURES / "device-info.xml").read_bytes().rstrip()
-    for end in range(len(body)):
-        with pytest.raises(BadAnswer):
-            DeviceInfo.parse(body[:end])

@@ -208,12 +208,6 @@ async def test_secrets_of_the_configuration_are_hidden_and_kept(home: App) -> No
         assert b"a-very-secret" not in file.read_bytes()
 
 
-async def test_a_hidden_secret_without_a_stored_one_is_an_error(home: App) -> None:
-    refused = await put(home, MAIN, CONFIG + '\n[adapters.other]\ntype = "mqtt"\nhost = "x"\npassword = "***"\n')
-    assert refused.status == 400 and refused.json["errors"][0]["line"] == CONFIG.count("\n") + 5
-    assert "adapters.other.password" in refused.json["error"]
-
-
 async def test_an_error_in_another_file_does_not_block_a_save(home: App) -> None:
     (root_of(home) / "config/scenes/broken.lua").write_text("return {")
     (root_of(home) / "config/automations/hourly.lua").write_text("broken")

@@ -561,25 +561,6 @@ def read_all(terminal: io.FileIO) -> str:
     return done.decode()
 
 
-class TestPrecedence:
-    @pytest.mark.slow
-    def test_folders_come_from_systemd_the_environment_and_flags_and_are_printed(self, tmp_path: Path) -> None:
-        etc = box(tmp_path / "etc")
-        (tmp_path / "named.toml").write_text(LOOPBACK)
-        systemd = {"CONFIGURATION_DIRECTORY": str(etc), "STATE_DIRECTORY": str(tmp_path / "var"), **WITH_KEY}
-        named = {**systemd, "LARES_CONFIG": "named.toml", "LARES_DATA_DIR": "state"}
-        for arguments, variables, config, data in (
-            ([], systemd, "etc/config/default.toml", "var"),
-            (["--data-dir", "flagged"], named, "named.toml", "flagged"),
-        ):
-            with lares(tmp_path, *arguments, variables=variables) as running:
-                running.url()
-                room_assignments = f"config={tmp_path}/{config} data={tmp_path}/{data} pid={running.process.pid}"
-                assert f" hub: Lares {VERSION} starts {room_assignments}\n" in running.stop().err
-            assert (tmp_path / data).is_dir()
-        assert not {"config", "data", "state"} & names(tmp_path)
-
-
 class TestSignals:
     """Signals that end a hub, and events that do not."""
 

@@ -164,15 +164,3 @@ def test_after_a_cut_every_command_uses_the_new_home(
     command(old, "key", "create", "--label", "x", "--role", "read")
     kinds = {key.partition("/")[0] for key in present(old)[0]}
     assert kinds == {"key", "room"}, "the start does not undo what was made before it"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root restores for somebody else")
-def test_files_restored_by_root_belong_to_the_user_of_the_hub(open_folder: Path, archive: Path) -> None:
-    old, nobody = home(open_folder, OLD, OLD_TEXT), 65534
-    for path in (old, old / "data", *(old / "data").iterdir(), old / "config", *(old / "config").iterdir()):
-        os.chown(path, nobody, nobody)
-    assert cut(old, archive, 10**6) == 0
-    for folder in (old / "data", old / "config"):
-        owners = {path: path.stat().st_uid for path in (folder, *folder.rglob("*"))}
-        assert set(owners.values()) == {nobody}, owners

@@ -24,11 +24,9 @@ from tests.fakes.recipes import filled
 pytestmark = pytest.mark.slow
 
 BERLIN = '[locale]\ntimezone = "Europe/Berlin"\nlatitude = 52.52\nlongitude = 13.40\n'
-TROMSO = '[locale]\ntimezone = "Europe/Oslo"\nlatitude = 69.65\nlongitude = 18.96\n'
 LAMP = "desk:light:0"
 
 MORNING = automation("morning", "{ type = 'wall_clock', hour = 7, minute = 0 }")
-NIGHTS = automation("nights", "{ type = 'wall_clock', hour = 2, minute = 30 }")
 SUNSET = automation("sunset", "{ type = 'sunset', offset_mins = -15 }")
 HOURLY = automation("hourly", "{ type = 'cron', expression = '0 0 * * * *' }")
 COOLING_DOWN = automation("beat", "{ type = 'interval', every_secs = 5400 }", more="state = { cooldown_secs = 9000 }")
@@ -77,12 +75,6 @@ def test_simulate_prints_runs_in_order_with_local_times(tmp_path: Path) -> None:
     ]
 
 
-def test_a_time_at_the_beginning_fires(tmp_path: Path) -> None:
-    furnish(tmp_path, BERLIN, MORNING)
-    result = ended(tmp_path, "simulate", "--from", "2026-12-24T07:00", "--hours", "1")
-    assert result.out.splitlines() == ["Thu 2026-12-24 07:00:00 CET  morning  fires"]
-
-
 def test_a_skipped_run_is_printed_with_its_reason(tmp_path: Path) -> None:
     furnish(tmp_path, "", DARK, COOLING_DOWN)
     assert lines(tmp_path, "--from", "2026-12-24T00:00:00Z", "--hours", "7") == [
@@ -111,29 +103,6 @@ def test_conditions_use_the_stored_home_and_switches(tmp_path: Path) -> None:
         ("00:00", "hourly", "disabled: the automation is switched off"),
         ("00:30", "dark", None),
     ], "what is due at the first instant comes, what is due at the end does not"
-
-
-@pytest.mark.parametrize(
-    ("start", "hours", "instants"),
-    [
-        ("2027-03-28T00:00", 23, ["2027-03-28T01:00:00.000Z"]),
-        ("2027-10-31T00:00", 25, ["2027-10-31T00:30:00.000Z"]),
-        ("2027-03-27T00:00", 71, [f"2027-03-{day}:00.000Z" for day in ("27T01:30", "28T01:00", "29T00:30")]),
-    ],
-)
-def test_a_day_with_a_clock_change_has_each_time_once(
-    start: str, hours: int, instants: list[str], tmp_path: Path
-) -> None:
-    furnish(tmp_path, BERLIN, NIGHTS)
-    assert [each["at"] for each in lines(tmp_path, "--from", start, "--hours", str(hours))] == instants
-
-
-def test_a_polar_place_has_days_without_sunset_and_other_automations_run(tmp_path: Path) -> None:
-    furnish(tmp_path, TROMSO, SUNSET, MORNING)
-    expected = lines(tmp_path, "--from", "2027-06-01T00:00", "--hours", "240")
-    assert [each["automation"] for each in expected] == ["morning"] * 10
-    expected = lines(tmp_path, "--from", "2027-09-01T00:00", "--hours", "240")
-    assert [each["automation"] for each in expected].count("sunset") == 10
 
 
 def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> None:

@@ -147,12 +147,6 @@ async def test_values_without_json_are_refused_at_the_line(pool: WorkerPool, mad
     assert notes.asked == []
 
 
-async def test_thirty_two_levels_are_accepted(pool: WorkerPool) -> None:
-    body = "local t = {} for _ = 1, 31 do t = {t} end ctx:invoke('take', t)"
-    notes = await run(pool, body)
-    assert len(notes.asked) == 1
-
-
 async def test_an_answer_that_is_not_json_is_an_error_of_the_call(pool: WorkerPool) -> None:
     with pytest.raises(ScriptFailed, match="ctx:invoke failed inside the hub"):
         await run(pool, "ctx:invoke('x')", Notes(lambda *_: object()))

@@ -9,7 +9,7 @@ import pytest
 from appliance.lua.folder import Folder, find_stray
 from tests.cli.test_commands_line import LOOPBACK, ended
 from tests.fakes.app import open_app
-from tests.fakes.lua import automation, scene, write
+from tests.fakes.lua import automation, write
 
 UNREAD = ["kitchen/x.lua", "y.lua.txt", "Z.LUA", "w.Lua", "deep/er/v.lua"]
 READ = ["a.lua", ".hidden.lua", "b.lua~", "notes.txt", ".x.lua.part"]
@@ -85,12 +85,6 @@ def test_check_reports_every_copy(tmp_path: Path) -> None:
     result = ended(tmp_path, "check")
     assert result.code == 78
     assert [line.split(":")[0] for line in result.out.splitlines()] == [COPY, "config/automations/lamp-2.lua"]
-
-
-def test_a_copied_scene_stops_the_start(tmp_path: Path) -> None:
-    write(tmp_path, {"default.toml": LOOPBACK, "scenes/a.lua": scene("x"), "scenes/b.lua": scene("x")})
-    result = ended(tmp_path, "run")
-    assert result.code == 78 and "config/scenes/a.lua" in result.err and "config/scenes/b.lua" in result.err
 
 
 def test_a_term_of_another_hub_gets_the_right_one(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ class ElgatoAdapter(PollingAdapter):
         return answer
 
     async def _refresh_info(self) -> None:
-        """Read `accessory-info` every `INFO_INTERVAL_SECS` seconds. If a request fails, keep the result of the previous
+        """Read `accessory-info` every `INFO_INTERVAL_SECS`. If a request fails, keep the result of the previous
         request."""
         if self.clock.monotonic() < self._info_due_at:
             return

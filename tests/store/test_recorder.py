@@ -4,6 +4,7 @@ with their time."""
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -25,15 +26,18 @@ from appliance.store.recorder import COMPLETE_FLUSHES, Recorder
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import RecordingDisk
+from tests.fakes.moody_disk import MoodyDisk
 
 LATER = MADE_AT + timedelta(days=30)
 
 
 @asynccontextmanager
-async def recording(folder: Path, clock: VirtualClock) -> AsyncIterator[tuple[Recorder, Document]]:
+async def recording(
+    folder: Path, clock: VirtualClock, disk: Disk | None = None
+) -> AsyncIterator[tuple[Recorder, Document]]:
     """Provide a recorder with a document in the folder. At the end, close the recorder and the document in the
     same way as the hub."""
-    async with Document(Disk(folder), clock) as document:
+    async with Document(disk or Disk(folder), clock) as document:
         bus = Bus()
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
             yield recorder, document
@@ -139,21 +143,19 @@ async def test_minor_values_wait_for_a_complete_flush_unless_another_value_of_th
         assert stored(document, "automation/a") == {"run": 2}, "the stop writes everything"
 
 
-async def test_a_minor_value_survives_failed_writes_of_its_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def refuse(_: Any) -> None:
-        document.put_later("automation/b", {"run": 3}, is_minor=True)
-        raise StoreFailed("full")
-
-    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+async def test_a_minor_value_survives_failed_writes_of_its_key(tmp_path: Path) -> None:
+    disk = MoodyDisk(tmp_path)
+    async with recording(tmp_path, VirtualClock(LATER), disk) as (recorder, document):
         for key in ("automation/a", "automation/b"):
             document.put_later(key, {"run": 2}, is_minor=True)
-        with monkeypatch.context() as full:
-            full.setattr(document, "change", refuse)
-            with pytest.raises(StoreFailed):
-                await document.put_many({"automation/a": {"waits": 1}})
-            await recorder.flush()
+        disk.mood = errno.ENOSPC
+        putting = asyncio.ensure_future(document.put_many({"automation/a": {"waits": 1}}))
+        await asyncio.sleep(0)
+        document.put_later("automation/b", {"run": 3}, is_minor=True)
+        with pytest.raises(StoreFailed):
+            await putting
+        await recorder.flush()
+        disk.mood = None
         assert document.list_later() == {"automation/a": {"run": 2}, "automation/b": {"run": 3}}
 
 
@@ -168,35 +170,28 @@ async def test_none_removes_a_value_and_leaving_writes_the_rest(tmp_path: Path) 
         assert stored(document, "fired/dusk") is None
 
 
-async def test_a_half_written_entry_is_written_at_the_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def hang(prepare: Any) -> None:
-        await asyncio.Event().wait()
-
-    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+async def test_a_half_written_entry_is_written_at_the_stop(tmp_path: Path) -> None:
+    disk = MoodyDisk(tmp_path)
+    async with recording(tmp_path, VirtualClock(LATER), disk) as (recorder, document):
         document.put_later("fired/dusk", {"last": 1})
-        with monkeypatch.context() as slow:
-            slow.setattr(document, "change", hang)
-            flush = asyncio.create_task(recorder.flush())
-            await asyncio.sleep(0)
-            flush.cancel()
-            await asyncio.gather(flush, return_exceptions=True)
+        disk.mood = errno.EIO
+        flush = asyncio.create_task(recorder.flush())
+        await asyncio.sleep(0)
+        flush.cancel()
+        await asyncio.gather(flush, return_exceptions=True)
+        disk.mood = None
     async with recording(tmp_path, VirtualClock(LATER)) as (_, document):
         assert stored(document, "fired/dusk") == {"last": 1}
 
 
-@pytest.mark.parametrize("error", [StoreFailed("no room"), ZeroDivisionError("by mistake")])
-async def test_the_next_flush_has_the_failed_entries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    async def fail(prepare: Any) -> None:
-        raise error
-
-    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+async def test_the_next_flush_has_the_failed_entries(tmp_path: Path) -> None:
+    disk = MoodyDisk(tmp_path)
+    async with recording(tmp_path, VirtualClock(LATER), disk) as (recorder, document):
         document.put_later("fired/dusk", {"last": 1})
         document.put_later("fired/dawn", {"last": 1})
-        with monkeypatch.context() as failing:
-            failing.setattr(document, "change", fail)
-            await recorder.flush()
+        disk.mood = errno.ENOSPC
+        await recorder.flush()
+        disk.mood = None
         document.put_later("fired/dawn", {"last": 2})
         await recorder.flush()
         assert (stored(document, "fired/dusk"), stored(document, "fired/dawn")) == ({"last": 1}, {"last": 2})
@@ -269,24 +264,17 @@ async def test_a_durable_value_replaces_a_waiting_one_unless_it_fails(tmp_path: 
         assert dict(document.items("timer/")) == {"a": {"end": 2}, "b": {"end": 3}, "c": {"end": 1}}
 
 
-async def test_a_waiting_value_survives_two_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = asyncio.Event()
-
-    async def fail(prepare: Any) -> None:
-        await begun.wait()
-        raise StoreFailed("no room")
-
-    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+async def test_a_waiting_value_survives_two_failures(tmp_path: Path) -> None:
+    disk = MoodyDisk(tmp_path)
+    async with recording(tmp_path, VirtualClock(LATER), disk) as (recorder, document):
         document.put_later("timer/a", {"end": 1})
-        with monkeypatch.context() as failing:
-            failing.setattr(document, "change", fail)
-            flushing = asyncio.ensure_future(recorder.flush())
-            putting = asyncio.ensure_future(document.put_many({"timer/a": {"end": 2}}))
-            await asyncio.sleep(0)
-            begun.set()
-            with pytest.raises(StoreFailed):
-                await putting
-            await flushing
+        disk.mood = errno.ENOSPC
+        flushing = asyncio.ensure_future(recorder.flush())
+        putting = asyncio.ensure_future(document.put_many({"timer/a": {"end": 2}}))
+        with pytest.raises(StoreFailed):
+            await putting
+        await flushing
+        disk.mood = None
         await recorder.flush()
         assert stored(document, "timer/a") == {"end": 1}
 

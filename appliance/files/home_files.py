@@ -20,7 +20,7 @@ from appliance.errors import Fault, FileChanged, Invalid, InvalidFile, NotFound,
 from appliance.files import toml_secrets
 from appliance.files.file_checks import CheckedText, FileChecks
 from appliance.files.file_locations import FileLocation, FileLocations
-from appliance.files.secret_settings import SecretSettings
+from appliance.files.secret_settings import secret_tester
 from appliance.lua.reload import Reloaded
 from appliance.store.disk import Disk
 from appliance.store.record_keys import VERSION_KEY
@@ -95,7 +95,7 @@ class HomeFiles:
         self._storage = storage
         self._run = run
         self._reload_valid = reload_valid
-        self._secrets = SecretSettings(secret_settings)
+        self._secret_settings = secret_settings
         self._lock = asyncio.Lock()
         self._tasks = Tasks()
         self._key = b""
@@ -251,7 +251,7 @@ class HomeFiles:
 
         def put_back() -> tuple[str, list[tuple[int, str]]]:
             before = was.decode(errors="replace")
-            return toml_secrets.put_back(data.decode(), before, self._secrets.tester(data, was))
+            return toml_secrets.put_back(data.decode(), before, secret_tester(self._secret_settings(), data, was))
 
         text, unknown = await asyncio.to_thread(put_back)
         return [Fault(location.path, line, message) for line, message in unknown], text.encode()
@@ -268,7 +268,9 @@ class HomeFiles:
 
     def _shown(self, location: FileLocation, data: bytes) -> str:
         text = _text_of(location, data)
-        return toml_secrets.hide(text, self._secrets.tester(data)) if location.kind == "config" else text
+        if location.kind != "config":
+            return text
+        return toml_secrets.hide(text, secret_tester(self._secret_settings(), data))
 
     def _version_of(self, data: bytes) -> str:
         return hashlib.blake2b(data, digest_size=12, key=self._key).hexdigest()

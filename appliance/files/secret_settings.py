@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from appliance.adapters.kinds import KINDS
 from appliance.adapters.lua_kinds.definition import KNOWN_SETTINGS
@@ -24,33 +24,28 @@ _SECRETS = frozenset[str]().union(
 """The names of all secret settings of Lares."""
 
 
-class SecretSettings:
-    """The secret settings of Lares and of Lua kinds. `of_kinds` returns the secret settings of Lua kinds by
-    section."""
+def secret_tester(of_kinds: Mapping[str, frozenset[str]], *texts: bytes) -> IsSecret:
+    """Return a function that tests whether the path of a key is secret.
 
-    def __init__(self, of_kinds: Callable[[], Mapping[str, frozenset[str]]]) -> None:
-        self._of_kinds = of_kinds
+    `of_kinds` contains the secret settings of Lua kinds by section. `texts` are texts of the configuration, which
+    contain the kinds of the sections.
+    """
+    kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
+    every = _SECRETS.union(*of_kinds.values())
 
-    def tester(self, *texts: bytes) -> IsSecret:
-        """Return a function that tests whether the path of a key is secret. `texts` are texts of the
-        configuration, which contain the kinds of the sections."""
-        of_kinds = self._of_kinds()
-        kinds = {name: kind for text in texts for name, kind in _kinds_stated(text.decode(errors="replace"))}
-        every = _SECRETS.union(*of_kinds.values())
+    def is_secret(path: Path) -> bool:
+        if path[0] == ANY_SECTION:
+            return path[1] in every or is_secret_name(str(path[1]))
+        if path[0] != "adapters":
+            known, keys = _secrets_of(SECTIONS.get(str(path[0]), {})), path[1:]
+        else:
+            section, keys = str(path[1]) if len(path) > 1 else "", path[2:]
+            kind = KINDS.get(kinds.get(section, section))
+            fields = KNOWN_SETTINGS if kind is None else kind.settings.FIELDS
+            known = _secrets_of(fields) | of_kinds.get(section, frozenset())
+        return any(each in known or is_secret_name(str(each)) for each in keys)
 
-        def is_secret(path: Path) -> bool:
-            if path[0] == ANY_SECTION:
-                return path[1] in every or is_secret_name(str(path[1]))
-            if path[0] != "adapters":
-                known, keys = _secrets_of(SECTIONS.get(str(path[0]), {})), path[1:]
-            else:
-                section, keys = str(path[1]) if len(path) > 1 else "", path[2:]
-                kind = KINDS.get(kinds.get(section, section))
-                fields = KNOWN_SETTINGS if kind is None else kind.settings.FIELDS
-                known = _secrets_of(fields) | of_kinds.get(section, frozenset())
-            return any(each in known or is_secret_name(str(each)) for each in keys)
-
-        return is_secret
+    return is_secret
 
 
 def _kinds_stated(text: str) -> Iterator[tuple[str, str]]:

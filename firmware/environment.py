@@ -63,12 +63,12 @@ class Environment:
         """Return the reason why .venv must be created again for these locks, or an empty string if .venv can be
         used."""
         if not self.folder.is_dir():
-            return "there is none"
+            return "the folder does not exist"
         stamp = self.read_stamp()
         if not stamp:
-            return "it was not finished"
+            return "the installation was not finished"
         if stamp["python"] != python_tag() or not self._is_same_python():
-            return "it belongs to another Python"
+            return "the environment belongs to another Python"
         changed = [name for name, now in digests(locks).items() if stamp["locks"].get(name, now) != now]
         if changed:
             return f"{changed[0]} has changed"
@@ -106,7 +106,7 @@ class Environment:
                 if reached["name"]:
                     say(f"[{count}/{total}] {reached['name']} {reached['version']}", is_transient=True)
             elif line.startswith("Installing collected packages"):
-                say(f"[{total}/{total}] all here, unpacking", is_transient=True)
+                say(f"[{total}/{total}] all packages are here; unpacking", is_transient=True)
             elif line.startswith("WARNING: Retrying"):
                 say(f"[{count}/{total}] no answer from the package index yet, trying again", is_transient=True)
 

@@ -182,14 +182,14 @@ def test_the_demos_venv_is_extended_for_the_tests(environment: Environment, pack
 
 
 def test_a_missing_venv_is_a_fault(environment: Environment) -> None:
-    assert environment.find_fault((environment.runtime_lock,)) == "there is none"
+    assert environment.find_fault((environment.runtime_lock,)) == "the folder does not exist"
 
 
 @pytest.mark.parametrize("text", [None, "", '{"locks": {"run', "[]", "{}"])
 def test_an_incomplete_stamp_is_a_fault(environment: Environment, package: Path, text: str | None) -> None:
     if text is not None:
         environment.stamp.write_text(text)
-    assert environment.find_fault((environment.runtime_lock,)) == "it was not finished"
+    assert environment.find_fault((environment.runtime_lock,)) == "the installation was not finished"
 
 
 def test_a_changed_lock_is_an_error_if_it_is_needed(environment: Environment, package: Path) -> None:
@@ -236,20 +236,20 @@ def test_another_or_a_broken_python_is_a_fault(environment: Environment, package
     environment.python.unlink()
     environment.python.write_text(f"#!/bin/sh\n{script}\n")
     environment.python.chmod(0o755)
-    assert environment.find_fault((environment.runtime_lock,)) == "it belongs to another Python"
+    assert environment.find_fault((environment.runtime_lock,)) == "the environment belongs to another Python"
 
 
 def test_an_updated_python_through_a_link_is_an_error(environment: Environment, package: Path) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
     stamp = json.loads(environment.stamp.read_text())
     environment.stamp.write_text(json.dumps({**stamp, "python": "cpython-310"}))
-    assert environment.find_fault((environment.runtime_lock,)) == "it belongs to another Python"
+    assert environment.find_fault((environment.runtime_lock,)) == "the environment belongs to another Python"
 
 
 def test_a_vanished_python_is_a_fault(environment: Environment, package: Path) -> None:
     environment.write_stamp(digests((environment.runtime_lock,)))
     environment.python.unlink()
-    assert environment.find_fault((environment.runtime_lock,)) == "it belongs to another Python"
+    assert environment.find_fault((environment.runtime_lock,)) == "the environment belongs to another Python"
 
 
 PIP = """
@@ -268,7 +268,7 @@ def test_installing_shows_each_package_and_hides_other_output_of_pip(
     assert capfd.readouterr().out.splitlines() == [
         "installing the 2 packages of firmware/test.lock",
         "[2/2] two 2.0",
-        "[2/2] all here, unpacking",
+        "[2/2] all packages are here; unpacking",
     ]
 
 
@@ -581,6 +581,6 @@ def test_a_fresh_clone_survives_a_killed_installation_and_passes(tmp_path: Path)
     if "the package index cannot be reached" in output:
         pytest.skip("needs a network, to install packages from nothing")
     assert second.returncode == 0, output
-    assert "making .venv with Python" in output and "(it was not finished)" in output
+    assert "making .venv with Python" in output and "(the installation was not finished)" in output
     assert re.search(r"\n=+ 1 passed in .*\nbuild\.py: lint, types and 1 tests passed in [\d.]+ s\n\Z", output)
     assert set(json.loads((tmp_path / ".venv" / "lares.json").read_text())["locks"]) == {"runtime.lock", "test.lock"}

@@ -232,7 +232,7 @@ def _uneven_steps(words: list[str]) -> Iterator[str]:
                     else ""
                 )
                 reason = f"because {step} does not divide {size}"
-                yield f"{field.name} {part} means {listed}, then {field.low} again, {reason}{hint}"
+                yield f"{field.name} {part} means {listed}, then again {field.low}, {reason}{hint}"
 
 
 def _warning(weekday: str) -> str | None:

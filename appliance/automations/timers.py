@@ -62,7 +62,7 @@ class TimerState(Enum):
     STORED = "a trusted clock"
     RUNNING = "its end"
     HELD = "the end of a pause"
-    UNCLAIMED = "an automation that listens for it"
+    UNCLAIMED = "an automation with a trigger for the timer"
 
 
 _Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]

@@ -90,5 +90,5 @@ def apply_mode(mode: Mode, running: int, waiting: int) -> Decision:
 def refusal(mode: Mode, running: int, waiting: int) -> str:
     """Return the reason for dropping a new execution."""
     if mode.type is ModeType.QUEUED:
-        return f"queued is limited to {mode.max} waiting; already waiting: {waiting}"
-    return f"{mode.type} is limited to {mode.max} at once; already running: {running}"
+        return f"the limit of mode queued is {mode.max}; already waiting: {waiting}"
+    return f"the limit of mode {mode.type} is {mode.max}; already running: {running}"

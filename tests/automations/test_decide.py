@@ -126,11 +126,11 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "begin", "reason"),
     [
-        ("single", 1, "mode: single is limited to 1 at once; already running: 1"),
-        ({"type": "parallel", "max": 2}, 2, "mode: parallel is limited to 2 at once; already running: 2"),
-        (None, 3, "mode: parallel is limited to 3 at once; already running: 3"),
-        ({"type": "queued", "max": 2}, 1, "mode: queued is limited to 2 waiting; already waiting: 2"),
-        ("queued", 1, "mode: queued is limited to 3 waiting; already waiting: 3"),
+        ("single", 1, "mode: the limit of mode single is 1; already running: 1"),
+        ({"type": "parallel", "max": 2}, 2, "mode: the limit of mode parallel is 2; already running: 2"),
+        (None, 3, "mode: the limit of mode parallel is 3; already running: 3"),
+        ({"type": "queued", "max": 2}, 1, "mode: the limit of mode queued is 2; already waiting: 2"),
+        ("queued", 1, "mode: the limit of mode queued is 3; already waiting: 3"),
     ],
 )
 async def test_excess_triggers_are_dropped_with_a_reason(mode: Any, begin: int, reason: str, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_a_run_in_progress_survives_reloads_and_counts_for_its_mode(tmp_pa
         await it.reload()
         await it.reload(automation(mode="single"))
         burst(it)
-        assert it.outcomes() == [("dropped", "mode: single is limited to 1 at once; already running: 2")]
+        assert it.outcomes() == [("dropped", "mode: the limit of mode single is 1; already running: 2")]
         for play in it.stage.plays:
             play.end()
         await it.drain()

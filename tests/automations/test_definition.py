@@ -354,14 +354,18 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
         (
             "0 */90 * * * *",
             "local",
-            (f"{minutes} */90 means 0, then 0 again, because 90 does not divide 60{pauses}",),
+            (f"{minutes} */90 means 0, then again 0, because 90 does not divide 60{pauses}",),
         ),
         (
             "0 */7 * * * *",
             "local",
-            (f"{minutes} */7 means 0, 7 … 56, then 0 again, because 7 does not divide 60{pauses}",),
+            (f"{minutes} */7 means 0, 7 … 56, then again 0, because 7 does not divide 60{pauses}",),
         ),
-        ("0 0 0/9 * * *", None, (f"{hours} 0/9 means 0, 9, 18, then 0 again, because 9 does not divide 24{pauses}",)),
+        (
+            "0 0 0/9 * * *",
+            None,
+            (f"{hours} 0/9 means 0, 9, 18, then again 0, because 9 does not divide 24{pauses}",),
+        ),
         ("0 */15 */2 * * *", None, ()),
         ("0 30 7 * * MON-FRI", "utc", ()),
         ("0 30 7 * * MON-FRI", "local", ()),

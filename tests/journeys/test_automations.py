@@ -113,7 +113,7 @@ async def test_history_has_the_compared_values_of_a_skipped_run(lua: App) -> Non
         "follows": ("skipped", "disabled: the automation is switched off"),
         "bright": ("skipped", f"condition 1: brightness was {brightness}, needs above 90"),
         "cools": ("skipped", "cooldown: 600 s more"),
-        "a%20b%2F%C3%BC": ("dropped", "mode: single is limited to 1 at once; already running: 1"),
+        "a%20b%2F%C3%BC": ("dropped", "mode: the limit of mode single is 1; already running: 1"),
     }
     assert all(entry["duration_ms"] == 0 and entry["results"] == [] for entry in reasons.values())
 

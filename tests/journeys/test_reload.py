@@ -248,7 +248,7 @@ async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) ->
         for _ in range(3):
             assert await reload(app) == done(1)
         dropped = await app.post("/scenes/many/execute")
-        assert dropped.status == 423 and "is limited to 1 at once; already running: 100" in dropped.json["error"]
+        assert dropped.status == 423 and "is 1; already running: 100" in dropped.json["error"]
         write(tmp_path, {"scenes/many.lua": "return {"})
         assert (await reload(app))["status"] == "error"
         await app.post("/rooms", {"id": "open", "name": "Open"})

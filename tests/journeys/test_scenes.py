@@ -160,7 +160,7 @@ async def test_executions_beyond_the_mode_are_dropped(lua: App, clock: VirtualCl
         dropped = await lua.post(f"/scenes/{id_}/execute")
         mode = "single" if id_ == "single" else "parallel"
         assert dropped.status == 423
-        assert dropped.json["error"].endswith(f"mode: {mode} is limited to {most} at once; already running: {most}")
+        assert dropped.json["error"].endswith(f"mode: the limit of mode {mode} is {most}; already running: {most}")
     assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute")) == OK
     assert [of(each) for each in await clock.run(_all(running))] == [OK] * most
     again = start(lua, id_)

@@ -173,7 +173,7 @@ def _check_pairs(root: Table) -> None:
     for section, key, other in _PAIRS:
         table = root.raw(section)
         if isinstance(table, dict) and key in table and other not in table:
-            root.findings.faults.append(Problem((section, key), f"needs {section}.{other} too"))
+            root.findings.faults.append(Problem((section, key), f"also needs {section}.{other}"))
 
 
 WATCH_KEY = "watch"

@@ -481,11 +481,11 @@ def test_an_unknown_key_is_reported_with_the_nearest_one(text: str, fault: str) 
 
 
 def test_both_coordinates_are_required_together() -> None:
-    assert faults("[locale]\nlatitude = 52.5") == ["home.toml:2: locale.latitude needs locale.longitude too"]
+    assert faults("[locale]\nlatitude = 52.5") == ["home.toml:2: locale.latitude also needs locale.longitude"]
     assert faults('[history]\ninflux_token = "x"') == [
-        "home.toml:2: history.influx_token needs history.influx_url too"
+        "home.toml:2: history.influx_token also needs history.influx_url"
     ]
-    assert faults("[locale]\nlongitude = 13.4") == ["home.toml:2: locale.longitude needs locale.latitude too"]
+    assert faults("[locale]\nlongitude = 13.4") == ["home.toml:2: locale.longitude also needs locale.latitude"]
 
 
 @each_row("text", ["5", "true", '"x"', "[]", "[{}]", "1979-05-27T07:32:00Z", "nan"])

@@ -212,4 +212,4 @@ def _check_confinement() -> Finding:
         return "care", "Lua worker", f"Lua cannot be started: {error}"
     if missing:
         return "care", "Lua worker", f"Lua runs, but its sandbox is incomplete: {missing}"
-    return "ok", "Lua worker", "its sandbox is complete: no files, no processes, few system calls"
+    return "ok", "Lua worker", "its sandbox is complete: no access to files or processes, and few system calls"

@@ -125,7 +125,7 @@ class FunctionCalls:
 
     def _over_connection(self, method: str) -> PushConnection:
         if self._connection is None:
-            raise Invalid(f"ctx:{method} is available only in kinds that listen")
+            raise Invalid(f"ctx:{method} is available only in kinds with the field `listen`")
         return self._connection
 
     async def keep(self, key: Any, text: Any) -> None:

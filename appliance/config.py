@@ -165,7 +165,7 @@ _PAIRS = (
     ("locale", "longitude", "latitude"),
     ("history", "influx_token", "influx_url"),
 )
-"""Keys that have no effect unless another key is set. Each item contains the section, the key, and the other key."""
+"""Keys that have an effect only if another key is set. Each item contains the section, the key, and the other key."""
 
 
 def _check_pairs(root: Table) -> None:

@@ -18,7 +18,7 @@ from appliance.tables.fields import Settings, key
 
 TZDATA = Path(import_module("tzdata").__path__[0])
 JOINED_ZONES = "zones.joined"
-"""The name of the file with all zones. Its first line is JSON with the offset and size of each zone."""
+"""The name of the file with all zones. The first line of the file is JSON with the offset and size of each zone."""
 
 
 @cache

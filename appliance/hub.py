@@ -358,8 +358,8 @@ class Hub:
         return HomeNames(adapters=self.adapter_sections.names, rooms=layout.rooms, groups=layout.groups)
 
     async def _list_dependencies(self) -> object:
-        """Return the scripts and the names in the home. If this value changes, all Lua files must be checked
-        again."""
+        """Return the scripts and the names in the home. If the returned value changes, all Lua files must be
+        checked again."""
         return (await read_folder(folder_of(self._config.scripts, self._config.root))).sources, self._list_names()
 
     def _inspect(self, source: Source) -> Iterator[Fault]:

@@ -31,7 +31,7 @@ LOG_LEVELS: Mapping[str, int] = {
 """The levels that a query can select. Each level includes the more severe levels."""
 
 _OWN = "own_fields"
-"""The attribute of a log record that holds the extra fields. They are not stored as separate attributes, because
+"""The attribute of a log record that holds the extra fields. The fields are not separate attributes, because
 Python reserves some names."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", _OWN}

@@ -104,7 +104,7 @@ class Scenes(ExecutableFiles[Scene]):
     async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
         """Start the scene and wait until it ends. Cancel the execution if the waiting task is cancelled.
 
-        Raise `Invalid` if the scenes would wait for each other forever. This happens if the scene is queued after an
+        Raise `Invalid` if the scenes would wait for each other forever, because the scene is queued after an
         execution that is waiting for a member of the chain.
         """
         execution = self.execute(id_, chain)

@@ -170,9 +170,8 @@ async def _ending_of(work: Awaitable[T], on_end: Callable[[], None]) -> _Result[
 async def run_together(*works: Coroutine[Any, Any, None]) -> None:
     """Run the coroutines concurrently until all have ended. If one fails, cancel the others and raise its exception.
 
-    This function does not use `asyncio.TaskGroup`, because in Python 3.11.2 (Debian 12), a failed group leaves the
-    caller marked as cancelled. The caller's next `asyncio.timeout` would then cancel the caller instead of raising
-    `TimeoutError`.
+    `asyncio.TaskGroup` is not used, because in Python 3.11.2 (Debian 12), a failed group leaves the caller marked as
+    cancelled. The caller's next `asyncio.timeout` would then cancel the caller instead of raising `TimeoutError`.
     """
     loop = asyncio.get_running_loop()
     tasks = [

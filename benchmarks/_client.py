@@ -15,7 +15,7 @@ UPGRADE = (
     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 )
 FRAME = b'{"type":'
-"""The first bytes of each event frame's text. These bytes occur nowhere else in the stream."""
+"""The first bytes of each event frame's text, which occur nowhere else in the stream."""
 
 PING, PONG = b"\x89\x05lares", b"\x8a\x85\0\0\0\0lares"
 """The hub's ping, and the client's pong. If the hub gets no pong, it closes the stream."""

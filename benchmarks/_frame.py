@@ -77,8 +77,8 @@ class Row(Struct, frozen=True, kw_only=True):
     """Whether users notice this figure. RESULTS.md contains the figures that users notice."""
 
     def sample(self, value: float, floor: float | None = None, node_red: float | None = None) -> Sample:
-        """Return the sample of one round. It contains the figures of the hub, of the floor, and of Node-RED if
-        Node-RED can do the same work."""
+        """Return the sample of one round: the figures of the hub, of the floor, and of Node-RED if Node-RED can do
+        the same work."""
         return self, value, floor, node_red
 
 

@@ -100,7 +100,7 @@ def hub(
 
     If `folder` is given, configuration and data are kept for the next start. If `folder` is None, configuration and
     data are temporary. The hub listens at `port`, or at a free port if `port` is 0. If `is_watched` is true, the hub
-    measures its longest loop iteration. Because this makes the hub slower, do not use its other figures.
+    measures its longest loop iteration. The measurement makes the hub slower, so do not use the hub's other figures.
     """
     with contextlib.ExitStack() as stack:
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))

@@ -3,7 +3,7 @@
 file.
 
 The file contains the processor time of the loop's thread, which other programs do not affect, and the callback that
-took most of this time. When it receives SIGUSR1, the process forgets earlier iterations, such as those at the start.
+took most of this time. On SIGUSR1, the process forgets earlier iterations, such as the iterations during the start.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def processes() -> int:
-    """Return the number of processes for the quick tests. These tests spend most of their time computing."""
+    """Return the number of processes for the quick tests, which spend most of their time computing."""
     return max(2, len(os.sched_getaffinity(0)))
 
 
@@ -76,8 +76,8 @@ def _outside() -> dict[str, str]:
 
 
 SKIPPED = 6
-"""The exit code after unexpected skips. pytest itself does not use this code. After this code, the tests are not
-run again."""
+"""The exit code after unexpected skips. pytest itself does not use this code. If pytest ends with this code, the
+tests are not run again."""
 
 
 def pytest_sessionfinish(session: Any) -> None:

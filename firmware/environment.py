@@ -87,7 +87,7 @@ class Environment:
         return stamp if isinstance(stamp, dict) and {"python", "locks", "packages"} <= stamp.keys() else {}
 
     def write_stamp(self, locks: dict[str, str]) -> None:
-        """Record the locks and packages in .venv. This is the last step of an installation."""
+        """As the last step of an installation, record the locks and packages in .venv."""
         found = self.folder.glob("lib/*/*/*.dist-info/RECORD")
         packages = sorted(str(record.parent.relative_to(self.folder)) for record in found)
         self.stamp.write_text(json.dumps({"python": python_tag(), "locks": locks, "packages": packages}))
@@ -141,8 +141,8 @@ class Environment:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
     def _is_same_python(self) -> bool:
-        """Return whether .venv's Python has the same version and ABI as this Python. They differ after the
-        distribution has upgraded Python."""
+        """Return whether .venv's Python has the same version and ABI as this Python. Version and ABI differ after
+        the distribution has upgraded Python."""
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
             said = subprocess.run([self.python, "-I", "-S", "-c", tell], capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 """Runs README's two commands as a newcomer would, on a copy of the checkout.
 
-Both commands run with `python3` from PATH. For a release, `build.py test` also runs with each of the other Pythons.
+The commands run with `python3` from PATH. For a release, `build.py test` also runs with each of the other Pythons.
 Only Python and git are on PATH, and only HOME and PATH are set.
 """
 

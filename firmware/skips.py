@@ -82,8 +82,8 @@ def needs(name: str) -> str:
 
 
 def missing_program(reason: str) -> str | None:
-    """Return the missing program from a skip reason. Return None if the reason is another one, or if the program
-    is installed."""
+    """Return the missing program from a skip reason. Return None for any other reason, or if the program is
+    installed."""
     found = re.fullmatch(r"(?:Skipped: )?needs (\S+), which is not installed", reason)
     name = found[1] if found else ""
     return name if name in PROGRAMS and find_program(name) is None else None

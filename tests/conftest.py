@@ -36,7 +36,7 @@ pytest.register_assert_rewrite(
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# A shell makes background processes ignore Ctrl-C. Without this, the hubs of the tests would also ignore it.
+# A shell makes background processes ignore Ctrl-C. The hubs of the tests must not inherit this setting.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -90,7 +90,7 @@ WRITING_FUNCTIONS = {
         unpack_archive""",
     "tempfile": "mkstemp mkdtemp NamedTemporaryFile TemporaryFile TemporaryDirectory",
 }
-"""Functions that change files, by module. It does not matter how they are imported."""
+"""Functions that change files, by module, however they are imported."""
 
 WRITING_CALLS = {f"{module}.{name}" for module, names in WRITING_FUNCTIONS.items() for name in names.split()}
 

@@ -43,8 +43,8 @@ T = TypeVar("T")
 class AdapterRunner:
     """Runs one adapter inside its `async with` block. After each failure, `build` makes a new adapter.
 
-    If `begin` is given, the first adapter is made when this event is set. Before that, a command waits for up to five
-    seconds. Methods may be called concurrently.
+    If `begin` is given, the first adapter is made when this event is set. Until `begin` is set, a command waits for
+    up to five seconds. Methods may be called concurrently.
     """
 
     def __init__(self, build: Build, context: AdapterContext, begin: asyncio.Event | None = None) -> None:
@@ -93,8 +93,8 @@ class AdapterRunner:
             return await self._contained(self._command_and_publish(adapter, device_ids, command))
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
-        """Run an operation of the adapter. Raise a `LaresError` if it fails, such as `Unsupported` for an unknown
-        operation."""
+        """Run an operation of the adapter. If the operation fails, raise a `LaresError`, such as `Unsupported` for
+        an unknown operation."""
         await self._wait_until_made()
         adapter = self._require_adapter()
         return await self._contained(_invoke(adapter, operation, payload))

@@ -20,8 +20,8 @@ from appliance.home.values import Value
 from appliance.tasks import end_within
 
 COMMAND_TIMEOUT_SECS = 5.0
-"""Default time limit of a poll. This is also the default time limit of a command, including the reads that confirm
-it."""
+"""Default time limit of a poll or a command. The time limit of a command includes the reads that confirm the
+command."""
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
 
     `open_session` returns the `DeviceSession` that all adapters share. The first call opens the session. Relative
     paths in the section start at `root`. `timezone` is the time zone of the home. `record` stores devices, and
-    returns when they are durable or raises `StoreFailed`. It does not publish the devices. `lua_host` is the
+    returns when they are durable or raises `StoreFailed`. `record` does not publish the devices. `lua_host` is the
     `KindHost` of kinds in Lua.
     """
 
@@ -137,8 +137,8 @@ class Adapter(ABC):
         The dispatcher has checked the command against the stored device. Check the command again with `command =
         check_offered(…)`, because the device's offered commands can change while the command waits.
 
-        Raise `AdapterFailed`, `Unsupported` for a command that the device does not offer, and `Invalid` for an
-        invalid value. Adapters for read-only devices need not implement this method.
+        Raise `Unsupported` if the device does not offer the command, `Invalid` if the value is invalid, and
+        `AdapterFailed` for any other failure. Adapters for read-only devices need not implement this method.
         """
         raise Unsupported(f"{device_id} accepts no commands")
 

@@ -26,8 +26,8 @@ MAX_WAITING_RESPONSES = 8
 """Maximum number of unread responses on a connection, including interim responses (1xx)."""
 
 PARSED_BYTES = 4096
-"""Maximum number of bytes that one iteration of the event loop reads and parses. This corresponds to 100 of the
-shortest responses, or to 2,000 frames."""
+"""Maximum number of bytes that one iteration of the event loop reads and parses. The limit corresponds to 100 of
+the shortest responses, or to 2,000 frames."""
 
 RECEIVE_BUFFER_BYTES = 16 * 1024
 """The kernel's receive buffer of a connection. The buffer's size limits the data that one iteration parses."""

@@ -183,8 +183,8 @@ class HttpClient:
         """Return the response, of any status. `sent` holds the arguments `params`, `json`, and `data` for aiohttp.
 
         If `repeat` is true, an unanswered request is sent once more, over a new connection. With `repeat_busy` (by
-        default equal to `repeat`), a request that a busy device rejects is also sent once more. Raise `Unreachable`,
-        and `BadAnswer` for an answer that is not HTTP.
+        default equal to `repeat`), a request that a busy device rejects is also sent once more. Raise `Unreachable`
+        if there is no answer, and `BadAnswer` if the answer is not HTTP.
         """
         session, pause, can_repeat = self._session.lasting if repeat else self._session.fresh, RETRY_AFTER_SECS, True
         has_more = headers or self._middlewares or any(sent[name] is not None for name in sent if name != "json")
@@ -357,8 +357,8 @@ class HttpClient:
 
 
 def _busy_pause(response: HttpResponse) -> float:
-    """Return the number of seconds to wait before the request is repeated. This is the device's `Retry-After`,
-    within the limits."""
+    """Return the number of seconds to wait before the request is repeated: the device's `Retry-After`, within the
+    limits."""
     stated = response.headers.get("Retry-After", "")
     return min(max(float(stated) if stated.isdecimal() else 0.0, BUSY_PAUSE_SECS), MAX_BUSY_PAUSE_SECS)
 

@@ -22,9 +22,10 @@ from appliance.tables.fields import Redacted
 class HttpAccess(Redacted, frozen=True, kw_only=True):
     """The credentials for one address, and its certificate check.
 
-    `token` is sent as a bearer token. `username` and `password` are sent by Basic, or by Digest if `is_digest`. With
-    https, the certificate must be signed by a trusted authority or by the authority in `ca_file`, or must have the
-    SHA-256 `fingerprint` (hexadecimal). `headers` are sent with every request.
+    `token` is sent as a bearer token. `username` and `password` are sent with Basic authentication, or with Digest
+    authentication if `is_digest` is true. With https, the certificate must be signed by a trusted authority or by the
+    authority in `ca_file`, or must have the SHA-256 `fingerprint` (hexadecimal). `headers` are sent with every
+    request.
     """
 
     HIDDEN = ("password", "token")

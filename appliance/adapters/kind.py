@@ -47,14 +47,14 @@ class DiscoveryMethod(Struct, frozen=True, kw_only=True):
 
 
 class Vendor(Protocol):
-    """A simulated device. It serves requests inside its `async with` block. See `adapters/simulated.py`."""
+    """A simulated device, which serves requests inside its `async with` block. See `adapters/simulated.py`."""
 
     host: str
     port: int
 
     @property
     def url(self) -> str:
-        """The base URL. It is known once the simulated device's context is open."""
+        """The base URL, which is known once the simulated device's context is open."""
 
     async def __aenter__(self) -> Any: ...
 

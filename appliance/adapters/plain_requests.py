@@ -1,7 +1,7 @@
 """Requests that are written directly to a connection of aiohttp.
 
-They use the connector, the protocol, and the parser of aiohttp's session. They do not use aiohttp's objects for a
-request and its response, because these objects take half of the time of an exchange.
+The requests use the connector, the protocol, and the parser of aiohttp's session. aiohttp's objects for a request and
+its response are not used, because they take half of the time of an exchange.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ class PollingAdapter(Adapter):
         return await self.poll()
 
     async def confirm(self, device_id: str, expected: ExpectedState, began: float) -> CommandResult:
-        """Read until the device reports the result of a command that started at `began`. Raise `Unreachable` on
-        failure."""
+        """Read until the device reports the result of a command that started at `began`. Raise `Unreachable` if
+        the address does not answer."""
         [result] = (await self.confirm_all({device_id: expected}, began)).values()
         return result
 
@@ -142,8 +142,8 @@ class PollingAdapter(Adapter):
         """Publish a pushed message. Raise `AdapterFailed` for an unusable message, which is ignored."""
 
     def describe_answer(self) -> str:
-        """Describe the last good answer, for the log line about an answer without devices. If its content is
-        unknown, return an empty string."""
+        """Describe the last good answer, for the log line about an answer without devices. If the content of the
+        answer is unknown, return an empty string."""
         return ""
 
     def record_contact(self) -> None:

@@ -35,9 +35,9 @@ class Publisher:
 
     These methods set the adapter's health, from good to bad:
 
-    - `answered`: the answer is good. Any outage or failure ends.
-    - `ready`: no answer is needed. Any failure ends.
-    - `reached`: there is an answer, good or bad. Any outage ends.
+    - `answered`: the answer is good, and any outage or failure ends.
+    - `ready`: no answer is needed, and any failure ends.
+    - `reached`: there is an answer, good or bad, and any outage ends.
     - `started`: the first attempt has ended, with any result. `progressed`: the first attempt continues.
     - `record_error`: one request failed. The health contains the error, and nothing is logged.
     - `failed`: the answer is wrong. A failure begins, and is logged once.
@@ -83,7 +83,7 @@ class Publisher:
 
     def full_list_parts(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> Iterator[None]:
         """Publish the list of all devices: these observations, and the unreadable devices in `present`. All
-        devices that are not in the list are removed. Other tasks can run between two parts of the work."""
+        devices that are not in the list are removed. Between two parts of the work, other tasks can run."""
         seen = tuple(observations)
         ids = frozenset({*present, *(each.device_id for each in seen)})
         return self.report_parts(Report(adapter=self.name, present=ids, observations=seen))
@@ -108,8 +108,7 @@ class Publisher:
         self._registry.apply(report)
 
     def report_parts(self, report: Report, reading: PollReading | None = None) -> Iterator[None]:
-        """Publish like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`. Other tasks can run between two of these
-        parts."""
+        """Publish like `report`, in parts of `MAX_OBSERVATIONS_AT_ONCE`. Between two parts, other tasks can run."""
         seen, size = report.observations, MAX_OBSERVATIONS_AT_ONCE
         last = max(len(seen) - 1, 0) // size * size
         for at in range(0, last, size):
@@ -195,7 +194,7 @@ class Publisher:
             self.recovered.set()
 
     def lost(self, error: LaresError) -> None:
-        """Publish an outage. This causes one event per device, one log line, and one `system.error`."""
+        """Publish an outage: one event per device, one log line, and one `system.error`."""
         self.record_error(error)
         if not self._is_lost:
             self._is_lost = True

@@ -19,8 +19,8 @@ HIDDEN = "***"
 
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _IN_ATTRIBUTE = {**_IN_TEXT, **str.maketrans({'"': "&quot;", "'": "&#x27;"})}
-"""Escapes for the characters that XML and HTML escape in texts and attributes. They are listed here because
-Python's module `html` takes 0.3 MB."""
+"""Escapes for the characters that XML and HTML escape in texts and attributes. Python's module `html` is not used,
+because it takes 0.3 MB."""
 
 MIN_SECRET_CHARS = 3
 """Minimum length of a secret that is replaced in texts. Shorter secrets could occur in any text."""

@@ -27,7 +27,7 @@ class Faults(Struct, kw_only=True):
     silent: bool = False
     """Requests are accepted but never answered, and have no effect."""
     status: int | None = None
-    """Every response has this status. Its body is `body`, if set. Requests have no effect."""
+    """Every response has this status and, if set, the body `body`. Requests have no effect."""
     body: bytes | None = None
     """Every response has status 200 and these bytes under the vendor's content type. Requests have no effect."""
     stubborn: bool = False
@@ -35,7 +35,7 @@ class Faults(Struct, kw_only=True):
     lag: float = 0.0
     """Seconds until a write or a key press takes effect."""
     drop: int = 0
-    """Number of further requests whose connection is closed without a response. These requests have no effect."""
+    """Number of further requests whose connection is closed without a response or an effect."""
     torn: int = 0
     """Number of further responses that are interrupted in the middle. The requests still take effect."""
 

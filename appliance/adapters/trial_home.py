@@ -19,8 +19,8 @@ from appliance.home.registry import Registry
 
 
 class TrialHome:
-    """A home that contains only the section `name`. It collects devices, the latest error, and a message for each
-    dropped value.
+    """A home that contains only the section `name`, and collects its devices, its latest error, and a message for
+    each dropped value.
 
     The adapter can read the section's `stored` secrets. Nothing is stored.
     """

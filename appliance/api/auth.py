@@ -45,8 +45,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The sender of an authorized request.
 
     - `key`: the stored key; None for a configured master key.
-    - `is_on_box`: whether the request came over the control socket from root or the hub's user. Such a request needs
-      no key.
+    - `is_on_box`: whether the request came over the control socket from root or the hub's user. Requests over the
+      control socket need no key.
     """
 
     key_id: str
@@ -67,8 +67,7 @@ ON_BOX = Principal(key_id="control socket", role=Role.ADMIN, is_on_box=True)
 
 
 MAX_WAITING_CHECKS = 8
-"""Maximum number of different tokens that wait for a check of the same key. A further token raises
-`TooManyChecks`."""
+"""Maximum number of different tokens per key that may wait for a check. A further token raises `TooManyChecks`."""
 
 Find = Callable[[str], Key | None]
 """Returns the key with this name, or None. Returns the same object until the key is revoked."""

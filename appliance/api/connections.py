@@ -133,7 +133,7 @@ class Connections:
         return {"open": self.count, "refused": self.refused, "evicted": self.evicted}
 
     def _evict(self) -> bool:
-        """Close an idle connection of the peer with the most connections. Return False if it has no idle
+        """Close an idle connection of the peer with the most connections. Return False if this peer has no idle
         connection."""
         peer = max(self._open, key=lambda each: len(self._open[each]))
         for connection in self._open[peer]:

@@ -1,5 +1,5 @@
-"""The OpenAPI document (3.1) of the routes, and the AsyncAPI document (3.0) of the event stream. Both documents
-are generated from the tables that dispatch requests and encode frames."""
+"""The OpenAPI document (3.1) of the routes, and the AsyncAPI document (3.0) of the event stream. The documents are
+generated from the tables that dispatch requests and encode frames."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe
 ADAPTER = record("Adapter", name=TEXT, status=one_of(*AdapterStatus))
 
 _JUDGED = {None: "unknown", True: "ok", False: "error"}
-"""The word for each value of an adapter's `is_well`. This value is None until the first poll ends."""
+"""The word for each value of an adapter's `is_well`. Until the first poll ends, `is_well` is None."""
 
 ADAPTER_HEALTH = record(
     "AdapterHealth",

@@ -63,8 +63,8 @@ class MessageCheck:
 class StrictProtocol(ServerProtocol):
     """The protocol of the `websockets` package, with further checks that RFC 6455 requires.
 
-    The package checks UTF-8 only when a message is read. Its size limit for a message also counts a ping between two
-    fragments.
+    The package checks UTF-8 only when a message is read. The package's size limit for a message also counts a ping
+    between two fragments.
     """
 
     def __init__(self, max_bytes: int, **more: Any) -> None:

@@ -195,8 +195,8 @@ class AutomationStates:
         return asyncio.shield(self._removals[id_])
 
     def _list_stored_waits(self, id_: str) -> Collection[str]:
-        """Return the keys of the automation's waits in storage. Decode them only once, because thousands of waits may
-        end together."""
+        """Return the keys of the automation's waits in storage. Decode the stored waits only once, because
+        thousands of waits may end together."""
         stored = self._storage.get(AUTOMATION_PREFIX + id_)
         before, keys = self._stored_waits.get(id_, (None, ()))
         if stored is not before:

@@ -56,7 +56,7 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Automations(ExecutableFiles[AutomationDefinition]):
-    """The automations of a catalog. Their triggers are active while the context is open.
+    """The automations of a catalog. Triggers are active while the context is open.
 
     If `is_armed` is false, the triggers become active only after a reload. Methods raise `NotFound` for unknown ids.
     """

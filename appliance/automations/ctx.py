@@ -252,8 +252,8 @@ def _shown(device: Device) -> dict[str, Value]:
 
 
 def _restoring_commands(shown: Mapping[str, Any], *, is_on: bool) -> list[Command]:
-    """Return the commands that restore the device. If it was off, `off` is the last command, because brightness and
-    colour commands switch the device on."""
+    """Return the commands that restore the device. If the device was off, `off` is the last command, because
+    brightness and colour commands switch the device on."""
     power = shown.get("power")
     off = [Command.parse({"capability": "power", "action": "off"})] if power == "off" else []
     if off and not is_on:

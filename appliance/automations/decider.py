@@ -1,4 +1,4 @@
-"""Decides whether a triggered automation runs, and records the reason if it does not."""
+"""Decides whether a triggered automation runs, and records why an automation does not run."""
 
 from __future__ import annotations
 

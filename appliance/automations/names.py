@@ -242,8 +242,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         yield from find_wrong_literals(source, self.commands)
 
     def _missing(self, kind: str, name: str) -> str | None:
-        """Return a sentence if the name is unknown. Return None if it is known, or if names of this kind are not
-        checked."""
+        """Return a sentence if the name is unknown. Return None if the name is known, or if names of this kind are
+        not checked."""
         if kind == "device":
             return self._missing_device(name)
         if kind == "operation" and (message := self._missing_section(name)) is not None:
@@ -273,8 +273,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, but there is no section [adapters.{section}]{hint}"
 
     def _missing_device(self, name: str) -> str | None:
-        """Return a sentence if no device has this id or alias. Return None if such a device exists, or if devices
-        are not checked."""
+        """Return a sentence if no device has this id or alias. Return None if a device has it, or if devices are
+        not checked."""
         id_ = (self.aliases or {}).get(name, name)
         if id_ in (self.devices or {}):
             return None

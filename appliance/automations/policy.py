@@ -74,8 +74,8 @@ def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now
 def after(memory: Memory, status: ExecutionStatus, event: Mapping[str, Value], now: datetime) -> Memory:
     """Return the policy's state after the execution for the event has ended with this status.
 
-    If it succeeded, the cooldown begins now. If it failed, was cancelled, or timed out, no cooldown applies. A
-    dropped execution also removes the event, so that the same event may run the automation again.
+    If the execution succeeded, the cooldown begins now. If the execution failed, was cancelled, or timed out, no
+    cooldown applies. A dropped execution also removes the event, so that the same event may run the automation again.
     """
     if status is ExecutionStatus.OK:
         return Memory(ended_at=now if memory.is_running else memory.ended_at, decided=memory.decided)

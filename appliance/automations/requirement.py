@@ -111,7 +111,8 @@ class Requirement(Struct, frozen=True, kw_only=True, eq=False):
         return next(filter(self.is_usable, known), None)
 
     def is_entered(self, value: Value, previous: Value) -> bool:
-        """Return whether the value matches and the previous value does not. The previous value may be None."""
+        """Return whether the value matches although the previous value did not match. The previous value may be
+        None."""
         return self.holds(value) and not same(value, previous) and (self.is_any or not self.holds(previous))
 
     def must_change(self, value: Value) -> bool:

@@ -118,8 +118,8 @@ class Timers:
     Timers that start, change, or end at the same moment are stored in a single write.
 
     When a timer ends, it is removed from storage and then fires. If the power fails before the removal, the timer
-    fires again after the restart. If the removal fails, the timer fires nevertheless. It fires again only if the hub
-    stops before the next flush. A timer without a listener waits for up to a day.
+    fires again after the restart. If the removal fails, the timer fires nevertheless. Such a timer fires again only
+    if the hub stops before the next flush. A timer without a listener waits for up to a day.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Timers:
         self._paused_by.add(reason)
 
     def resume(self, reason: str = NO_AUTOMATIONS) -> None:
-        """End the pause for this reason. If it was the last reason, fire the due timers, marked as late."""
+        """End the pause for this reason. If no other reason remains, fire the due timers, marked as late."""
         self._paused_by.discard(reason)
         for timer in self._list(TimerState.HELD) if not self._paused_by else ():
             self._end(timer)

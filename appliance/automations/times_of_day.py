@@ -186,8 +186,8 @@ def next_wall_clock(
 
 
 def next_time_back(zone: ZoneInfo, instant: datetime) -> datetime | None:
-    """Return the instant, in UTC, when the zone's clocks are next set back. Return None if that is not within 26
-    hours."""
+    """Return the instant, in UTC, when the zone's clocks are next set back. Return None if the clocks are not set
+    back within 26 hours."""
     low, high = instant.replace(microsecond=0), instant.replace(microsecond=0) + timedelta(hours=26)
     if _offset(zone, high) >= (before := _offset(zone, low)):
         return None

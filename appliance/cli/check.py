@@ -48,7 +48,7 @@ from appliance.tables.fields import dotted, line_at
 from appliance.tables.toml_lines import line_finder
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
-"""A location that replaces an invalid one. Because it has coordinates, the check does not report missing
+"""A location that replaces an invalid one. The location has coordinates, so that the check does not report missing
 coordinates."""
 
 

@@ -13,8 +13,8 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class PathText(str):
-    """The argument type of paths. A path can contain any bytes. For these arguments, shells complete paths, or
-    only folders for `DIR`."""
+    """The argument type of paths, which can contain any bytes. Shells complete arguments of this type to paths, or
+    only to folders for `DIR`."""
 
     __slots__ = ()
 

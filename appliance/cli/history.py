@@ -81,7 +81,7 @@ class _Export:
         self._start = start
         self._end = end
         self._open: dict[tuple[str, str], tuple[ValueParts, Hour]] = {}
-        """The latest hour of each attribute. It is kept because a later line may add a part to it."""
+        """The latest hour of each attribute. The hour is kept because a later line may add a part to it."""
         self.bad = 0
 
     def rows(self) -> Iterator[Row]:

@@ -61,8 +61,8 @@ def _write_kind(arguments: argparse.Namespace) -> int:
 
 
 def program_words(*, is_elsewhere: bool = False) -> list[str]:
-    """Return the shell command for this program. This is the program's name if the shell finds it, otherwise its
-    path. If `is_elsewhere` is true, the path is absolute."""
+    """Return the shell command for this program: its name if the shell finds it, otherwise its path. If
+    `is_elsewhere` is true, the path is absolute."""
     started = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]
     script = Path(started[-1])
     if "-m" in started:

@@ -60,8 +60,8 @@ def key(arguments: argparse.Namespace) -> int:
 
 
 def _read_auth(paths: HubPaths) -> Auth | LaresError:
-    """Return the master key from the configuration or environment, or the error. This key is needed only for work
-    without a running hub."""
+    """Return the master key from the configuration or environment, or the error. The master key is needed only for
+    work without a running hub."""
     try:
         file = paths.find_config()
         return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth

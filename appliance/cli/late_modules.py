@@ -1,7 +1,7 @@
 """Delays the import of modules that the hub rarely uses, although libraries import them.
 
-Once this module is imported, such modules are imported only at their first use. Before their first use, the hub needs
-4 MB less memory.
+Once this module is imported, rarely used modules are imported only at their first use. Until then, the hub needs 4 MB
+less memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class LateModule(ModuleType):
         vars(self).update(given)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # Python looks up such names in every module
+        if name.startswith("__"):  # Python looks up names like this one in every module
             raise AttributeError(name)
         return getattr(_load(self.__name__), name)
 
@@ -119,7 +119,7 @@ replacement for each name."""
 
 
 EMPTY = ("aiohttp.tracing",)
-"""Modules that the hub never uses. They are replaced with empty modules."""
+"""Modules that the hub never uses. Empty modules replace them."""
 
 
 def delay_imports() -> None:

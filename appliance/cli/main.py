@@ -77,7 +77,7 @@ def _command(parsed: argparse.Namespace) -> int:
 
 
 def _check_texts(parsed: argparse.Namespace) -> None:
-    """Raise `StartFailed` for an empty path, such as from an unset shell variable, and for invalid UTF-8."""
+    """Raise `StartFailed` for invalid UTF-8, and for an empty path, which an unset shell variable may cause."""
     for name, value in vars(parsed).items():
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, PathText) and not each:

@@ -172,7 +172,7 @@ class _Attempt:
                 self._show(adapter, recorder, loaded.definition.settings)
 
     async def _wait(self, is_over: Callable[[], Any]) -> bool:
-        """Wait until `is_over` returns true. Return False if that takes longer than `LISTEN_SECS`."""
+        """Wait until `is_over` returns true. Return False if the wait takes longer than `LISTEN_SECS`."""
         until = self._clock.monotonic() + LISTEN_SECS
         while not is_over() and self._clock.monotonic() < until:
             await self._clock.sleep(0.05)

@@ -70,8 +70,7 @@ def _lock(folder: Path) -> int:
 
 
 def _find_target(file: str | None) -> Path:
-    """Return the file to replace. This is the running file or, if the new file itself is running, the installed
-    file."""
+    """Return the file to replace: the running file or, if the new file itself is running, the installed file."""
     running = running_file()
     if running is None:
         raise StartFailed(

@@ -1,6 +1,6 @@
 """Access to the home's files over HTTP, for editors.
 
-Read `file_locations` (paths and kinds), and `home_files` (list, read, save, delete, versions). Then read
+Read `file_locations` (paths and kinds), and `home_files` (list, read, save, delete, versions). Next, read
 `file_checks` (faults and warnings of a text), and `secret_settings` with `toml_secrets`, which hide the
 configuration's secrets.
 """

@@ -29,8 +29,8 @@ _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?:\s+\S+)?\Z")
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 OF_HOME = ("device", "room", "group")
-"""Types of fields that refer to devices, rooms, or groups. The default of such a field is only an example, so the
-form must ask for a value."""
+"""Types of fields that refer to devices, rooms, or groups. The default of a field with such a type is only an
+example, so the form must ask for a value."""
 
 
 class RecipeField(Struct, frozen=True, kw_only=True):

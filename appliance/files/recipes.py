@@ -58,8 +58,8 @@ def read_recipe(source: Source) -> Recipe:
 def fill(recipe: Recipe, id_: str, name: str, values: Mapping[str, Any]) -> str:
     """Return the recipe's text with these values, and with a new id and name. Raise `Invalid` for a wrong value.
 
-    The new id also replaces the recipe's id in the names of timers and variables. Such a name equals the recipe's id,
-    or begins with the id and a dot.
+    The new id also replaces the recipe's id in the names of timers and variables. The names of these timers and
+    variables equal the recipe's id, or begin with the id and a dot.
     """
     names = [field.name for field in recipe.fields]
     if unknown := [each for each in values if each not in names]:

@@ -38,7 +38,7 @@ from appliance.store.month_files import MonthFiles
 from appliance.version import MADE_AT
 
 MIN_WRITE_PAUSE_SECS = 5 * 3600.0
-"""Minimum pause between two writes in one run, except before the write at a stop. This pause matters only if the
+"""Minimum pause between two writes in one run, except before the write at a stop. The minimum matters only if the
 clock is set often."""
 
 RETRY_SECS = 3600.0
@@ -48,7 +48,7 @@ MAX_NAMED = 20
 """Maximum number of thinned attributes in the diagnostics."""
 
 MAX_BAD_LINES = 10_000
-"""Maximum number of remembered damaged lines. They are remembered so that each line is counted only once."""
+"""Maximum number of remembered damaged lines. The hub remembers damaged lines to count each of them only once."""
 
 T = TypeVar("T")
 

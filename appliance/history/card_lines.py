@@ -1,6 +1,6 @@
 """Encodes and decodes the lines of a monthly history file.
 
-Each line is a JSON object. Its names are short because a home writes thousands of lines per day.
+Each line is a JSON object. The names in the object are short, because a home writes thousands of lines per day.
 
 - Numbers: `{"d":"lamp","a":"temperature","u":{"unit":"celsius"},"t":1764547200,"h":[[0,3600,20.1,20.4,21],…]}`. `u`
   contains the parts of the value other than the number, or null. `t` is the start of the first hour in seconds. Each
@@ -117,8 +117,8 @@ def encode_written(at: int, used: int, days: int) -> bytes:
 
 
 def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:
-    """Return the hours in a line, each with the value's parts other than the number, such as the unit. Other lines
-    contain no hours. Raise `Faulty` if the line is invalid."""
+    """Return the hours in a line, each with the value's parts other than the number, such as the unit. If the line
+    is of another type, it contains no hours. Raise `Faulty` if the line is invalid."""
     if "h" not in line:
         return []
     parts, first = line["u"], line["t"]
@@ -139,7 +139,8 @@ def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:
 
 
 def decode_changes(line: Mapping[str, Any]) -> list[ValueChange]:
-    """Return the changes in a line. Other lines contain no changes. Raise `Faulty` if the line is invalid."""
+    """Return the changes in a line. If the line is of another type, it contains no changes. Raise `Faulty` if the
+    line is invalid."""
     return [(line["t"] + after, value) for after, value in line.get("c", ())]
 
 

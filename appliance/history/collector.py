@@ -178,20 +178,21 @@ class Collector:
         self._bound_entries()
 
     def peek_hours(self, key: AttributeKey, at: int) -> list[tuple[ValueParts, Hour]]:
-        """Return the attribute's collected hours, including the unfinished hour. They remain in the collector."""
+        """Return the attribute's collected hours, including the unfinished hour. The hours remain in the
+        collector."""
         self._unpack(key[0])
         known = self._numbers.get(key[0], {}).get(key[1])
         numbers = [*(each for ended, each in self._ended if ended == key), *([] if known is None else [known])]
         return [(each.parts, hour) for each in numbers for hour in each.peek(at)]
 
     def peek_changes(self, key: AttributeKey) -> list[ValueChange]:
-        """Return the attribute's collected changes, sorted by time. They remain in the collector."""
+        """Return the attribute's collected changes, sorted by time. The changes remain in the collector."""
         self._unpack(key[0])
         series = self._changes.get(key[0], {}).get(key[1])
         return [] if series is None else _changes_of(series)
 
     def pack(self, device_id: str) -> None:
-        """Pack the data of a removed device to save memory. It is unpacked when it is needed."""
+        """Pack the data of a removed device to save memory. The data is unpacked when it is needed."""
         numbers, changes = self._numbers.pop(device_id, {}), self._changes.pop(device_id, {})
         if numbers or changes:
             self._count -= len(numbers)
@@ -268,8 +269,8 @@ class Collector:
             numbers.pause(at)
 
     def _find_numbers(self, key: AttributeKey, parts: ValueParts) -> NumberHours | None:
-        """Return the attribute's `NumberHours`, or new ones if the unit has changed. Return None if there are too
-        many attributes."""
+        """Return the attribute's `NumberHours`. If the unit has changed, return new `NumberHours`. Return None if
+        there are too many attributes."""
         device = self._numbers.setdefault(key[0], {})
         numbers = device.get(key[1])
         if numbers is None or numbers.parts != parts:

@@ -113,7 +113,7 @@ class DeviceHistory:
             yield _entry_at(device, known, next(times))
 
     def pack(self, device_id: str) -> None:
-        """Pack the history of a removed device to save memory. It is unpacked when it is needed."""
+        """Pack the history of a removed device to save memory. The history is unpacked when it is needed."""
         if known := self._devices.pop(device_id, None):
             for series in known.values():
                 self._discount(series)
@@ -168,8 +168,8 @@ class DeviceHistory:
                 self._shrink()
 
     def _shrink(self) -> None:
-        """Thin out the most recently changed of the largest series. If it has only one entry, drop the least recently
-        changed of the largest series instead."""
+        """Thin out the most recently changed of the largest series. If that series has only one entry, drop the
+        least recently changed of the largest series instead."""
         largest = self._by_size[max(self._by_size)]
         series = next(reversed(largest))
         if len(series) > 1:

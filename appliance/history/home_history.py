@@ -26,7 +26,7 @@ from appliance.store.month_files import MonthFiles
 from appliance.tables.addresses import server_of
 
 AUDIT_SHARE = 8
-"""Past commands get an eighth of the memory. Device values get the rest."""
+"""Past commands get an eighth of the memory. The other seven eighths are for device values."""
 
 
 class HomeHistory:

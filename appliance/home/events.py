@@ -227,8 +227,8 @@ class VariableChanged(Event, frozen=True, kw_only=True):
     value: Value
     previous: Value
     known: tuple[Value, ...] = ()
-    """The last known values, newest first. They are the previous value and, if that value is not a number, the
-    last number."""
+    """The last known values, newest first: the previous value and, if the previous value is not a number, the last
+    number."""
 
 
 class TimerFired(Event, frozen=True, kw_only=True):

@@ -24,9 +24,9 @@ MAX_MEMBERS = 20_000
 class Layout(Struct, frozen=True, kw_only=True, dict=True):
     """Rooms, groups, and people's choices for devices. All mappings are keyed by id; devices may be absent.
 
-    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. Their
-    argument `devices` contains the present devices. An absent device keeps its room and groups, but cannot be moved
-    to another room or group.
+    Methods that change the layout return a new layout, and raise `NotFound`, `AliasTaken`, or `Invalid`. The argument
+    `devices` contains the present devices. An absent device keeps its room and groups, but cannot be moved to another
+    room or group.
     """
 
     rooms: Mapping[str, Room] = field(default_factory=dict)

@@ -97,8 +97,8 @@ def _is_bounded(spec: CommandSpec) -> bool:
 
 
 def _number_in(spec: CommandSpec, typical: float) -> float:
-    """Return the typical number if it is in the range. If it is outside, return the middle of the range, rounded
-    to a step."""
+    """Return the typical number if it is in the range. If the typical number is outside, return the middle of the
+    range, rounded to a step."""
     low = 0.0 if spec.min is None else spec.min
     high = max(low, typical) if spec.max is None else spec.max
     number = typical if low <= typical <= high else (low + high) / 2

@@ -71,8 +71,8 @@ class Device(Struct, frozen=True, kw_only=True):
     - `person_name`, `alias`: chosen by people.
     - `vendor_name`: chosen by the vendor.
     - `commands`: sorted by capability; None until the first observation if an older version stored the device.
-    - `last`: earlier values, newest first. If an attribute has no value, `last` contains its last value. If its value
-      is not a number, `last` contains its last number.
+    - `last`: earlier values, newest first. If an attribute has no value, `last` contains its last value. If an
+      attribute's value is not a number, `last` contains its last number.
     """
 
     id: str
@@ -90,7 +90,8 @@ class Device(Struct, frozen=True, kw_only=True):
     last: LastValues = field(default_factory=dict)
 
     def known(self, attribute: str) -> tuple[Value, ...]:
-        """Return the attribute's last known value. If it is not a number, also return the last number."""
+        """Return the attribute's last known value. If the last known value is not a number, also return the last
+        number."""
         value, last = self.attributes.get(attribute), self.last.get(attribute, ())
         return last if value is None else (value, *last)
 
@@ -197,8 +198,8 @@ class Observation(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """An adapter's report: observations of some devices, and the ids of all existing devices.
 
-    A device in `present` without an observation exists, but was unreadable. Such a device keeps its last state. If
-    `present` is None, the report is incomplete, and all other devices remain unchanged.
+    A device in `present` without an observation exists, but was unreadable. A device without an observation keeps its
+    last state. If `present` is None, the report is incomplete, and all other devices remain unchanged.
     """
 
     adapter: str

@@ -35,7 +35,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
 
     - `id`, `name`: identify the scene or automation.
     - `label`: its name in the logs.
-    - `by_hand`: whether to start regardless of the mode. The mode does not count such a run.
+    - `by_hand`: whether to start regardless of the mode. The mode does not count a run that was started by hand.
     - `chain`: the labels of the executions that led to the request.
     - `steps`: the first steps of the trace.
     """
@@ -331,8 +331,8 @@ def _of(id_: str, executions: Iterable[Execution]) -> list[Execution]:
 
 
 def list_executions(executors: Iterable[Executor], id_: str | None = None) -> list[ExecutionView]:
-    """Return the running and waiting executions, oldest first. If `id_` is given, return only those of this scene or
-    automation."""
+    """Return the running and waiting executions, oldest first. If `id_` is given, return only executions of this
+    scene or automation."""
     every = [view for executor in executors for view in executor.list_executions(id_)]
     return sorted(every, key=lambda each: each.started_at)
 

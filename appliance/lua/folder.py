@@ -163,7 +163,7 @@ def load_module(scripts: Folder | None, module: str) -> Source:
 
 
 def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -> tuple[bytes, ...]:
-    """Return the parts of the answer to `require`, and add the module to `files`. This function reads a file and
+    """Return the parts of the answer to `require`, and add the module to `files`. The function reads a file and
     blocks."""
     try:
         script = load_module(scripts, module.decode(errors="replace"))

@@ -85,7 +85,7 @@ class KindCatalog:
 
     - `folder`: the home's folder of kinds, which may be missing.
     - `unsaved`: a text that is used instead of the file with the same name.
-    - `pool`: the workers in which functions of kinds run. If it is None, the first section with a Lua kind starts
+    - `pool`: the workers in which functions of kinds run. If `pool` is None, the first section with a Lua kind starts
       workers with `open_pool`.
     """
 
@@ -322,8 +322,8 @@ async def open_kind_catalog(
     bus: Bus,
     build_pool: Callable[[float], WorkerPool],
 ) -> KindCatalog:
-    """Load the kinds in Lua. If a section uses such a kind, its functions run in separate workers until the stack
-    closes.
+    """Load the kinds in Lua. If a section uses a kind in Lua, the kind's functions run in separate workers until the
+    stack closes.
 
     The argument of `build_pool` is the maximum time in seconds that a function may compute without waiting. Raise
     `ConfigFailed` if a kind rejects a section.

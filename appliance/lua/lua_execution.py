@@ -36,7 +36,7 @@ UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.wai
 counted time."""
 
 READING = KIND_READING.union(name for name, method in CTX_METHODS.items() if method.reads)
-"""Requests that the hub answers from memory. These requests do not interrupt Lua's running time."""
+"""Requests that the hub answers from memory. Requests of these types do not interrupt Lua's running time."""
 
 MAX_ANSWER_BYTES = 4 << 20
 """Maximum size of the JSON that one call returns to Lua."""
@@ -49,7 +49,7 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """The part of `Worker` that executions use. This class is a protocol, because `worker.py` imports this file."""
+    """The part of `Worker` that executions use. The class is a protocol, because `worker.py` imports this file."""
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Send the frame to the execution's Lua when the worker has a free slot. The execution's `reply` is set
@@ -214,8 +214,8 @@ class LuaExecution:
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
-        """Return the parts of the ANSWER frame. They contain a module, or the result of a `ctx` method. If
-        `stop_after_call` was called, do nothing.
+        """Return the parts of the ANSWER frame, with a module or the result of a `ctx` method. If `stop_after_call`
+        was called, do nothing.
 
         If the method does not only read, restart the running time. Extend the backstop by the time of `UNCOUNTED`
         methods.

@@ -112,7 +112,7 @@ class WorkerProcess:
         self._popen.kill()
 
     def wait(self) -> str:
-        """Wait until the process ends, and return how it ended. This method blocks, and may be called more than
+        """Wait until the process ends, and return how it ended. The method blocks, and may be called more than
         once."""
         code = self._popen.wait()
         with self._reading:

@@ -100,7 +100,7 @@ def _without_faults(load: Callable[[], Awaitable[int]]) -> LoadTarget:
 
 
 def refusing(directory: str, reason: str) -> LoadTarget:
-    """Return the `LoadTarget` of a disabled target. This `LoadTarget` always fails with the given reason."""
+    """Return the `LoadTarget` of a disabled target. The returned function always fails with the given reason."""
 
     async def refuse() -> tuple[int, list[Fault]]:
         return 0, [Fault(directory, 0, reason)]

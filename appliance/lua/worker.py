@@ -20,7 +20,7 @@ MAX_HALTED_CHECKS = 8
 """If a worker is halted, has work, and does not respond to this number of consecutive checks, it is killed."""
 
 MAX_SILENT_CHECKS = 16
-"""Like `MAX_HALTED_CHECKS`, but for a worker that is not halted. It may be waiting for the processor."""
+"""Like `MAX_HALTED_CHECKS`, but for a worker that is not halted. Such a worker may be waiting for the processor."""
 
 MAX_SILENT_CHECKS_AT_START = 60
 """Like `MAX_HALTED_CHECKS`, but for a worker that is starting. The number is high, because the machine or its

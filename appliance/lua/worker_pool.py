@@ -46,7 +46,7 @@ MAX_CALL_BYTES = 20 << 20
 """Maximum size of the JSON argument for a function of a kind."""
 
 MIN_SPARE_AGE_SECS = 10.0
-"""If a worker ends before this age, it is replaced only when an execution needs a worker. This delay slows down a
+"""If a worker ends before this age, it is replaced only when an execution needs a worker. The delay slows down a
 crash loop."""
 
 log = logging.getLogger("lua")

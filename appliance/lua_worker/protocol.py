@@ -15,7 +15,7 @@ _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
 
 TIMING = Struct("<dBd")
-"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. This part contains the seconds that Lua may run,
+"""The first part of EXECUTE, DESCRIBE, COMPILE, CALL, and ANSWER. The part contains the seconds that Lua may run,
 the `Reason` to stop Lua after that time, and the current time in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")

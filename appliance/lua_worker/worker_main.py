@@ -21,7 +21,7 @@ NICE = 10
 """The worker's niceness, which gives the hub priority."""
 
 STACK_BYTES = 1 << 20
-"""Stack size of a thread. This is enough for Lua's deepest recursion in C; a quarter of this size is not enough."""
+"""Stack size of a thread: enough for Lua's deepest recursion in C. A quarter of this size is not enough."""
 
 MAX_IDLE_THREADS = 8
 SPARE_EXECUTIONS = 4

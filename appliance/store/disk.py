@@ -59,8 +59,8 @@ class Disk:
         return (self.folder / name).stat().st_size
 
     def read_part(self, name: str, offset: int, max_bytes: int) -> bytes:
-        """Return at most `max_bytes` of a file, starting at the offset. Return empty bytes if the offset is not
-        before the file's end."""
+        """Return at most `max_bytes` of a file, starting at the offset. If the offset is at or after the file's
+        end, return empty bytes."""
         descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, max_bytes, offset)

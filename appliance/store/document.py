@@ -42,7 +42,7 @@ log = logging.getLogger("store")
 
 
 class _Thread:
-    """Runs work in order on one thread. This class is twice as fast as an executor."""
+    """Runs work in order on one thread. The class is twice as fast as an executor."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -164,8 +164,8 @@ class Document:
         """Change all keys, or no key if storage fails. The value None removes a key.
 
         Return after the change is durable. If the card rejects the change, raise `StoreFailed` and leave the document
-        unchanged. Raise `TypeError` if a key or value cannot be JSON. Once they are stored, earlier overlay values of
-        these keys are discarded.
+        unchanged. Raise `TypeError` if a key or value cannot be JSON. Once the new values are stored, earlier overlay
+        values of these keys are discarded.
         """
         if not changes:
             return
@@ -338,7 +338,7 @@ def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
 
 
 def _attempt(work: Callable[[], None]) -> LaresError | None:
-    """Do the work. Return None if it succeeds, otherwise the error. Log unexpected exceptions."""
+    """Do the work. If the work succeeds, return None, otherwise the error. Log unexpected exceptions."""
     try:
         work()
     except LaresError as error:

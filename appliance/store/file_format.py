@@ -110,7 +110,7 @@ def encode_snapshot(generation: int, sequence: int, values: Mapping[str, bytes])
 
 
 def decode_snapshot(data: bytes, generation: int) -> Snapshot | None:
-    """Parse the snapshot of this generation. Return None if it is damaged."""
+    """Parse the snapshot of this generation. Return None if the snapshot is damaged."""
     header, body = _read_header(data, "snapshot", generation), data.partition(b"\n")[2]
     if header is None or header.get("length") != len(body) or header.get("body_crc") != f"{zlib.crc32(body):08x}":
         return None
@@ -188,7 +188,7 @@ def encode_record(sequence: int, changes: EncodedChanges) -> bytes:
 
 
 def _read_header(data: bytes, kind: str, generation: int) -> dict[str, Any] | None:
-    """Return the header of a file of this kind and generation. Return None if it is damaged."""
+    """Return the header of a file of this kind and generation. Return None if the header is damaged."""
     line, newline, _ = data.partition(b"\n")
     header = check_crc(line) if newline else None
     if header is None or header.get("kind") != kind or header.get("generation") != generation:

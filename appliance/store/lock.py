@@ -47,7 +47,7 @@ class DirectoryLock:
     """Holds the lock of the data directory from the object's creation until `release`.
 
     If another hub holds the lock, the constructor raises `StartFailed` with that hub's process id. A hub waits while
-    a command briefly holds the lock (`is_brief`); such a lock preserves the content of the file.
+    a command briefly holds the lock (`is_brief`). A brief lock preserves the content of the file.
 
     - `stopped_at`: the time of the previous hub's clean stop, or None.
     - `was_cut_off`: whether the previous hub ended without releasing the lock.

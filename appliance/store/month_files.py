@@ -1,9 +1,9 @@
 """The history files, one per month: `history/YYYY-MM.jsonl`. A file only grows until it is removed.
 
-Each line of a file is a JSON object. Its last field `crc` is the CRC-32 of the preceding bytes, as in the journal.
-The first line is the header `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py` describes the
-other lines. Lines are appended and synced, and never changed. Damage affects only the damaged line, because the next
-append begins a new line.
+Each line of a file is a JSON object. The last field of a line, `crc`, is the CRC-32 of the preceding bytes, as in the
+journal. The first line is the header `{"format":1,"kind":"history","month":"2026-11"}`; `history/card_lines.py`
+describes the other lines. Lines are appended and synced, and never changed. Damage affects only the damaged line,
+because the next append begins a new line.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class MonthFiles:
         return b"" if self._disk.read_part(name, end - 1, 1) == b"\n" else b"\n"
 
     def _take_back(self, name: str) -> None:
-        """Truncate the file before the failed append. If that fails, the next append retries.
+        """Truncate the file before the failed append. If truncating fails, the next append retries.
 
         If the file has no other content, delete it, because its name may never become durable after a failed sync.
         """

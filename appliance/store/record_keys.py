@@ -41,7 +41,7 @@ MASTER_KEY = KEY_PREFIX + "master"
 """The hash of the master key that the hub created. A restore preserves this key."""
 
 PREFERENCES_PREFIX = "preferences/"
-"""`preferences/<key id>`: data of clients with this API key. Other keys cannot read the data."""
+"""`preferences/<key id>`: data of clients with this API key. Clients with other API keys cannot read the data."""
 
 CRASHES = "counter/crashes"
 """The times of recent crashes, in seconds since the machine booted: `{boot, crashes}`. A restore preserves this

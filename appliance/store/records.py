@@ -151,7 +151,7 @@ def is_changed(stored: bytes | None, value: Any) -> bool:
 def read_devices(
     document: DocumentReader, layout: Layout, on_fault: OnFault = refuse, *, begin: str = ""
 ) -> list[Device]:
-    """Return the stored devices whose ids begin with `begin`. They are offline until their adapters observe them.
+    """Return the stored devices whose ids begin with `begin`. Each device is offline until its adapter observes it.
 
     The time of the last observation is not stored, so the time of the last change is used instead.
     """

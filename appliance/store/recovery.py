@@ -185,7 +185,7 @@ class _Recovery:
 
     def _note_end(self, reading: JournalContents, name: str) -> None:
         """Record the end of the newest journal, and whether the journal can continue. If the journal is empty, its
-        name may not be durable. If it contains a record, its name is durable."""
+        name may not be durable. If the journal contains a record, its name is durable."""
         result = self._result
         result.journal_end, result.last, result.torn = reading.end, reading.last, reading.torn
         if reading.torn and not reading.is_damaged:

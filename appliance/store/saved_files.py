@@ -150,7 +150,7 @@ def _check_room(disk: Disk, count: int) -> None:
 
 @contextmanager
 def _put_back_on_failure(disk: Disk, name: str) -> Iterator[None]:
-    """Sync the folder after the context has changed the file. If that fails, restore the file."""
+    """Sync the folder after the context has changed the file. If the sync fails, restore the file."""
     kept, is_there = _hidden(name, f".old{PART}"), True
     disk.remove(kept)
     try:

@@ -138,8 +138,8 @@ class Table:
         return self._raw.get(name)
 
     def take(self, name: str, check: Callable[[Any], T]) -> T | None:
-        """Return the field's checked value. Return None if it is missing, or invalid; record a fault for an invalid
-        value."""
+        """Return the field's checked value. If the value is missing, return None. If it is invalid, record a fault
+        and return None."""
         self._asked[name] = None
         if name not in self._raw:
             return None
@@ -191,8 +191,8 @@ class Table:
         return self._inner((name,), {} if raw is None else raw, expected)
 
     def tables(self, name: str, example: str) -> list[Table]:
-        """Return the field's list of tables, or an empty list if the field is missing. If the value is not such a
-        list, record a fault and return an empty list."""
+        """Return the field's list of tables, or an empty list if the field is missing. If the value is not a list
+        of tables, record a fault and return an empty list."""
         raw = self.raw(name)
         if raw is None or raw in ({}, []):
             return []

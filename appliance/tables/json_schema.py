@@ -17,7 +17,7 @@ Encode = Callable[[Any], Any]
 
 
 class Shape(dict[str, Any]):
-    """A schema that also encodes the hub's objects. Call it with an object to encode the object."""
+    """A schema that also encodes the hub's objects. To encode an object, call the schema with the object."""
 
     def __init__(self, schema: Schema, encode: Encode) -> None:
         super().__init__(schema)

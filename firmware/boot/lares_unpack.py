@@ -101,7 +101,7 @@ def write(path: str, data: bytes) -> None:
 
 
 def remove_bytecode(folder: str) -> None:
-    """Remove bytecode that Python wrote after the files were unpacked. A power cut can leave such a file
+    """Remove bytecode that Python wrote after the files were unpacked. A power cut may have left this bytecode
     incomplete."""
     with contextlib.suppress(OSError):  # a read-only card cannot be changed
         unpacked = {f"{folder}/{name}" for name in json.loads(read(f"{folder}/{FILES}"))}

@@ -317,8 +317,8 @@ SLACK_SECS = 10.0
 
 
 async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session: DeviceSession) -> None:
-    """There are two attempts of 2 s to connect, 250 ms apart. The total limit is 5 s, even if the vendor answers
-    slowly."""
+    """The adapter makes two attempts to connect, each for up to 2 s, with a pause of 250 ms. The total limit is 5
+    s, even if the vendor answers slowly."""
     site = Site(session)
     trickle = endlessly(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"y", pause=0.1)
     late_chunk = saying(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", b"zz\r\n")

@@ -1,4 +1,4 @@
-"""A client with a plain socket. It sends the given bytes unchanged, and returns the received bytes."""
+"""A client with a plain socket. The client sends the given bytes unchanged, and returns the received bytes."""
 
 from __future__ import annotations
 

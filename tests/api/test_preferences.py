@@ -1,4 +1,5 @@
-"""Each key has separate preferences, which are limited and durable. They are deleted with the key."""
+"""Each key has separate preferences, which are limited and durable. When a key is deleted, its preferences are
+deleted as well."""
 
 from __future__ import annotations
 

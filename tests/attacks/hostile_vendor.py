@@ -1,4 +1,5 @@
-"""A hostile vendor, whose answers are floods, bombs, and endless data. Run it with `python -m`; it prints its port.
+"""A hostile vendor, whose answers are floods, bombs, and endless data. The module is run with `python -m`, and prints
+its port.
 
 Each connection has a thread, which sends exactly the given bytes over a plain socket. HOSTILE_MESSAGES is the number
 of messages of a flood.

@@ -187,7 +187,7 @@ class Made:
 
 
 def make(chance: random.Random) -> Made:
-    """Return a random expression. It can contain every element of the notation."""
+    """Return a random expression. The expression can contain every element of the notation."""
     parts = [make_field(chance, index) for index in range(7)]
     if chance.random() < 0.4:
         parts[6] = ("", frozenset(range(FIRST_YEAR, LAST_YEAR + 1)))

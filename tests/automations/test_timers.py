@@ -1,4 +1,4 @@
-"""After a restart, timers continue and fire once. Their times are correct after any change of the clock."""
+"""After a restart, timers continue and fire once. After any change of the clock, the times of timers are correct."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ HTTP_TIMEOUT_SECS = 60.0
 
 
 class NoAnswer(Exception):
-    """Raised if a request was not answered completely. Its effect is then unknown."""
+    """Raised if a request was not answered completely, so that its effect is unknown."""
 
 
 def make_overlay(image: Path, file: Path) -> Path:
@@ -47,8 +47,8 @@ def make_overlay(image: Path, file: Path) -> Path:
 
 
 def cache_mode(folder: Path) -> str:
-    """Return the cache mode. It is `none`, which bypasses this machine's cache, if the folder's file system
-    supports it."""
+    """Return the cache mode. If the folder's file system supports it, this is `none`, which bypasses this
+    machine's cache."""
     probe = folder / "direct"
     try:
         os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))

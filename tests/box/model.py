@@ -1,5 +1,5 @@
-"""The expected content of the card. It contains each confirmed change, and, for an interrupted change, the old or
-the new value."""
+"""The expected content of the card: each confirmed change, and, for an interrupted change, the old or the new
+value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NothingToAsk(Exception):
 
 @dataclass(slots=True)
 class Cell:
-    """The possible values of one item. This is one value, or both the old and the new value after an unanswered
+    """The possible values of one item: a single value, or both the old and the new value after an unanswered
     request."""
 
     allowed: list[Any]

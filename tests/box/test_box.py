@@ -1,4 +1,5 @@
-"""A whole box. It is installed, used for an evening, upgraded, and rolled back, and its power is cut fifty times.
+"""A whole box. The box is installed, used for an evening, upgraded, and rolled back, and its power is cut fifty
+times.
 
 `python3 build.py test -m box -n 0` runs this test, in about an hour if the emulator has two cores. `BOX_PULLS` sets
 the number of power cuts, and `BOX_SEED` repeats a run. The image and the installed box are kept between runs.

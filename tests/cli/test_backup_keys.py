@@ -1,5 +1,5 @@
-"""Secrets in backups. A backup contains API keys only as hashes. It contains neither the master key nor the kept
-texts of kinds in Lua."""
+"""Secrets in backups. A backup contains API keys only as hashes. A backup never contains the master key or the
+kept texts of kinds in Lua."""
 
 from __future__ import annotations
 

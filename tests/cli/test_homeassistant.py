@@ -75,7 +75,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write_installation(root: Path) -> Path:
-    """Write a Home Assistant folder of twelve devices."""
+    """Write a Home Assistant folder with twelve devices."""
     root.mkdir()
     (root / "automations.yaml").write_text(AUTOMATIONS.read_text())
     (root / "configuration.yaml").write_text(

@@ -1,5 +1,5 @@
-"""A restore is atomic. If it is killed at any change of a file, the home is either the old one or the new one, never
-a mixture."""
+"""A restore is atomic. If a restore is killed at any change of a file, the result is either the old home or the
+new home, never a mixture."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ sys.addaudithook(die)
 os.chdir(home)
 os._exit(main(["restore", archive]))
 """
-"""A program that restores the archive. It exits after `count` file changes. If a fault is given, an error occurs
-while the program moves the old configuration away."""
+"""A program that restores the archive. The program exits after `count` file changes. If a fault is given, an error
+occurs while it moves the old configuration away."""
 
 
 def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:

@@ -1,5 +1,5 @@
-"""`lares simulate` lists the triggers that will fire and those that will not. It prints the list immediately, and
-has no side effects."""
+"""`lares simulate` lists the triggers that will fire and those that will not. The command prints the list
+immediately, and has no side effects."""
 
 from __future__ import annotations
 

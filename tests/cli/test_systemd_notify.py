@@ -99,7 +99,7 @@ async def broken(self):
 
 catalog.Catalog.reload = broken
 """
-"""A module that Python imports when it starts. It makes the first reload of a catalog fail."""
+"""A module that Python imports when it starts, and that makes the first reload of a catalog fail."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""npm packages that only tests use. They are downloaded once into a cache, and are never part of the project."""
+"""npm packages that only tests use, downloaded once into a cache. The project itself never contains them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def script(package: tuple[str, str]) -> str:
 
 
 def installed(*packages: str) -> Path:
-    """Return a folder whose `node_modules` contains these packages (each `name@version`). They are installed once,
-    and their install scripts do not run.
+    """Return a folder whose `node_modules` contains these packages (each `name@version`). The packages are installed
+    once, and their install scripts do not run.
 
     Skip the test with the reason if npm is missing or fails.
     """

@@ -1,4 +1,4 @@
-"""The page pairs a device by its code, which a person types or scans. It also shares and removes the device."""
+"""The page pairs a device by its code, which a person types or scans. The page also shares and removes the device."""
 
 from __future__ import annotations
 

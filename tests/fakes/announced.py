@@ -59,8 +59,8 @@ retained."""
 
 
 async def announce(client: aiomqtt.Client) -> None:
-    """Announce all devices. The id of a component's device is `mqtt:<component>`, and its name is that of the
-    component."""
+    """Announce all devices. The id of a component's device is `mqtt:<component>`, and the device has the name of
+    the component."""
     for component, (keys, states) in ANNOUNCED.items():
         base = f"home/{component}"
         stated = {key: f"{base}/{value}" if key.endswith("topic") else value for key, value in keys.items()}

@@ -20,7 +20,7 @@ SEEN: set[tuple[str, str, int]] = set()
 """Method, path, and status of all responses from routes of the table."""
 
 FILES: set[str] = set()
-"""The test files of this run. They show whether the verdict can be complete."""
+"""The test files of this run, which show whether the verdict can be complete."""
 
 TESTS = Path(__file__).parent.parent
 

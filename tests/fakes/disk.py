@@ -18,7 +18,7 @@ Image = Mapping[str, bytes]
 """The content of a disk, by file name."""
 
 Refusal = Literal["ENOSPC", "EIO", "EROFS", "short"]
-"""How an operation fails. If it is `short`, a write ends in the middle because the disk is full."""
+"""How an operation fails. With `short`, a write ends in the middle because the disk is full."""
 
 Fault = Callable[[int, str], Refusal | None]
 """Decides whether the operation with this number and name fails."""

@@ -27,8 +27,8 @@ COMMANDS = (
 
 
 class InstantAdapter(Adapter):
-    """Lamps `<name>:0`, `<name>:1`, and so on. They accept power and brightness, but refuse a brightness of 13 %.
-    The adapter has the operation `echo`."""
+    """Lamps `<name>:0`, `<name>:1`, and so on. The lamps accept power and brightness, but refuse a brightness of
+    13 %. The adapter has the operation `echo`."""
 
     def __init__(self, context: AdapterContext, lamps: int) -> None:
         super().__init__(context)

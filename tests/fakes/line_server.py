@@ -15,7 +15,8 @@ Point = tuple[str, tuple[tuple[str, str], ...], int]
 """Measurement, tags, and time in nanoseconds."""
 
 _KEY = r"(?:[^ \t\n,=\\]|\\[, =]|\\(?=[^, =\t\n]))+"
-"""For such servers, only blanks, tabs, and line breaks are white space. A no-break space is not white space."""
+"""For servers of line protocol, only blanks, tabs, and line breaks are white space. A no-break space is not white
+space."""
 
 _VALUE = r'-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\\n]|\\["\\])*"'
 _FIELD = rf"{_KEY}=(?:{_VALUE})"

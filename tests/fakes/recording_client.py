@@ -19,7 +19,7 @@ class RecordingClient(HttpClient):
         super().__init__(session, address, clock)
         self.sent: list[tuple[float, str, str]] = []
         self.before: Callable[[int, str], None] = lambda number, method: None
-        """An action of the test. Its arguments are the request's number, which begins at 1, and the request's
+        """An action of the test, which is called with the request's number, beginning at 1, and the request's
         method."""
 
     async def request(self, method: str, path: str, **more: Any) -> bytes:

@@ -24,7 +24,7 @@ class StillRunner(AdapterRunner):
         await self.polled.poll_once()
 
     async def ask(self, device_id: str, command: Command) -> None:
-        """Send a command to one device. If it fails, raise its error."""
+        """Send a command to one device. If the command fails, raise its error."""
         [error] = await self.command_when_free([device_id], command)
         if error is not None:
             raise error

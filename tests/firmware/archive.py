@@ -1,4 +1,5 @@
-"""A small single file for this Python and another one. It has few files, but is packed like the real single file."""
+"""A small single file for this Python and another Python. The file contains few files, but is packed like the real
+single file."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def own_architecture() -> str:
 
 
 def emulator() -> Path:
-    """Return the path of a qemu that runs arm64 programs on this machine. It is installed or downloaded."""
+    """Return the path of a qemu that runs arm64 programs on this machine. If no qemu is installed, download one."""
     installed = shutil.which("qemu-aarch64-static")
     if installed:
         return Path(installed)

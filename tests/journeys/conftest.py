@@ -14,7 +14,7 @@ from tests.fakes.clock import VirtualClock
 
 @pytest.fixture
 async def quiet(clock: VirtualClock) -> AsyncIterator[App]:
-    """Provide a ready hub. Its clock shows 12:00 UTC on 1 January 2026 until the test changes the time.
+    """Provide a ready hub. The hub's clock shows 12:00 UTC on 1 January 2026 until the test changes the time.
 
     The hub and both devices use this clock. While the clock is stopped, the hub does not poll.
     """

@@ -20,7 +20,7 @@ from tests.fakes.process import PYTHONPATH, Process, configure, running
 pytestmark = pytest.mark.slow  # needs a C compiler, and each sync takes 0.6 s
 
 MOMENTS_SECS = (0.0, 1.2)
-"""Seconds between the stop signal and the start of a command. While it stops, the hub waits for several syncs."""
+"""Seconds between the stop signal and the start of a command. While a hub is stopping, it waits for several syncs."""
 
 
 async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, str]:

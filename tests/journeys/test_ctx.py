@@ -91,7 +91,8 @@ FAILS = {
     "a device that is not there": ('print(ctx:get_device("nope").attributes)', "nil"),
     "nothing of the box": ('io.open("/etc/passwd")', "nil"),
 }
-"""Failing calls with their lines and messages. `test_every_word` and `test_mistakes` contain the other ones."""
+"""Failing calls with their lines and messages. `test_every_word` and `test_mistakes` contain further failing
+calls."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

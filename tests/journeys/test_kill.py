@@ -1,4 +1,5 @@
-"""The hub is killed repeatedly while it processes changes. It keeps exactly the confirmed changes."""
+"""The hub is killed repeatedly while it processes changes. After each start, the hub has exactly the confirmed
+changes."""
 
 from __future__ import annotations
 

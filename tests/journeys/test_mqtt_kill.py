@@ -1,4 +1,4 @@
-"""Two hubs and their broker are killed repeatedly. Both hubs list all devices again within seconds."""
+"""Two hubs and their broker are killed repeatedly. Within seconds, the two hubs list all devices again."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from appliance.api.auth import Role
 from tests.cli.test_commands_line import LOOPBACK, PATIENCE, Ended, Running, box, ended, lares
 
 WRONG = "lrs_{}_" + "wrongsecret" * 3 + "0123456789"
-"""A wrong secret in the correct format. It must not appear either, because a mistyped secret is similar to the
-real one."""
+"""A wrong secret in the correct format. A wrong secret must not appear either, because a mistyped secret is
+similar to the real one."""
 
 OWN = "the-owners-own-key-that-is-configured"
 

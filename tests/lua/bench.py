@@ -109,7 +109,8 @@ def start(pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, 
 
 
 async def ended(execution: Started) -> None:
-    """Wait until the execution has ended. If it did not succeed, raise `ScriptFailed` or `ExecutionCancelled`."""
+    """Wait until the execution has ended. If the execution did not succeed, raise `ScriptFailed` or
+    `ExecutionCancelled`."""
     failure = await execution.end()
     if isinstance(
         failure, ScriptFailed

@@ -1,4 +1,5 @@
-"""An execution inside the worker. It runs on the test's thread, and frames arrive while it sends a frame."""
+"""An execution inside the worker, which runs on the test's thread. Frames arrive while the execution sends a
+frame."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ PATIENCE = 30.0
 
 
 def answer(operation: str, arguments: Any) -> Any:
-    """Return an answer for a hostile script. It can be empty, large, or never arrive."""
+    """Return an answer for a hostile script: an empty one, a large one, or one that never arrives."""
     if arguments and arguments[0] == "hang":
         return asyncio.Event().wait()
     if arguments and arguments[0] in ("much", "some"):

@@ -1,5 +1,5 @@
-"""The processes of the laboratory: the server and the virtual devices. Their programs are downloaded once into a
-cache."""
+"""The processes of the laboratory: the server and the virtual devices. The programs of the laboratory are
+downloaded once into a cache."""
 
 from __future__ import annotations
 

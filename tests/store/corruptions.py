@@ -220,7 +220,8 @@ def check_forged_lines(maker: Maker) -> None:
 
 
 def check_journals_that_do_not_follow(maker: Maker) -> None:
-    """Check a journal that does not continue its snapshot. It must be reported, and no old record may be replayed."""
+    """Check a journal that does not continue its snapshot. The journal must be reported, and no old record may be
+    replayed."""
     lines = [encode_record(9, {"n": b'"old"'}), encode_record(10, {"n": b'"older"'}), *LINES]
     found, values = start(maker, {**healthy(), JOURNAL: journal(*lines, header=encode_header(2, 8))})
     assert values == states()[-1] and found.damaged == [JOURNAL] and found.records == len(LINES)

@@ -1,5 +1,5 @@
-"""Histories of a store before a power cut. They run without faults, with each operation refused, or with a kill at
-each operation."""
+"""Histories of a store before a power cut. Each history runs without faults, with each operation refused, or with
+a kill at each operation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def compacting(owner: Owner) -> None:
 
 
 def brief(owner: Owner) -> None:
-    """Start, start again, make changes, and compact once. This is the shortest history with all operations."""
+    """Start, start again, make changes, and compact once. The history is the shortest one that contains all
+    operations."""
     owner.start()
     owner.put({"a": b'"%s"' % (b"a" * 500)})
     owner.stop()

@@ -1,5 +1,5 @@
-"""The recorder collects values that a power cut may lose. It writes them rarely, only if they have changed, and
-with their time."""
+"""The recorder collects values that a power cut may lose. The recorder writes values rarely, only if they have
+changed, and with their time."""
 
 from __future__ import annotations
 

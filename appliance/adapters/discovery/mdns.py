@@ -14,7 +14,8 @@ from appliance.adapters.discovery.dns_messages import PTR, SRV, TXT, A, DnsRecor
 T = TypeVar("T")
 
 MAX_INSTANCES = 64
-"""Maximum number of service instances per sender, and of hosts per sender. Any further ones are ignored."""
+"""Maximum number of service instances per sender, and of hosts per sender. Any further instances and hosts are
+ignored."""
 
 MAX_SENDERS = 256
 """Maximum number of senders. Packets of further senders are ignored."""
@@ -119,8 +120,8 @@ def is_local(address: str) -> bool:
 
 
 def choose_address(sender: str, stated: Iterable[str]) -> str:
-    """Return an address of the sender's host. This is the sender's address if it is in `stated`, or if no address in
-    `stated` is usable. If not, it is a usable address from `stated`.
+    """Return an address of the sender's host. Prefer the sender's address if `stated` contains it. Otherwise, return
+    a usable address from `stated` or, if there is none, the sender's address.
 
     Only addresses of local networks are usable. A loopback address is usable only if the sender also has one.
     """

@@ -191,8 +191,8 @@ def _parse_event(event: ServerEvent, address: str) -> Pushed:
 
 
 def _parse(body: bytes | str, address: str) -> Pushed:
-    """Parse a message as JSON. If it is not JSON, return it as text or bytes. Raise `BadAnswer` if it exceeds the
-    size limit."""
+    """Parse a message as JSON. If the message is not JSON, return it as text or bytes. Raise `BadAnswer` if the
+    message exceeds the size limit."""
     try:
         text = compact_json(body)
         return Pushed(len(body), orjson.Fragment(text), text)

@@ -179,7 +179,7 @@ _SETTING: Fields = {
 
 
 def parse_kind(table: Table) -> KindDefinition | None:
-    """Parse the table of a file. Return None if it has faults."""
+    """Parse the table of a file. Return None if the table has faults."""
     count = len(table.findings.faults)
     found = table.read(_TOP)
     settings = _read_settings(table)

@@ -82,7 +82,7 @@ class KindFunctions:
         """Call a function, and return its results as `{first, second}`.
 
         The argument `first` can be bytes, or a table with a `body` of bytes. If the function failed because an answer
-        was missing or unreadable, raise the error of that request. If it failed for another reason, raise
+        was missing or unreadable, raise the error of that request. If the function failed for another reason, raise
         `AdapterFailed` with file and line.
         """
         calls = calls or self.new_calls()

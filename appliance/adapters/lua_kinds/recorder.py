@@ -54,7 +54,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """One message of a connection. It is a sent or received body, or a server-sent event."""
+    """One message of a connection: a sent or received body, or a server-sent event."""
 
     sent: bool = False
     body: bytes = b""
@@ -152,8 +152,8 @@ class Replay:
     """Replays a recording in place of a device. Raises `Invalid` if the data is not a recording.
 
     A request gets the first unused answer to a similar request, or the last answer if all are used. Each received
-    message of a connection is recorded with the number of messages that the file had sent before. It is replayed once
-    the file has sent the same number of messages. `redact` replaces secrets as in the recording.
+    message of a connection is recorded with the number of messages that the file had sent before. The message is
+    replayed once the file has sent the same number of messages. `redact` replaces secrets as in the recording.
     """
 
     address = "the recording"

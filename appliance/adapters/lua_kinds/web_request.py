@@ -71,7 +71,7 @@ def _texts(value: Any) -> Mapping[str, str]:
 
 
 def _bytes(value: Any) -> bytes:
-    """Convert a Lua string to bytes. In such a string, each character represents one byte."""
+    """Convert a Lua string to bytes. Each character of the string represents one byte."""
     return string(value).encode("latin-1")
 
 

@@ -80,8 +80,8 @@ class MatterAdapter(Adapter):
 
     concurrency = 1_000
     command_secs = 3 * RESULT_SECS
-    """Far longer than the timeouts inside a command. Those timeouts therefore expire first, even on a busy event
-    loop."""
+    """Far longer than the timeouts inside a command. The inner timeouts therefore expire first, even on a busy
+    event loop."""
     operation_secs: Mapping[str, float] = {"pair": 240.0, "unpair": 60.0, "share": 60.0}
 
     def __init__(self, context: AdapterContext, settings: Matter) -> None:
@@ -201,7 +201,8 @@ class MatterAdapter(Adapter):
         return self._target(device_id)
 
     async def _send(self, device_id: str, what: str, target: Target, request: ClusterRequest) -> None:
-        """Send a request. Raise `Unreachable` if the device does not respond, and `BadAnswer` if it refuses."""
+        """Send a request. Raise `Unreachable` if the device does not respond, and `BadAnswer` if the device
+        refuses."""
         try:
             await self._ask_node(device_id, target, request.command, request.arguments)
         except Unreachable:

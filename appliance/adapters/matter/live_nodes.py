@@ -248,8 +248,8 @@ class LiveNodes:
         return node, endpoint if isinstance(endpoint, int) else -1
 
     def _take_node(self, node: Node) -> None:
-        """Assign a target to each device of the node, within the limits. A later node never replaces an earlier
-        one."""
+        """Assign a target to each device of the node, within the limits. At the limits, the earlier nodes keep
+        their targets."""
         known = self._ids.get(node.id, ())
         endpoints = [each for _, each in sorted(node.endpoints.items()) if is_device(each)]
         room = MAX_DEVICES - len(self._targets) + len(known)
@@ -351,8 +351,8 @@ def _measured_energy(event: Mapping[str, Any]) -> int | None:
 
 
 def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
-    """Return the endpoint with the battery. This is the endpoint itself, an endpoint whose list includes it, or
-    the root endpoint."""
+    """Return the endpoint with the battery: this endpoint, an endpoint whose list includes it, or the root
+    endpoint."""
     sources = [each for each in node.endpoints.values() if POWER_SOURCE in each.clusters]
     if endpoint in sources:
         return endpoint

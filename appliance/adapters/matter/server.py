@@ -138,7 +138,7 @@ class ServerConnection:
 
 
 class NodeUnreachable(Unreachable):
-    """The server responds, but the device does not."""
+    """The server responds, but the device does not respond."""
 
 
 class NodeRefused(BadAnswer):
@@ -179,7 +179,8 @@ def _result_of(answer: Mapping[str, Any]) -> Any:
 
 
 def _check_statuses(result: Any) -> None:
-    """Raise `BadAnswer` if an attribute was not written or read. The server reports such a failure as a success."""
+    """Raise `BadAnswer` if an attribute was not written or read. The server itself reports these failures as
+    successes."""
     for each in result if isinstance(result, list) else ():
         status = each.get("Status") if isinstance(each, dict) else None
         if isinstance(status, int) and status:

@@ -67,8 +67,7 @@ def _recipients(value: Any) -> tuple[str, ...]:
 
 
 class NotifySection(Settings, frozen=True, kw_only=True):
-    """An enabled section. It contains one of the keys `url`, `service`, and `smtp`, and the keys that belong to this
-    key.
+    """An enabled section, with one of the keys `url`, `service`, and `smtp`, and the keys that belong to it.
 
     Raises `Invalid` for keys that cannot be combined.
     """

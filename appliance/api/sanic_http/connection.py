@@ -113,7 +113,8 @@ def build_application(gate: Gate, limits: ApiLimits) -> Application:
 
 
 class TooManyRequests(SanicException):
-    """The error for a client with too many connections through a trusted proxy. This error ends the connection."""
+    """The error for a client with too many connections through a trusted proxy. The connection ends after this
+    error."""
 
     status_code = 429
     headers = {"Retry-After": "1"}  # noqa: RUF012 - Sanic's own, read only

@@ -32,7 +32,7 @@ BLANKS = " \t"
 
 
 class UnknownCoding(SanicException):
-    """The error for an unsupported transfer coding of a body. This error ends the connection."""
+    """The error for an unsupported transfer coding of a body. The connection ends after this error."""
 
     status_code = 501
 

@@ -1,4 +1,4 @@
-"""Modules of libraries that the hub does not use. Importing them would take memory and time."""
+"""Modules of libraries that the hub does not use. Importing these modules would take memory and time."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Condition(Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def holds(self, environment: Environment, instant: datetime | None) -> ConditionResult:
-        """Return whether the condition holds, with the reason if it does not."""
+        """Return whether the condition holds. If it does not hold, also return the reason."""
         fact = self.look(environment, instant)
         return HOLDS if fact.holds else refused(fact.refusal, is_unknown=fact.holds is None)
 

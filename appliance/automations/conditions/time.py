@@ -183,8 +183,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return any((start or instant) <= instant and (end is None or instant < end) for start, end in starts_and_ends)
 
     def find_empty(self) -> str | None:
-        """If the condition has one edge, return a warning if its offset prevents the condition on some day of the
-        year. The check includes the longest and the shortest day."""
+        """For a condition with one edge, return a warning if the edge's offset prevents the condition on some day
+        of the year. The check includes the longest and the shortest day."""
         edge = self.before or self.after
         if edge is None or not edge.offset_mins or (self.after is not None and self.before is not None):
             return None

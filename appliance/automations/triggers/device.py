@@ -259,8 +259,8 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         return None if self.requirement.is_any else Match(event=self._table(device, previous))
 
     def resolve(self, pending: Match, device: Device | None) -> Match | None:
-        """Return the match to fire at the end of the wait, with the last known value. Return None if this value does
-        not match."""
+        """Return the match to fire at the end of the wait, with the last known value. If the last known value does
+        not match, return None."""
         if device is None or not self.requirement.holds(self._last_value(device)):
             return None
         kept = {name: pending.event[name] for name in ("late_secs",) if name in pending.event}

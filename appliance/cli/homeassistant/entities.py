@@ -122,8 +122,8 @@ class Comparison(Struct, frozen=True):
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """The counterpart of a script. It is a scene or, for a script with fields or a response, a function in the
-    module with this id."""
+    """The counterpart of a script: a scene or, for a script with fields or a response, a function in the module
+    with this id."""
 
     id: str
     fields: tuple[str, ...] = ()

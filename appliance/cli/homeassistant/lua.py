@@ -108,8 +108,8 @@ def negated(expression: str) -> str:
 
 
 def is_one_call(expression: str) -> bool:
-    """Return whether the expression is a single call, or is already in brackets. Such an expression needs no
-    further brackets."""
+    """Return whether the expression is a single call, or is already in brackets, and therefore needs no further
+    brackets."""
     if not re.match(r"[\w.:]*\(", expression):
         return False
     depth = 0

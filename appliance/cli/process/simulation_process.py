@@ -1,5 +1,5 @@
-"""The process that runs one simulation. It reads the request from standard input, and writes the result to
-standard output."""
+"""The process that runs one simulation. The process reads the request from standard input, and writes the result
+to standard output."""
 
 from __future__ import annotations
 

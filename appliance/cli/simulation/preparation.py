@@ -27,8 +27,8 @@ class Preparation(Struct, frozen=True, kw_only=True):
 
 
 def prepare(stored: Mapping[str, bytes], locale: Locale, start: str | None, hours: float, events: str) -> Preparation:
-    """Prepare a simulation. It begins at `start` or, if `start` is missing, at the first event with a date. If there
-    is no such event, it begins now. Raise `Invalid` if `start` is invalid.
+    """Prepare a simulation that begins at `start` or, if `start` is missing, at the first event with a date. If there
+    is no such event, the simulation begins now. Raise `Invalid` if `start` is invalid.
 
     The state of automations and timers is only used for a simulation that begins now.
     """

@@ -27,7 +27,7 @@ NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 class SimulationPrinter(ExecutionHistory):
     """Prints and counts all results, without a history.
 
-    - `zone`: the time zone of printed times. If it is None, each line is a JSON object.
+    - `zone`: the time zone of printed times. If `zone` is None, each line is a JSON object.
     - `runs_lua`: whether Lua runs. If so, an automation is treated as fired when its Lua begins.
     - `gone`: set when standard output is closed; the printer then calls `stop`.
     - `latest`: the source of the latest line.

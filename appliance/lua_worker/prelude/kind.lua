@@ -176,8 +176,8 @@ local function exchange(given)
   return answer
 end
 
--- Return the first argument of the kind's function. It is in the job's `bytes`: either all of `bytes`, or only its
--- `body`.
+-- Return the first argument of the kind's function. If the job has `bytes`, they are the argument itself, or the
+-- `body` in it.
 local function first_of(job)
   local first = job.first
   if not job.bytes then return first end

@@ -29,8 +29,8 @@ from tests.fakes.programs import need
 SCRIPT = Path(__file__).with_name("zigbee2mqtt.js")
 PACKAGES = ("zigbee2mqtt@2.14.1",)
 MIN_SHARE = 0.97
-"""Minimum share of fully supported models. All values of such a model are published, and all its commands have
-results."""
+"""Minimum share of fully supported models. A model is fully supported if all its values are published and all its
+commands have results."""
 
 
 _VALUES: Mapping[str, tuple[Any, ...]] = {
@@ -147,7 +147,8 @@ def answers(message: Outgoing, known: dict[str, Any]) -> Iterator[tuple[str, dic
     """Return the states of a device that executes a message at `<base>/<name>[/endpoint]/set[/property]`.
 
     If the topic contains the device's own name, the endpoint follows each property. If the topic contains an
-    endpoint's name, it does not. A property whose name contains the endpoint has both forms, because models differ.
+    endpoint's name, no endpoint follows the properties. A property whose name contains the endpoint has both forms,
+    because models differ.
     """
     before, _, name = message.topic.partition("/set")
     base, device, *endpoints = before.split("/")

@@ -60,7 +60,8 @@ class WledAdapter(PollingAdapter):
     segment."""
 
     _effects: tuple[str, ...] = ()
-    _info: Mapping[str, Any] = {}
+    _facts: Mapping[str, Any] = {}
+    _info = Info(manufacturer="WLED")
     _segments_known_by: object = None
     _segments: tuple[Observation, ...] = ()
     _is_unreadable = False
@@ -127,40 +128,41 @@ class WledAdapter(PollingAdapter):
             state = answer["state"]
             if state.keys().isdisjoint(("on", "bri", "seg")):
                 raise KeyError("on")
-            listed = orjson.dumps(state.get("seg"))
+            segments = state.get("seg", [])
+            listed = bytes(segments) if isinstance(segments, msgspec.Raw) else orjson.dumps(segments)
         except MALFORMED:
             raise Unreadable(f"{self.http.address} is not a WLED device, or sent a malformed answer") from None
-        if isinstance(answer.get("info"), dict):
-            self._info = {**answer["info"]}
+        facts = answer.get("info")
+        if isinstance(facts, dict) and facts != self._facts:
+            self._facts = facts
+            model, firmware, serial = facts.get("product"), facts.get("ver"), facts.get("mac")
+            self._info = Info(manufacturer="WLED", model=model, firmware=firmware, serial=serial)
         self._has_polled = True
         if effects is not self._effects:
             self._effects = tuple(map(str, effects)) if isinstance(effects, list | tuple) else ()
-        whole = self._whole(state)
+        whole = self._whole(state, are_listed=listed.startswith(b"["))
         is_dark = whole.attributes.get("power") == "off"
-        seen = (whole, *self._all_segments(listed, state.get("seg"), is_dark=is_dark))
+        seen = (whole, *self._all_segments(listed, is_dark=is_dark))
         return Report(adapter=self.name, present=frozenset([each.device_id for each in seen]), observations=seen)
 
-    def _whole(self, state: Mapping[str, Any]) -> Observation:
-        facts, (attributes, wrong) = self._info, _light(state)
-        info = Info(
-            manufacturer="WLED", model=facts.get("product"), firmware=facts.get("ver"), serial=facts.get("mac")
-        )
+    def _whole(self, state: Mapping[str, Any], *, are_listed: bool) -> Observation:
+        attributes, wrong = _light(state)
         return Observation(
             device_id=f"{self.name}:light",
             kind=DeviceKind.LIGHT,
             attributes=attributes,
-            wrong=wrong if isinstance(state.get("seg", []), list) else {**wrong, "seg": "seg must be a list"},
-            name=facts.get("name"),
-            info=info,
+            wrong=wrong if are_listed else {**wrong, "seg": "seg must be a list"},
+            name=self._facts.get("name"),
+            info=self._info,
             commands=WHOLE,
         )
 
-    def _all_segments(self, listed: bytes, segments: Any, *, is_dark: bool) -> tuple[Observation, ...]:
-        """Return the segments. If the segments are unchanged, return the earlier result."""
-        known_by = (listed, self._effects, self._info.get("name"), is_dark)
+    def _all_segments(self, listed: bytes, *, is_dark: bool) -> tuple[Observation, ...]:
+        """Return the segments in this JSON. If the segments are unchanged, return the earlier result."""
+        known_by = (listed, self._effects, self._facts.get("name"), is_dark)
         if known_by != self._segments_known_by:
+            self._segments = tuple(self._read_segments(parse_json(listed, self.http.address), is_dark=is_dark))
             self._segments_known_by = known_by
-            self._segments = tuple(self._read_segments(segments, is_dark=is_dark))
         return self._segments
 
     def _read_segments(self, listed: Any, *, is_dark: bool) -> Iterator[Observation]:
@@ -191,7 +193,7 @@ class WledAdapter(PollingAdapter):
             kind=DeviceKind.LIGHT,
             attributes=attributes,
             wrong=wrong,
-            name=segment.get("n") or f"{self._info.get('name') or self.name} {number + 1}",
+            name=segment.get("n") or f"{self._facts.get('name') or self.name} {number + 1}",
             info=Info(manufacturer="WLED", parent_id=f"{self.name}:light"),
             commands=_segment_commands(self._effects),
         )
@@ -200,7 +202,7 @@ class WledAdapter(PollingAdapter):
 class _PushedState(TypedDict, total=False):
     on: Any
     bri: Any
-    seg: Any
+    seg: msgspec.Raw
 
 
 class _PushedInfo(TypedDict, total=False):

@@ -101,8 +101,8 @@ class AdapterSections:
         return count, [*faults, *in_files]
 
     async def _read(self) -> tuple[Config | None, SectionChanges, list[Fault]]:
-        """Return the configuration, the changed sections, and the faults. The configuration is None if it is
-        unusable."""
+        """Return the configuration, the changed sections, and the faults. If the file is unusable, the
+        configuration is None."""
         if not self._file.is_readable:
             return None, {}, []
         try:
@@ -135,8 +135,8 @@ class AdapterSections:
         await self._publish_home(name, settings)
 
     async def _stop_section(self, name: str, successor: Any) -> None:
-        """Stop the section. If a section of the same kind replaces this section, the devices remain. If no section
-        replaces it, the devices remain only in storage."""
+        """Stop the section. If a section of the same kind replaces this section, the devices remain. Otherwise,
+        the devices remain only in storage."""
         self._dispatcher.remove(name)
         await self._start.stop(name)
         self._health.remove(name)

@@ -103,7 +103,7 @@ class ConfigFile:
         return self._load is not None
 
     async def read(self) -> Config:
-        """Read the file. Raise `ConfigFailed` with its faults."""
+        """Read the file. Raise `ConfigFailed` with the faults of the file."""
         found = await asyncio.to_thread(self._read)
         if isinstance(found, ConfigFailed):
             raise found

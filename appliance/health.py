@@ -93,7 +93,7 @@ class Health:
         return self._adapters[name]
 
     def add(self, name: str) -> None:
-        """Add an adapter that starts while the hub is running. If the hub is ready, it remains ready."""
+        """Add an adapter that starts while the hub is running. A hub that is ready remains ready."""
         self._adapters[name] = AdapterHealth(name=name)
         self._late.add(name)
 

@@ -75,7 +75,7 @@ log = logging.getLogger("hub")
 
 
 class Hub:
-    """The running hub. While its context is open, the hub's parts are available as attributes. Only the packages api
+    """The running hub. While the hub's context is open, its parts are available as attributes. Only the packages api
     and cli use this class.
 
     If `is_safe` is true, the hub runs no automations, regardless of the configuration. `frame_of` encodes the events

@@ -72,8 +72,8 @@ class RepetitionLimit(logging.Filter):
         return _with_text(record, f"{text} (and {count} similar lines before)") if count else record
 
     def _take(self, kind: object, limit: int, now: float) -> int | None:
-        """Count the line. Return None to suppress it; otherwise, return the number of lines of this kind suppressed
-        in the previous interval."""
+        """Count the line. Return None to suppress the line; otherwise, return the number of lines of this kind
+        suppressed in the previous interval."""
         window = self._windows.get(kind)
         if window is None or not 0 <= now - window.began < INTERVAL_SECS:
             held_back = 0 if window is None else window.held_back

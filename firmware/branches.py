@@ -13,7 +13,7 @@ from firmware.environment import Environment
 from firmware.pip import advice, readable
 
 PACKAGE = "coverage==7.17.3"
-"""The name of a package that only this measurement needs. The locks do not contain it."""
+"""The name of a package that only this measurement needs. The locks do not contain this package."""
 
 SETTINGS = """\
 [run]

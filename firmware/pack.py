@@ -39,8 +39,8 @@ HUB = (
     "appliance.cli.process.api_server",
     "argon2",
 )
-"""Modules that the hub and the Lua worker import before the hub answers requests. The file contains their bytecode.
-"""
+"""Modules that the hub and the Lua worker import before the hub answers requests. The file contains the bytecode
+of these modules."""
 
 BUNDLED = "appliance/bundled/"
 """Files that `install.sh` also extracts."""

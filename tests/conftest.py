@@ -54,7 +54,7 @@ settings.register_profile(
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=QUICK_EXAMPLES)
 
 LIMIT_SECS, SLOW_LIMIT_SECS, BOX_LIMIT_SECS = 300, 1500, 4 * 3600
-"""Maximum seconds of a test with its fixtures. If a test exceeds it, the test process ends."""
+"""Maximum seconds of a test with its fixtures. If a test takes longer, the test process ends."""
 
 ALL_SLOW = re.compile(r"^pytestmark = (?:pytest\.mark\.slow$|\[.*pytest\.mark\.slow\b)", re.MULTILINE)
 """A line in a file that marks all of its tests as slow."""

@@ -78,8 +78,8 @@ def run(clone: Path, *args: str, python: str = BARE_PYTHON, **env: str) -> subpr
 
 @contextmanager
 def start(clone: Path, *args: str, **env: str) -> "Iterator[subprocess.Popen[str]]":
-    """Start the clone's build.py from another folder. Standard output and standard error go to one pipe. Kill the
-    process if it does not end."""
+    """Start the clone's build.py from another folder. Standard output and standard error go to one pipe. If the
+    process does not end, kill it."""
     command = [BARE_PYTHON, str(clone / "build.py"), *args]
     variables, pipe = {**os.environ, **env}, subprocess.PIPE
     with subprocess.Popen(

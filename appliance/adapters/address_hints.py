@@ -20,7 +20,7 @@ Hint = Callable[[str, list[str]], str]
 
 def hint_of_addresses(kind: str, raw: Mapping[str, Any], otherwise: Hint) -> Hint:
     """Return a function that explains an unknown key. For an address key, the function returns the correct line.
-    For any other key, it calls `otherwise`."""
+    For any other key, the function calls `otherwise`."""
 
     def hint(key: str, known: list[str]) -> str:
         right = next((each for each in ADDRESS_KEYS if each in known), None)

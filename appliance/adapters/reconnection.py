@@ -23,8 +23,8 @@ async def keep_open(
 
     `session` connects and works until the connection ends. `session` may raise `AdapterFailed`. After each session,
     `on_end` gets the error and the number of consecutive unstable sessions, and may return another pause. A stable
-    session resets that number. If `is_stable` is given, it decides whether a session was stable. If `is_stable` is
-    not given, a session is stable after `most_secs`.
+    session resets that number. `is_stable`, if given, decides whether a session was stable. If `is_stable` is not
+    given, a session is stable after `most_secs`.
     """
     failures = 0
     while True:

@@ -68,7 +68,7 @@ class Reasons:
 
         The id can also be the name of an adapter section, or of a file that is not loaded because of an error. For an
         automation, `automation` is `{triggers, conditions, notes}`: the fields of its file, whether each condition
-        holds now, and further notes. For other ids, it is None. Raise `NotFound` for an unknown id.
+        holds now, and further notes. For other ids, `automation` is None. Raise `NotFound` for an unknown id.
         """
         try:
             id_ = await self._id_of(id_)

@@ -44,7 +44,7 @@ _PLAIN_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 @dataclass(frozen=True)
 class StaticFile:
-    """One file as it is served. `path` is the path of its URL; `body` contains the bytes."""
+    """One file as it is served. `path` is the path in the file's URL; `body` contains the bytes."""
 
     path: str
     type: str

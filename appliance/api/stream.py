@@ -57,7 +57,8 @@ class Subscriber:
             self.socket.write(encode_text_frame(heartbeat_frame()))
 
     def flush(self) -> None:
-        """Write queued frames while the socket is writable. If frames were dropped, write their number first."""
+        """Write queued frames while the socket is writable. If frames were dropped, first write the number of
+        dropped frames."""
         while self._frames and self.socket.is_writable:
             if len(self._frames) == 1 and not self._dropped:
                 self.socket.write(self._frames.popleft())

@@ -90,8 +90,8 @@ def hash_token(text: str) -> str:
 
 
 def hint_of(text: str) -> str:
-    """Return 32 bits of a digest of the token. The hub stores this hint with the hash. With the hint, it rejects
-    most wrong tokens without computing a hash."""
+    """Return 32 bits of a digest of the token. The hub stores this hint with the hash. With the hint, the hub
+    rejects most wrong tokens without computing a hash."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4, person=b"lares-key-hint").hexdigest()
 
 

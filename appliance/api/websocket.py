@@ -79,8 +79,8 @@ class StrictProtocol(ServerProtocol):
 
 
 SUBPROTOCOL = Subprotocol("lares.events")
-"""The sub-protocol that the server selects. A browser offers it together with the sub-protocol that contains its
-token."""
+"""The sub-protocol that the server selects. A browser offers this sub-protocol together with the one that contains
+its token."""
 
 NO_PONG = 1011
 
@@ -276,7 +276,9 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
     Raise `UpgradeRequired` or `MalformedRequest` on failure.
     """
     exchange = exchange_of(request)
-    if exchange.request_body == "chunked" or exchange.request_bytes_left:  # the body would be read as frames
+    if (
+        exchange.request_body == "chunked" or exchange.request_bytes_left
+    ):  # otherwise, the client would read the body as frames
         raise MalformedRequest("a WebSocket handshake must not have a body")
     protocol = StrictProtocol(
         limits.message_bytes,
@@ -297,7 +299,7 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
 def _handshake_of(request: Request) -> Handshake:
     """Return the request's handshake headers.
 
-    Raise `MalformedRequest` unless they are ASCII, because `websockets` would fail.
+    Raise `MalformedRequest` if a header is not ASCII, because `websockets` would fail.
     """
     headers = [
         (name, value)

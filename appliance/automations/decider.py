@@ -55,7 +55,8 @@ class Decider:
             self._brake.note_execution(definition.id, event)
 
     async def run_by_hand(self, file: LoadedFile[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
-        """Run the automation if its conditions hold, and wait until it ends. Ignore its mode, policy, and switch."""
+        """Run the automation if its conditions hold, and wait until it ends. Ignore the automation's mode, policy,
+        and switch."""
         outcome = self._check_conditions(file.definition)
         request = _request(file, event, outcome, by_hand=True)
         if outcome.holds:

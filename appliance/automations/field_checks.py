@@ -90,7 +90,7 @@ def texts(value: Value) -> tuple[str, ...]:
 
 
 def weekdays(value: Value) -> frozenset[int]:
-    """Check a list of days, such as `{"mon", "tue"}`. Return their numbers. 0 is Monday."""
+    """Check a list of days, such as `{"mon", "tue"}`. Return the numbers of the days. 0 is Monday."""
     if not isinstance(value, list | tuple) or not value:
         raise Mismatch('a list of days like { "mon", "fri" }', value)
     return frozenset(WEEKDAYS.index(one_of(*WEEKDAYS)(each)) for each in value)

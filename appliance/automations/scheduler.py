@@ -202,7 +202,7 @@ class Scheduler:
         return call
 
     def cancel(self, what: DelayedCall | CalendarCall) -> None:
-        """Cancel a call. If it is already cancelled, do nothing."""
+        """Cancel a call. If the call is already cancelled, do nothing."""
         if isinstance(what, CalendarCall):
             self._calendar_calls.pop(what, None)
         elif not what.is_cancelled:

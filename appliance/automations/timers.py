@@ -48,8 +48,8 @@ NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not sta
 
 
 class Timer(Struct, frozen=True, kw_only=True):
-    """A timer, as the API and Lua show it. `due_at` is its end by the current clock. `payload` is part of the
-    timer's event."""
+    """A timer, as the API and Lua show it. `due_at` is the timer's end by the current clock. `payload` is part of
+    the timer's event."""
 
     name: str
     due_at: datetime
@@ -114,7 +114,7 @@ class RunningTimer(Struct, eq=False, kw_only=True):
 class Timers:
     """The timers by name.
 
-    Timers run in real seconds. After a restart, they end at their stored clock times once the clock is trusted.
+    Timers run in real seconds. After a restart, timers end at their stored clock times once the clock is trusted.
     Timers that start, change, or end at the same moment are stored in a single write.
 
     When a timer ends, it is removed from storage and then fires. If the power fails before the removal, the timer
@@ -197,7 +197,7 @@ class Timers:
         return None if timer is None else from_millis(self._due_at(timer))
 
     async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
-        """Start or restart the timer. Return after it is stored. Raise `Invalid` for wrong arguments, and
+        """Start or restart the timer. Return when the timer is stored. Raise `Invalid` for wrong arguments, and
         `StoreFailed` if storage fails."""
         name = check_timer(name, secs, payload)
         due = self._clock.monotonic() + secs
@@ -372,7 +372,7 @@ class Timers:
         timer.call = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._give_up, timer))
 
     def _give_up(self, timer: RunningTimer, _: float) -> None:
-        """Remove the timer after a day without a listener. The next flush removes it from storage."""
+        """Remove the timer after a day without a listener. The next flush removes the timer from storage."""
         if self._is_changing(timer.name):
             self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
             return

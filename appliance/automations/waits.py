@@ -79,8 +79,8 @@ class Waits:
             self.drop(active, device_id)
 
     def resume(self, active: ActiveTrigger, trigger: DeviceTrigger, device: Device) -> None:
-        """Continue the wait from before the last stop if the device still matches. The wait continues from its
-        original start, or begins now if the clock is not trusted."""
+        """Continue the wait from before the last stop if the device still matches. If the clock is trusted, the
+        wait continues from its original start; otherwise, it begins now."""
         stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
         if stored is None or device.id in active.waits:
             return

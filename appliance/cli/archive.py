@@ -128,7 +128,7 @@ def check_size(total: int) -> None:
 
 
 def pack(archive: Archive) -> bytes:
-    """Return the archive as bytes. Raise `StartFailed` if it is too large."""
+    """Return the archive as bytes. Raise `StartFailed` if the archive is too large."""
     archive_format = ARCHIVE_FORMAT if archive.versions else 2 if archive.months else 1
     formats = {"format": archive_format, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
@@ -205,8 +205,8 @@ class _Refused(Exception):
 
 
 class _Entry(tarfile.TarInfo):
-    """A member of the archive. The size of its extended headers is limited, because `tarfile` reads each header as
-    a whole."""
+    """A member of the archive. The size of the member's extended headers is limited, because `tarfile` reads each
+    header as a whole."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:

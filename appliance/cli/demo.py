@@ -186,7 +186,7 @@ def _end() -> None:
 
 
 def _choose_port() -> int:
-    """Return the default port. If another program uses it, return a free port."""
+    """Return the default port. If another program uses the default port, return a free port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

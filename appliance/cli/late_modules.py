@@ -119,7 +119,7 @@ replacement for each name."""
 
 
 EMPTY = ("aiohttp.tracing",)
-"""Modules that the hub never uses. Empty modules replace them."""
+"""Modules that the hub never uses, and that are replaced with empty modules."""
 
 
 def delay_imports() -> None:

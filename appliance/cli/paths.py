@@ -51,7 +51,7 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return self._first(CONFIG_FILE)
 
     def need_config(self) -> Path:
-        """Return the configuration file. Raise `StartFailed` if it is missing."""
+        """Return the configuration file. Raise `StartFailed` if the file is missing."""
         file = self.find_config()
         if not file.exists():
             raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)

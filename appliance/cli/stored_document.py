@@ -17,7 +17,7 @@ from appliance.store.document import Document
 
 @asynccontextmanager
 async def open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]:
-    """Open the store without a running hub. If an error occurs, its exit code is the same as for the hub."""
+    """Open the store without a running hub. An error has the same exit code as in the hub."""
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document:
         try:

@@ -85,7 +85,7 @@ def _find_target(file: str | None) -> Path:
 
 
 def _read_verified(file: Path) -> bytes:
-    """Return the file's content. Raise `StartFailed` if it does not match the checksum file next to it."""
+    """Return the file's content. Raise `StartFailed` if the content does not match the checksum file."""
     checksum_file = file.with_name(f"{file.name}.sha256")
     try:
         with open_named(file) as stream:

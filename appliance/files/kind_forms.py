@@ -25,7 +25,7 @@ RARE = frozenset(
         *("discovery_prefix", "tasmota", "publish", "hub_id", "include_config_entities", "method", "body"),
     }
 )
-"""Settings that most sections omit. A form shows them last."""
+"""Settings that most sections omit. A form shows these settings last."""
 
 _NOT_IN_FORMS = ("type", "enabled")
 _COMMENTED = re.compile(r"(?:# )?([a-z][a-z0-9_]*) = (.*)")

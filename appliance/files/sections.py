@@ -60,7 +60,8 @@ class Sections:
         return await self._files.change_config(change, version)
 
     async def remove(self, name: str, version: str | None = None) -> SavedFile:
-        """Remove a section. Raise `NotFound` if it does not exist, and the exceptions of `HomeFiles.save`."""
+        """Remove a section. Raise `NotFound` if the section does not exist, and the exceptions of
+        `HomeFiles.save`."""
 
         def change(text: str) -> str:
             if name not in _adapters_in(text):

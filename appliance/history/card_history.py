@@ -108,7 +108,7 @@ class CardHistory:
             await self.write()
 
     async def write(self) -> None:
-        """Write the collected data. If a write fails, keep its data for the next write. Never raise."""
+        """Write the collected data. If the write fails, keep the data for the next write. Never raise."""
         if not self._is_trusted():
             return
         async with self._lock:

@@ -25,7 +25,7 @@ class CardWriter:
     """Appends history to the monthly files, at most `max_day_bytes` per day (UTC), and keeps at most `keep_days`
     days. Writes run on the store's thread.
 
-    `sizes` contains the last known sizes of the monthly files. Any thread may read it.
+    `sizes` contains the last known sizes of the monthly files. Any thread may read `sizes`.
     """
 
     def __init__(self, months: MonthFiles, keep_days: int, max_day_bytes: int) -> None:

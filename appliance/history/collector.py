@@ -192,7 +192,7 @@ class Collector:
         return [] if series is None else _changes_of(series)
 
     def pack(self, device_id: str) -> None:
-        """Pack the data of a removed device to save memory. The data is unpacked when it is needed."""
+        """Pack the data of a removed device to save memory. The data is unpacked on demand."""
         numbers, changes = self._numbers.pop(device_id, {}), self._changes.pop(device_id, {})
         if numbers or changes:
             self._count -= len(numbers)

@@ -113,7 +113,7 @@ class DeviceHistory:
             yield _entry_at(device, known, next(times))
 
     def pack(self, device_id: str) -> None:
-        """Pack the history of a removed device to save memory. The history is unpacked when it is needed."""
+        """Pack the history of a removed device to save memory. The history is unpacked on demand."""
         if known := self._devices.pop(device_id, None):
             for series in known.values():
                 self._discount(series)

@@ -53,7 +53,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return is_member or any(device_id in each for each in (self.room_assignments, self.names, self.aliases))
 
     def id_of(self, word: str, devices: Container[str]) -> str:
-        """Return the id of the device with this alias. Return a word unchanged if it is not an alias."""
+        """Return the id of the device with this alias. If the word is not an alias, return it unchanged."""
         return word if word in devices else self.ids_by_alias.get(word, word)
 
     def devices_in(self, room_id: str) -> list[str]:

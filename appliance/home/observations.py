@@ -95,7 +95,7 @@ def check_device_id(device_id: Any) -> None:
 
 
 def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
-    """Return the valid name and data of a device's event. Raise `Invalid` if they are invalid."""
+    """Return the valid name and data of a device's event. Raise `Invalid` if the name or the data is invalid."""
     try:
         is_name = isinstance(event, str) and strip_id(event) == event
     except Invalid as fault:

@@ -83,7 +83,7 @@ class Registry:
         return _by_id(self.layout.groups)
 
     def id_of(self, word: str) -> str:
-        """Return the id of the device with this alias. Return a word unchanged if it is not an alias."""
+        """Return the id of the device with this alias. If the word is not an alias, return it unchanged."""
         return self.layout.id_of(word, self._devices)
 
     def with_id(self, payload: Mapping[str, Value]) -> Mapping[str, Value]:
@@ -169,7 +169,8 @@ class Registry:
         self._set_attributes(device, shown, now, now, observed | {"state"}, observed)
 
     def remove(self, adapter: str, device_id: str, *, is_kept: bool = False) -> None:
-        """Remove a device of the adapter. Ignore unknown devices. If `is_kept` is true, its values remain stored."""
+        """Remove a device of the adapter. Ignore unknown devices. If `is_kept` is true, the device's values remain
+        stored."""
         if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)

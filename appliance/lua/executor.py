@@ -34,7 +34,7 @@ class ExecutionRequest(Struct, frozen=True, kw_only=True):
     """A request to run a file.
 
     - `id`, `name`: identify the scene or automation.
-    - `label`: its name in the logs.
+    - `label`: the name of the scene or automation in the logs.
     - `by_hand`: whether to start regardless of the mode. The mode does not count a run that was started by hand.
     - `chain`: the labels of the executions that led to the request.
     - `steps`: the first steps of the trace.
@@ -176,7 +176,7 @@ class Executor:
         return len(_of(id_, self._running))
 
     def cancel_execution(self, number: str) -> bool:
-        """Cancel the execution. Return whether it was running or waiting."""
+        """Cancel the execution. Return whether the execution was running or waiting."""
         for execution in (*self._running, *self._all_waiting()):
             if execution.id == number:
                 self.cancel(execution, CANCELLED)
@@ -338,6 +338,6 @@ def list_executions(executors: Iterable[Executor], id_: str | None = None) -> li
 
 
 def cancel_execution(executors: Iterable[Executor], number: str) -> None:
-    """Cancel the execution. Raise `NotFound` if it is neither running nor waiting."""
+    """Cancel the execution. Raise `NotFound` if the execution is neither running nor waiting."""
     if not any(executor.cancel_execution(number) for executor in executors):
         raise NotFound("execution", number)

@@ -51,7 +51,7 @@ class DescribeKind(Protocol):
 
 
 LuaKind = LoadedFile[KindDefinition]
-"""An adapter kind in Lua. Its name is the name of its file."""
+"""An adapter kind in Lua. The name of a kind is the name of its file."""
 
 
 class KindReading(Struct, frozen=True, kw_only=True):

@@ -66,8 +66,8 @@ from appliance.lua_worker.worker_main import main
 main(sys.argv[2:8])
 """
 _ROOM_BYTES = 1 << 30
-"""The part of a worker's address space that does not depend on its executions' limits. Most of it is unused
-stacks."""
+"""The part of a worker's address space that does not depend on its executions' limits. Unused stacks need most of
+this space."""
 
 PROBE_SECS = 20.0
 _SET_DUMPABLE = 4
@@ -170,9 +170,9 @@ def probe_confinement() -> str:
 
 
 def protect_memory() -> bool:
-    """Prevent other processes of this user from reading the hub's memory through /proc, a debugger, or a core dump.
-    Return whether the kernel allowed it. Afterwards, the process's files in /proc belong to root, and root can still
-    read the memory."""
+    """Prevent other processes of this user from reading the hub's memory through /proc, a debugger, or a core
+    dump. Return whether the kernel allowed this protection. Afterwards, the process's files in /proc belong to
+    root, and root can still read the memory."""
     try:
         import ctypes  # Python builds for routers may lack ctypes
     except (ImportError, MemoryError):  # an old libffi raises MemoryError if executable memory is forbidden

@@ -136,7 +136,7 @@ class WorkerPool:
         return execution.description
 
     async def compile(self, source: Source) -> None:
-        """Compile the file without running it. Raise `ScriptFailed` if it is not valid Lua."""
+        """Compile the file without running it. Raise `ScriptFailed` if the file is not valid Lua."""
         await self._run_file(FrameKind.COMPILE, source)
 
     def begin(
@@ -212,7 +212,7 @@ class WorkerPool:
         return worker
 
     async def _follow(self, worker: Worker) -> None:
-        """Run the worker until it ends. Record the end before its executions restart in another worker."""
+        """Run the worker until it ends. Record the end before the worker's executions restart in another worker."""
         try:
             await worker.live()
         finally:
@@ -291,8 +291,8 @@ def build_pool(
     on_start: Callable[[], None] = lambda: None,
     user_ids: tuple[int, ...] = (),
 ) -> WorkerPool:
-    """Return a pool with the configured limits. `root` is the parent of relative paths. If root starts a worker, it
-    runs with the user and groups in `user_ids`. See `WorkerPool` for the other arguments."""
+    """Return a pool with the configured limits. `root` is the parent of relative paths. If root starts a worker,
+    the worker runs with the user and groups in `user_ids`. See `WorkerPool` for the other arguments."""
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,

@@ -54,8 +54,8 @@ CTX_METHODS: Mapping[str, CtxMethod] = {
     "snapshot": CtxMethod(("table",), reads=True),
     "restore": CtxMethod(("table",)),
 }
-"""Methods by name. `automations/ctx.py` implements them; `config/library/lares.lua` declares their types for editors.
-`ctx:log` is not included, because it sends no request."""
+"""Methods by name. `automations/ctx.py` implements the methods; `config/library/lares.lua` declares their types
+for editors. `ctx:log` is not included, because it sends no request."""
 
 LOG_ARGUMENTS = ("string", "any", "table?")
 """The types of the arguments of `ctx:log`, which `prelude/ctx.lua` checks."""
@@ -64,7 +64,7 @@ SCRIPT_METHODS = frozenset({*CTX_METHODS, "log"})
 """The methods of `ctx` in scenes, automations, and scripts."""
 
 KIND_METHODS = frozenset({"http", "fetch", "send", "ask", "keep", "kept", "log", "now"})
-"""The methods of `ctx` in adapter kinds. `prelude/kind.lua` defines them."""
+"""The methods of `ctx` in adapter kinds. `prelude/kind.lua` defines these methods."""
 
 KIND_READING = frozenset({"json", "xml", "crypto", "kept"})
 """The requests of adapter kinds that the hub answers from memory. These include requests of libraries such as

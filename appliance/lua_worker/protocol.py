@@ -78,7 +78,7 @@ class WorkerFrame(namedtuple("WorkerFrame", ("kind", "execution", "parts"))):
 
 
 def encode(kind: int, execution: int = 0, *parts: bytes) -> bytes:
-    """Return the frame as bytes. Raise `ValueError` if it is longer than `MAX_FRAME_BYTES`."""
+    """Return the frame as bytes. Raise `ValueError` if the frame is longer than `MAX_FRAME_BYTES`."""
     body = b"".join([piece for part in parts for piece in (_LENGTH.pack(len(part)), part)])
     if len(body) > MAX_FRAME_BYTES:
         raise ValueError(f"a frame of {len(body)} bytes is too long")

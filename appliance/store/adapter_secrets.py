@@ -21,5 +21,6 @@ class AdapterSecrets:
         return value if isinstance(value, str) else None
 
     async def put(self, key: str, value: str) -> None:
-        """Store the secret. Return after the secret is on the card. Raise `StoreFailed` if it cannot be stored."""
+        """Store the secret. Return after the secret is on the card. Raise `StoreFailed` if the secret cannot be
+        stored."""
         await self._document.put_many({self._prefix + key: value})

@@ -74,7 +74,7 @@ class Disk:
 
     def make_folder(self, name: str, like: str | None = None) -> None:
         """Create a subfolder unless it exists. The subfolder gets the mode of the folder `like`, or is private if
-        `like` is None. Call `sync_folder` to make its name durable."""
+        `like` is None. Call `sync_folder` to make the subfolder's name durable."""
         self.check_folder()
         mode = PRIVATE_FOLDER if like is None else stat.S_IMODE((self.folder / like).stat().st_mode)
         with contextlib.suppress(FileExistsError):
@@ -134,7 +134,7 @@ class Disk:
         os.fdatasync(descriptor)
 
     def sync_folder(self, below: str = "") -> None:
-        """Sync the folder, or the subfolder `below`. On return, the names in it are durable."""
+        """Sync the folder, or the subfolder `below`. On return, the names in the folder are durable."""
         self.syncs += 1
         sync_folder(self.folder / below)
 

@@ -88,7 +88,7 @@ class DirectoryLock:
         self._release(self._before)
 
     def release_after_stop(self, stopped_at: datetime | None) -> None:
-        """Release the lock after a clean stop, and record the time for the next hub. If the time is None, it is
+        """Release the lock after a clean stop, and record the time for the next hub. None means that the time is
         unknown."""
         self._release(_STOPPED + (b"" if stopped_at is None else stopped_at.isoformat().encode()))
 

@@ -1,4 +1,4 @@
-"""All keys of the document. `docs/store.md` describes their values."""
+"""All keys of the document. `docs/store.md` describes the values of the keys."""
 
 from __future__ import annotations
 

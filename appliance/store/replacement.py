@@ -97,8 +97,8 @@ def place_history(folder: Path, stamp: str) -> list[Path]:
 
 
 def present_history(folder: Path) -> Path:
-    """Return the folder with the valid history. If an interrupted restore left its marker, the valid history is in
-    the staged folder. Raise `OSError` on failure."""
+    """Return the folder with the valid history. If there is a marker of an interrupted restore, the valid history
+    is in the staged folder. Raise `OSError` on failure."""
     stage = folder / HISTORY_STAGE
     return stage if stage.exists() and _read_marked(folder) else folder / HISTORY_FOLDER
 
@@ -119,8 +119,8 @@ def finish_at_start(folder: Path, now: datetime) -> None:
 
 
 def read_present(folder: Path) -> Recovered:
-    """Return the valid document without writing. If an interrupted restore left its marker, the staged document is
-    the valid one. Raise `StartFailed` if the document is unreadable."""
+    """Return the valid document without writing. If there is a marker of an interrupted restore, the staged
+    document is the valid one. Raise `StartFailed` if the document is unreadable."""
     try:
         pending = _read_marked(folder)
         if pending is None:

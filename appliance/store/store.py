@@ -116,7 +116,7 @@ class Store:
             self._lock.record_stop()
 
     def record_fault(self) -> None:
-        """Record a failure of the hub. The next hub counts it as a crash."""
+        """Record a failure of the hub. The next hub counts this failure as a crash."""
         self._has_failed = True
 
     def _release(self, lock: DirectoryLock) -> None:

@@ -138,8 +138,8 @@ class Table:
         return self._raw.get(name)
 
     def take(self, name: str, check: Callable[[Any], T]) -> T | None:
-        """Return the field's checked value. If the value is missing, return None. If it is invalid, record a fault
-        and return None."""
+        """Return the field's checked value. If the value is missing, return None. If the value is invalid, record
+        a fault and return None."""
         self._asked[name] = None
         if name not in self._raw:
             return None

@@ -26,8 +26,8 @@ MAGIC = importlib.util.MAGIC_NUMBER.hex()
 def unpack(archive: str, folder: str) -> None:
     """Create the complete folder for this Python, and sync it to the card. Concurrent starts wait for each other.
 
-    Other versions are removed afterwards. If the card is full, they are removed before. If an error occurs, no folder
-    remains. Raise `OSError` if the folder cannot be written, and `ValueError` if the archive is damaged.
+    Other versions are removed afterwards. If the card is full, other versions are removed before. If an error occurs,
+    no folder remains. Raise `OSError` if the folder cannot be written, and `ValueError` if the archive is damaged.
     """
     base, part = os.path.dirname(folder), f"{folder}.part"
     with locked(base, fcntl.LOCK_EX) as descriptor:

@@ -1,4 +1,5 @@
-"""A read-only meter with a button, connected by a radio link. The hub polls it, and it pushes server-sent events."""
+"""A read-only meter with a button, connected by a radio link. The hub polls the meter, and the meter pushes
+server-sent events."""
 
 from __future__ import annotations
 

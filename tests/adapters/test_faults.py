@@ -40,7 +40,7 @@ LAMPS = 40
 class Scripted(Adapter):
     """Performs one step in each run, and then works endlessly.
 
-    `orders` lists its reactions to successive commands. `farewell` is called when it exits.
+    `orders` lists the adapter's reactions to successive commands. `farewell` is called when the adapter exits.
     """
 
     steps: list[Callable[[Scripted], Any]]

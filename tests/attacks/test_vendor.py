@@ -62,7 +62,7 @@ class Neighbours(NamedTuple):
 
 @asynccontextmanager
 async def neighbours(url: str, path: str, lamp_url: str) -> AsyncIterator[Neighbours]:
-    """Start an adapter that requests this path, or listens there, and a lamp adapter."""
+    """Start a lamp adapter, and an adapter that requests this path or listens at it."""
     is_listening = path in SOCKETS or path in STREAMS
     kind = "websocket" if path in SOCKETS else "sse"
     text = (LISTENING if is_listening else POLLED).format(path=path, kind=kind)

@@ -349,8 +349,9 @@ def truth(tree: Any, facts: Mapping[str, bool]) -> bool | None:
 
 
 def blamed(trees: list[Any], facts: Mapping[str, bool]) -> str:
-    """Return the path to the deciding condition. In `all`, this is the first condition that is not true. In
-    `none`, it is the first true one or, if there is none, the first unknown one."""
+    """Return the path to the deciding condition. In `all`, the deciding condition is the first one that is not
+    true. In `none`, the deciding condition is the first true one or, if no condition is true, the first unknown
+    one."""
     number = next(n for n, tree in enumerate(trees, 1) if not truth(tree, facts))
     tree = trees[number - 1]
     if isinstance(tree, str) or tree[0] == "any":

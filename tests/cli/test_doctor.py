@@ -1,4 +1,4 @@
-"""`lares doctor` prints one line per subject. If the clock is wrong, it recommends `lares clock trust`."""
+"""`lares doctor` prints one line per subject. If the clock is wrong, the command recommends `lares clock trust`."""
 
 from __future__ import annotations
 

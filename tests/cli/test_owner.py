@@ -172,7 +172,7 @@ def test_lua_runs_as_the_user(theirs: Path, open_folder: Path) -> None:
 
 
 def read(path: Path) -> str:
-    """Read a file of /proc. Return an empty string if its process has ended."""
+    """Read a file of /proc. Return an empty string if the process has ended."""
     try:
         return path.read_text()
     except OSError:

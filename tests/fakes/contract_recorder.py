@@ -56,7 +56,7 @@ def _rows_of(path: str) -> list[Route]:
 
 
 _STATIC_PATHS = re.compile(r"/(dashboard(/.*)?)?\Z")
-"""Paths of the page, which are not in the table of routes. `tests/dashboard` checks their responses."""
+"""Paths of the page, which are not in the table of routes. `tests/dashboard` checks the responses of these paths."""
 
 _REQUEST = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.[01]\r\n")
 

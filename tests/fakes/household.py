@@ -136,7 +136,7 @@ class Household:
         await self._life.aclose()
 
     async def restart(self, *, is_killed: bool, off_secs: float = OFF_SECS) -> None:
-        """Stop the hub, and start it again. If the hub is killed, it starts with the state of the card before the
+        """Stop the hub, and start it again. After a kill, the hub starts with the state of the card before the
         stop."""
         if is_killed:
             shutil.copytree(self.data, self.root / f"data{self.lives + 1}")

@@ -1,4 +1,4 @@
-"""Lua files for a home. A test writes them to a configuration folder."""
+"""Writes Lua files for a home to a configuration folder."""
 
 from __future__ import annotations
 

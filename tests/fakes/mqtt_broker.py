@@ -228,8 +228,8 @@ class _Connection:
         self._ids = itertools.cycle(range(1, 0x10000))
 
     async def serve(self) -> None:
-        """Serve the client until either side closes the connection. If the client closes it without a DISCONNECT,
-        publish the client's will."""
+        """Serve the client until either side closes the connection. If the client closes the connection without a
+        DISCONNECT, publish the client's will."""
         try:
             if await self._accept():
                 await self._handle_packets()

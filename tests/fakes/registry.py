@@ -1,4 +1,4 @@
-"""A registry that applies changes at once. Tests use it if times do not matter."""
+"""A registry that applies changes at once, for tests in which times do not matter."""
 
 from __future__ import annotations
 

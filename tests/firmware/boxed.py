@@ -29,7 +29,7 @@ def configure(folder: Path, light_url: str = "", port: int = 0) -> Path:
 
 @dataclass(slots=True, kw_only=True)
 class Box:
-    """A hub that listens at the port. `log` is its output."""
+    """A hub that listens at the port. `log` contains the hub's output."""
 
     process: subprocess.Popen[bytes] | None
     log: Path

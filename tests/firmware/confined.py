@@ -34,7 +34,7 @@ class Comparison(ctypes.Structure):
 
 
 def calls_of(names: str) -> Iterator[str]:
-    """Yield the named system calls. For an @set, yield its calls."""
+    """Yield the named system calls. If a name is an @set, yield the calls in the set."""
     for name in names.split():
         if name.startswith("@"):
             output = subprocess.check_output(["systemd-analyze", "syscall-filter", name], text=True)

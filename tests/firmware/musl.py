@@ -26,8 +26,8 @@ def musl_python() -> Path:
 
 
 def make_musl_python() -> Path:
-    """Return the interpreter. If the interpreter is missing, compile it, which takes minutes. Skip the test if it
-    cannot be compiled."""
+    """Return the interpreter. If the interpreter is missing, compile it, which takes minutes. Skip the test if the
+    interpreter cannot be compiled."""
     if platform.machine() != "x86_64":
         pytest.skip("compiles a CPython for musl on x86_64, and this is another machine")
     for tool in ("gcc", "make", "perl"):

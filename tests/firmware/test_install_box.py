@@ -55,7 +55,7 @@ class Root:
         return (self.folder / path).read_bytes()
 
     def copies(self) -> list[str]:
-        """Return the unpacked files that root's commands have left."""
+        """Return the unpacked files that root's commands have left behind."""
         candidate_folders = [
             self.folder / "opt" / "lares" / "program",
             *(self.folder / name for name in ("var/tmp", "tmp", "run")),

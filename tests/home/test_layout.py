@@ -1,5 +1,5 @@
-"""The numbers of rooms, groups, and members are limited. At the limit, existing ones can still be changed or made
-smaller."""
+"""The numbers of rooms, groups, and members are limited. When a limit is reached, existing rooms and groups can
+still be changed or made smaller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running executions are listed and can be cancelled over HTTP. `status` and `why` report them."""
+"""Running executions are listed and can be cancelled over HTTP. `status` and `why` report running executions."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Life:
         self._lamp = asyncio.Lock()
 
     async def change(self, key: str) -> int:
-        """Request a change of the key, update the model by the response, and return the status."""
+        """Request a change of the key, update the model from the response, and return the status."""
         model = self.model
         value = None if self.dice.random() < 0.2 and key != "name" else f"{self.dice.random():.9f}"
         if key == "place":

@@ -20,7 +20,8 @@ TRIGGERS = {"scenes": "", "automations": 'trigger = { type = "interval", every_s
 
 
 def lay_out(root: Path, kind: str, mistake: Mistake) -> str:
-    """Write the mistake's files as scenes or automations. Return its error message with file and line."""
+    """Write the mistake's files as scenes or automations. Return the error message of the mistake, with file and
+    line."""
     files = {f"{kind}/mistake.lua": mistake.text, **mistake.files}
     filled = {name.replace("KIND", kind): text.replace("TRIGGER", TRIGGERS[kind]) for name, text in files.items()}
     write(root, {**filled, "default.toml": ""})

@@ -1,5 +1,5 @@
-"""A key in the store is valid only after it is on the card. The same object represents it until it ends, and its
-end is reported."""
+"""A key in the store is valid only after it is on the card. The same object represents a key until the key ends,
+and the end of a key is reported."""
 
 from __future__ import annotations
 

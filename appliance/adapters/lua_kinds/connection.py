@@ -109,8 +109,7 @@ class PushConnection:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncIterator[Any]]:
-        """Open the connection. Each message is matched to its request, or queued for the file, before it is
-        yielded."""
+        """Open the connection. Before a message is yielded, it is matched to its request, or queued for the file."""
         size = self._listen.max_message_kb << 10
         path = await self._find_path() if self._listen.path is None else self._listen.path
         if path is None:

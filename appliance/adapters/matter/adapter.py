@@ -291,7 +291,7 @@ class MatterAdapter(Adapter):
         return {"pair": self._pair, "unpair": self._unpair, "share": self._share, "identify": self._identify}
 
     async def _pair(self, payload: Mapping[str, Value]) -> Value:
-        """Pair the device with this code. Return its node, and all devices of the node."""
+        """Pair the device with this code. Return the device's node, and all devices of the node."""
         _refuse_others("pair", payload, "code", 'the digits below the QR code, or its text "MT:…"')
         code = _code_in(payload["code"])
         is_by_radio = self.server is not None and self.server.info.get("bluetooth_enabled") is True

@@ -65,8 +65,8 @@ def simulated_node(number: int, product: str, *endpoints: Clusters) -> dict[str,
 
 
 class MatterSimulator(SimulatedDevice):
-    """Simulates a controller server. `nodes` holds its nodes by number. Change the nodes with `set`, `add`, and
-    `remove`.
+    """Simulates a controller server. `nodes` holds the server's nodes by number. Change the nodes with `set`, `add`,
+    and `remove`.
 
     `asked` holds the requests. If `sends_events` is false, no events are sent. Requests to nodes in `mute` get no
     response. `base` holds the arguments of `SimulatedDevice`.

@@ -31,7 +31,8 @@ MAX_WAITING = 100
 """Maximum number of messages that wait for earlier messages. Further messages are refused."""
 
 MAX_GATHERED = 50
-"""Maximum number of gathered messages whose text is stored. If there are more, only their number is stored."""
+"""Maximum number of gathered messages whose text is stored. If there are more messages, only their number is
+stored."""
 
 MAX_GATHERED_CHARS = 200
 """Maximum length of each gathered message in the combined message."""

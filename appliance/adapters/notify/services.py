@@ -16,8 +16,8 @@ PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
 class Service(Struct, frozen=True, kw_only=True):
     """The request of a web service. `needs` lists the keys that the section must set.
 
-    `max_chars` is the maximum number of characters of a message. If `counts_bytes` is true, it is the maximum number
-    of bytes in UTF-8. If `joins_title` is true, the title becomes the first line of the message.
+    `max_chars` is the maximum number of characters of a message. If `counts_bytes` is true, `max_chars` is the
+    maximum number of bytes in UTF-8. If `joins_title` is true, the title becomes the first line of the message.
     """
 
     url: str

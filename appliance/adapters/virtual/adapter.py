@@ -24,7 +24,8 @@ _OBSERVED = ("device_id", "attributes", "event", "data")
 
 
 class VirtualAdapter(Adapter):
-    """The virtual devices of one section. When the adapter starts, their last attributes are restored."""
+    """The virtual devices of one section. When the adapter starts, the last attributes of the devices are
+    restored."""
 
     takes_many = True
 

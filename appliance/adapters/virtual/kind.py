@@ -56,7 +56,8 @@ def _options(value: Any) -> Mapping[str, tuple[str, ...]]:
 
 
 class VirtualDevice(Settings, frozen=True, kw_only=True):
-    """One device. `attributes` contains its initial values. `options` are the possible words of a text attribute.
+    """One device. `attributes` contains the device's initial values. `options` are the possible words of a text
+    attribute.
 
     Raises `Invalid` for options that do not match the attributes.
     """

@@ -26,7 +26,7 @@ const save = (target, name, body) => act(target, "save", async () => {
 	return true;
 });
 
-// Add a section for a discovered device: `[adapters.NAME]` and its keys.
+// Add a section for a discovered device, with the header `[adapters.NAME]` and its keys.
 export function AddFound({ section }) {
 	const [isDone, setDone] = useState(false);
 	const [header, ...lines] = section.trim().split("\n");

@@ -1,4 +1,4 @@
-// Controls for a device, a room, or a group. The controls depend only on its `commands`.
+// Controls for a device, a room, or a group. The controls depend only on the `commands` of the target.
 
 import { get, post, segment } from "./api.js";
 import { confirm } from "./dialog.js";
@@ -277,7 +277,7 @@ function choice({ schema: { values }, value = "", isPending, isDisabled, label, 
 		options.map((each) => option({ key: each, value: each }, word(each))));
 }
 
-// Buttons in a row after the present value. A button shows its action's symbol, if any.
+// Buttons in a row after the present value. If an action has a symbol, its button shows the symbol.
 function inRow({ command, attributes, value, isPending, isDisabled, label, device, isBare }, names, call, isPressed) {
 	const shown = value !== undefined && typeof value !== "number" && !isPressed && !isBare;
 	return span({ class: isPressed ? "buttons segments" : "buttons", role: "group", "aria-label": label, "aria-busy": busy(isPending) },

@@ -176,8 +176,7 @@ async function loadExecutions() {
 	changed();
 }
 
-// The running executions of this automation, or of all scenes and automations. Show nothing without running
-// executions.
+// The running executions of this automation, or of all scenes and automations. If none is running, show nothing.
 export function Running({ of }) {
 	const { reload } = useRefreshed(loadExecutions, signOfChanges(), state.overviewSign);
 	const found = state.executions.filter((each) => !of || (each.kind === "automation" && each.of === of));

@@ -1,4 +1,4 @@
-// Loads data for a view: again after changes, and only a few requests at a time.
+// Loads data for a view. Loads the data again after changes, and limits the number of concurrent requests.
 
 import { useEffect, useRef, useState } from "./dom.js";
 import { state } from "./store.js";

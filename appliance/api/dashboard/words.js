@@ -74,8 +74,8 @@ export function number(value, digits = 1) {
 	return (digits && Math.abs(value) < 0.1 ? SMALL : NUMBERS[digits])(value);
 }
 
-// Return the suffix for a unit: `80%`, `80 %`. `Intl` writes `180 deg` in English and `20 st. C` in Polish, and its
-// formatters are slow to create.
+// Return the suffix for a unit: `80%`, `80 %`. `Intl` writes `180 deg` in English and `20 st. C` in Polish, and
+// creating formatters is slow.
 function suffixOf(unit) {
 	if (unit === "%") return t("unit.percent");
 	if (unit === "°C" || unit === "°F") return t("unit.degree", { of: unit[1] });
@@ -103,7 +103,7 @@ export function duration(secs) {
 	return secs > 60 && secs % 60 === 0 ? counted(secs / 60, "minute") : counted(secs, "second");
 }
 
-// Format an offset in minutes from an event. Negative numbers are before the event.
+// Format an offset in minutes from an event. A negative number means a time before the event.
 export const minutes = (count) => counted(count, "minute", { signDisplay: "always" });
 
 // Format times, days, and dates of schedules, which have no time zone: `07:30`, `mon`, a month and a day.

@@ -13,9 +13,9 @@ from appliance.tables.fields import Table
 
 
 class ConditionResult(Struct, frozen=True, kw_only=True):
-    """The result of a condition. `holds` is None if it is unknown, for example because an attribute has no value.
-    `reason` contains the compared values, and is empty if the condition holds. `branch` is the path to the deciding
-    condition within a combination, such as `1.2`."""
+    """The result of a condition. If the result is unknown, `holds` is None, for example because an attribute has
+    no value. `reason` contains the compared values, and is empty if the condition holds. `branch` is the path to
+    the deciding condition within a combination, such as `1.2`."""
 
     holds: bool | None
     reason: str = ""
@@ -80,7 +80,7 @@ class Condition(Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def holds(self, environment: Environment, instant: datetime | None) -> ConditionResult:
-        """Return whether the condition holds. If it does not hold, also return the reason."""
+        """Return whether the condition holds. If the condition does not hold, also return the reason."""
         fact = self.look(environment, instant)
         return HOLDS if fact.holds else refused(fact.refusal, is_unknown=fact.holds is None)
 

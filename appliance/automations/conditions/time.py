@@ -242,8 +242,8 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         return sun_day(self.locale, self.locale.local(instant).date())
 
     def _clock(self, edge: Edge, instant: datetime) -> str:
-        """Return the edge's time as text. If the condition has two edges, this is today's time. Otherwise, it is
-        the next start or the last end."""
+        """Return the edge's time as text. If the condition has two edges, this is today's time. For a condition
+        with one edge, return the time of the next start or the last end."""
         due = edge.instant_on(self._today(instant))
         if self.after is None or self.before is None:
             windows = list(self._windows(self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)))
@@ -263,7 +263,7 @@ def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:
 
 
 def _clock_on(due: datetime, instant: datetime, locale: Locale) -> str:
-    """Return the local time. Add the day if it is not today."""
+    """Return the local time. If the day is not today, add the day."""
     day, today = locale.local(due).date(), locale.local(instant).date()
     names = {0: "", 1: " tomorrow", -1: " yesterday"}
     return locale.clock(due) + names.get((day - today).days, f" on {day:%m-%d}")

@@ -90,7 +90,7 @@ CUSTOM: Mapping[str, Mapping[str, tuple[str, Any]]] = {
 def commands_of(
     entity_id: str, domain: str, verb: str, data: Mapping[str, Any], scope: Scope
 ) -> list[tuple[Target, Command]]:
-    """Return the commands of a service for one entity. Raise `NotTranslated` if it has no counterpart."""
+    """Return the commands of a service for one entity. Raise `NotTranslated` if the service has no counterpart."""
     if domain == "homeassistant":
         domain = entity_id.split(".", maxsplit=1)[0]
     if verb in CUSTOM.get(domain, {}):

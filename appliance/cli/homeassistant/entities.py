@@ -90,7 +90,7 @@ ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
 
 
 class KnownDevice(Struct, frozen=True, kw_only=True):
-    """A device that Lares already knows. `serial` is empty if it is unknown."""
+    """A device that Lares already knows. If the serial number is unknown, `serial` is empty."""
 
     id: str
     name: str

@@ -1,12 +1,12 @@
--- Functions for the automations that `lares import homeassistant` has written. Values have the form that they have in
--- Lares, except that measurements are numbers without units.
+-- Functions for the automations that `lares import homeassistant` has written. Values have the same form as in Lares,
+-- except that measurements are numbers without units.
 
 -- The home's coordinates, for the sun's elevation.
 local LATITUDE, LONGITUDE = 0, 0
 
 local ha = {}
 
---- Return the value of a device's attribute, or nil if the value is unknown. For a measurement, return its number.
+--- Return the value of a device's attribute, or nil if the value is unknown. If the value is a measurement, return only its number.
 function ha.value(ctx, device_id, attribute)
   local device = ctx:get_device(device_id)
   local value = device and device.attributes[attribute]

@@ -10,8 +10,8 @@ from appliance.allocator import resident_bytes, return_pages
 from appliance.clock import Clock
 
 COLLECTION_THRESHOLDS = (700, 10, 50)
-"""The thresholds of garbage collection. For the first generation, the threshold is a number of objects. For the
-others, it is a number of collections of the previous generation.
+"""The thresholds of garbage collection. For the first generation, the threshold is a number of objects. For the other
+generations, the threshold is a number of collections of the previous generation.
 
 A full collection in a home of 2,000 devices blocks the loop for 100 ms, so it must be rare.
 """

@@ -45,7 +45,7 @@ local function describe(text, name)
   return description or error(fault, 0)
 end
 
--- Run a function of an adapter kind. Return its result and ctx.memory as JSON.
+-- Run a function of an adapter kind. Return the function's result and ctx.memory as JSON.
 local function call(text, name, given)
   local job = lares.decode(given)
   local definition, path = definition_of(text, name), concat(job.path, '.')

@@ -284,7 +284,7 @@ class HueBridge(Vendor):
         await self.push([{"type": "update", "data": [reported]}])
 
     def answer(self, asked: WebRequest) -> Answer:
-        """Return the resources of one type or of all types. Apply a PUT to its lamp."""
+        """Return the resources of one type or of all types. Apply a PUT request to its lamp."""
         head, _, rest = asked.path.partition("/clip/v2/resource")
         what, _, id_ = rest.strip("/").partition("/")
         if head or (not rest and not asked.path.endswith("resource")):

@@ -48,7 +48,8 @@ TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 
 
 class PortConnector(aiohttp.TCPConnector):
-    """Redirects all requests to one port of this machine, including TLS, for clients with a fixed vendor port."""
+    """For clients that connect to a fixed port of the vendor: redirects all requests, including TLS, to one port
+    of this machine."""
 
     def __init__(self, port: int) -> None:
         super().__init__(ssl=False)

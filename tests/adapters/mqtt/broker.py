@@ -76,7 +76,7 @@ class OwnBroker(mqtt_broker.Broker, Broker):
 
 
 class Mosquitto(Broker):
-    """Mosquitto. `lines` are additional lines of its configuration."""
+    """Mosquitto. `lines` are additional lines of Mosquitto's configuration."""
 
     def __init__(
         self, folder: Path, users: Sequence[str] = (USER,), access: str | None = None, *, lines: str = ""

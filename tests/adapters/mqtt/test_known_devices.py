@@ -1,4 +1,5 @@
-"""Known devices stay. Broken configurations do not change them, and new devices do not displace them."""
+"""Known devices stay. Broken configurations do not change known devices, and new devices do not displace known
+devices."""
 
 from __future__ import annotations
 

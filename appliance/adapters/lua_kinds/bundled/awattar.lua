@@ -53,7 +53,7 @@ local function poll(ctx)
   for _, hour in ipairs(hours) do
     if this and hour.from == this.till then attributes["custom.awattar.price_next"] = { value = hour.price, unit = "ct/kWh" } end
   end
-  local left = (this and this.till or now - now % HOUR + HOUR) - now + 1                 -- until the next price
+  local left = (this and this.till or now - now % HOUR + HOUR) - now + 1                 -- seconds until the next price
   local device = { id = "now", kind = "Sensor", class = "price", name = "Electricity price", attributes = attributes }
   return { device }, math.min(left, ctx.settings.poll_interval_secs)
 end

@@ -489,7 +489,7 @@ local function command(ctx, device, asked)
   local query, method, parameters = request_of(what, asked, part(ctx.memory, "modes")[device.id])
   local _, is_second = about(ctx)
   parameters.id = tonumber(number)
-  if parameters.slat_pos then                        -- without the target, the slats would end a movement of the cover
+  if parameters.slat_pos then                        -- if the target were missing, the slats would end a movement of the cover
     parameters.pos = tonumber(part(ctx:http { path = "/rpc/Cover.GetStatus", query = { id = number } }.json).target_pos)
   elseif VIRTUAL[what] then ctx.memory.watched_until = ctx:now() + 10
   end

@@ -18,6 +18,7 @@ from appliance.clock import Clock
 from appliance.config import Config
 from appliance.config_changes import ConfigChanges, ConfigFile, SectionChanges, compare_sections
 from appliance.errors import ConfigFailed, Fault
+from appliance.event_loop import in_steps
 from appliance.health import Health
 from appliance.home.registry import Registry
 from appliance.lua.kind_catalog import KindCatalog
@@ -144,8 +145,7 @@ class AdapterSections:
         if successor is None:
             await self._store.recorder.flush()
         if successor is None or kind_of(successor) is not kind_of(self.settings[name]):
-            for device_id in [*self._registry.ids_of(name)]:
-                self._registry.remove(name, device_id, is_kept=successor is None)
+            await in_steps(self._clock, self._registry.remove_section(name, is_kept=successor is None))
 
     async def _publish_home(self, name: str, settings: Any) -> None:
         if isinstance(settings, Mqtt):

@@ -92,7 +92,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
     aliases: Mapping[str, str] | None = None
     named: Mapping[str, Collection[str]] = {}
     removed: Mapping[str, RemovedDevice] = {}
-    shown: Mapping[str, Mapping[str, Value]] = {}
+    values: Mapping[str, Mapping[str, Value]] = {}
     variables: Collection[str] | None = None
     timers: Collection[str] | None = None
     scenes: Collection[str] | None = None
@@ -160,7 +160,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
                 for each in devices
             },
             events={each.id: was[each.id].events.union(each.events) for each in devices},
-            shown={each.id: each.attributes for each in devices},
+            values={each.id: each.attributes for each in devices},
         )
 
     def with_source(self, source: Source) -> HomeNames:
@@ -218,7 +218,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         if thing.owner is None or thing.owner[0] != "device" or not is_custom(thing.name) or equals is UNSET:
             return None
         device_id = (self.aliases or {}).get(thing.owner[1], thing.owner[1])
-        value = self.shown.get(device_id, {}).get(thing.name)
+        value = self.values.get(device_id, {}).get(thing.name)
         if (
             value is None
             or _type_of(value) == _type_of(equals)

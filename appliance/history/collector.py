@@ -240,7 +240,7 @@ class Collector:
         at, before = to_millis(device.updated_at), {} if event.previous is None else event.previous.attributes
         is_away = device.attributes.get("state") in AWAY
         is_back = not is_away and before.get("state") in AWAY
-        for name, value in device.attributes.items() if is_back else event.shown.items():
+        for name, value in device.attributes.items() if is_back else event.new_values.items():
             is_changed = name in event.changed
             if not self._report(device.id, name, at, value, before.get(name)) and is_changed:
                 self._add_change((device.id, name), at, fit_for_card(value))

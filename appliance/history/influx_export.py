@@ -232,7 +232,7 @@ class LineWriter:
             return
         device = event.device
         at = (device.updated_at - EPOCH).total_seconds() * 1_000_000
-        for name, value in (device.attributes if "state" in event.changed else event.shown).items():
+        for name, value in (device.attributes if "state" in event.changed else event.new_values).items():
             line = encode_line(device.id, device.room_id, name, value, round(at))
             if line is not None:
                 self._queue.add(line)

@@ -30,7 +30,7 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
     """Changed attributes that a poll or a retained message reported for the first time since the hub's start."""
 
     @property
-    def shown(self) -> Mapping[str, Value]:
+    def new_values(self) -> Mapping[str, Value]:
         """Return the new values of the changed attributes that have a value."""
         attributes = self.device.attributes
         return {name: attributes[name] for name in attributes if name in self.changed}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TypeVar
 
@@ -62,7 +62,9 @@ class Registry:
         self._by_adapter: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._unavailable: set[str] = set()
         self._unobserved: dict[str, frozenset[str]] = {}
+        """Stored attributes of each restored device that the device has not sent since the hub's start."""
         self._unreported: dict[str, frozenset[str]] = {}
+        """Like `_unobserved`, without the attributes that the adapter has reported with their stored values."""
         self._dropped: dict[tuple[str, str], set[str]] = {}
         self.layout = Layout()
 
@@ -220,13 +222,21 @@ class Registry:
         for device in devices:
             self._restore(device)
 
-    def restore_section(self, devices: Iterable[Device]) -> None:
-        """Restore the stored devices of a section that starts while the hub runs, and publish them."""
-        state = frozenset({"state"})
-        for device in devices:
-            if device.id not in self._devices:
+    def restore_section(self, devices: Iterable[Device]) -> Iterator[None]:
+        """Restore the stored devices of a section that starts while the hub runs, and publish them, one per step."""
+        state, now = frozenset({"state"}), self._clock.now()
+        for stored in devices:
+            if stored.id not in self._devices:
+                device = self._with_layout(replace(stored, updated_at=now))
                 self._restore(device)
                 self._bus.publish(events.DeviceStateChanged(device=device, previous=None, changed=state))
+            yield
+
+    def remove_section(self, adapter: str, *, is_kept: bool) -> Iterator[None]:
+        """Remove all devices of the adapter, one per step. If `is_kept` is true, their values remain stored."""
+        for device_id in [*self.ids_of(adapter)]:
+            self.remove(adapter, device_id, is_kept=is_kept)
+            yield
 
     def _restore(self, device: Device) -> None:
         self._put(device)
@@ -286,20 +296,25 @@ class Registry:
         device = self._devices.get(device_id) if isinstance(device_id, str) else None
         if device is None:
             check_device_id(device_id)
-            return Device(
+            device = Device(
                 id=device_id,
-                room_id=self.layout.room_assignments.get(device_id),
+                room_id=None,
                 kind=DeviceKind.VIRTUAL,
                 attributes={},
                 metadata=Metadata(source=adapter),
                 updated_at=now,
                 last_seen=now,
-                person_name=self.layout.names.get(device_id),
-                alias=self.layout.aliases.get(device_id),
             )
+            return self._with_layout(device)
         if device.metadata.source != adapter:
             raise Invalid(f"is a device of {device.metadata.source}")
         return device
+
+    def _with_layout(self, device: Device) -> Device:
+        """Return the device with the room, name, and alias that people chose."""
+        id_, layout = device.id, self.layout
+        room_id, name, alias = (each.get(id_) for each in (layout.room_assignments, layout.names, layout.aliases))
+        return replace(device, room_id=room_id, person_name=name, alias=alias)
 
     def _mark(self, device_id: str, state: str) -> None:
         device = self._devices[device_id]

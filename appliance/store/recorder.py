@@ -76,6 +76,8 @@ class Recorder:
         self._has_numbers: set[str] = set()
         """Devices whose numbers were written by the last complete flush or after it."""
         self._offline: set[str] = set()
+        self._stopped: set[str] = set()
+        """Devices that are absent only because their section was stopped."""
         self._is_last = False
         self._is_flush_free = asyncio.Lock()
         self._unencodable: set[str] = set()
@@ -213,6 +215,7 @@ class Recorder:
     def _mark(self, event: events.Event) -> None:
         match event:
             case events.DeviceStateChanged(device=Device(id=device_id) as device, changed=changed):
+                self._stopped.discard(device_id)
                 is_measured = all(number_in(device.attributes.get(name)) is not None for name in changed)
                 waits = is_measured and device_id in self._has_numbers
                 (self._measured if waits else self._dirty).add(device_id)
@@ -227,12 +230,17 @@ class Recorder:
             case events.DeviceRemoved(device_id=device_id, is_kept=is_kept):
                 for ids in (self._dirty, self._measured, self._has_numbers, self._offline):
                     ids.discard(device_id)
+                if is_kept:
+                    self._stopped.add(device_id)
+                    return
                 is_being_stored = self._is_flush_free.locked() or self._document.is_writing
-                if not is_kept and (is_being_stored or self._document.get(DEVICE_PREFIX + device_id) is not None):
+                if is_being_stored or self._document.get(DEVICE_PREFIX + device_id) is not None:
                     self._dirty.add(device_id)
 
     def _record_device(self, device_id: str) -> dict[str, Any]:
         found = self._registry.find_devices([device_id])
+        if not found and device_id in self._stopped:
+            return {}
         has_state = self._is_last and device_id in self._offline
         return (
             encode_device(found[0], has_state=has_state)

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from appliance.clock import Clock
+from appliance.event_loop import in_steps
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind
 from appliance.home.registry import Registry
@@ -103,9 +104,8 @@ class Store:
         """Restore the stored devices of these kinds of an adapter section that starts while the hub runs."""
         read = partial(read_devices, self.document, self._registry.layout, self._ignore_malformed, begin=f"{name}:")
         devices = await asyncio.to_thread(read)
-        self._registry.restore_section(
-            each for each in devices if each.metadata.source == name and each.kind in kinds
-        )
+        found = [each for each in devices if each.metadata.source == name and each.kind in kinds]
+        await in_steps(self._clock, self._registry.restore_section(found))
 
     def secrets_of(self, adapter: str) -> AdapterSecrets:
         return AdapterSecrets(self.document, adapter)

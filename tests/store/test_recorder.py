@@ -121,6 +121,32 @@ async def test_only_the_first_new_number_of_an_hour_is_written_soon(
             assert (document.get(f"{STATE_PREFIX}a:1") != before) == is_written, number
 
 
+@pytest.mark.parametrize("is_kept", [False, True])
+async def test_values_of_a_stopped_section_remain_even_if_a_flush_is_running(
+    tmp_path: Path, *, is_kept: bool
+) -> None:
+    clock, bus = SteppingClock(LATER), Bus()
+    registry = Registry(bus, clock)
+    async with (
+        Document(Disk(tmp_path), clock) as document,
+        Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
+    ):
+        for battery in (1, 2):
+            seen = [
+                Observation(device_id=f"a:{each}", kind=DeviceKind.SENSOR, attributes={"battery": battery})
+                for each in range(4)
+            ]
+            registry.apply(Report(adapter="a", observations=tuple(seen)))
+            flushing = asyncio.create_task(recorder.flush())
+            await (asyncio.sleep(0) if battery == 2 else flushing)
+        for _ in registry.remove_section("a", is_kept=is_kept):
+            pass
+        await flushing
+        await recorder.flush()
+        assert registry.list_devices() == ()
+        assert [document.get(f"{STATE_PREFIX}a:{each}") is not None for each in range(4)] == [is_kept] * 4
+
+
 @pytest.mark.parametrize("due", ["none", "before", "after"])
 async def test_minor_values_wait_for_a_complete_flush_unless_another_value_of_their_key_is_due(
     tmp_path: Path, due: str

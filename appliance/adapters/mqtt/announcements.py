@@ -29,7 +29,7 @@ _INHERITED = (
 )  # fmt: skip
 
 
-class DeviceFacts(Struct, frozen=True, kw_only=True):
+class DeviceFacts(Struct, frozen=True, kw_only=True, gc=False):
     """The object `device` of a configuration. Missing fields are empty. `connections` holds only the values, without
     their types."""
 
@@ -44,8 +44,12 @@ class DeviceFacts(Struct, frozen=True, kw_only=True):
     via_device: str = ""
 
 
-class Announcement(Struct, frozen=True, kw_only=True):
-    """One announced entity. `key` is unique per broker. `source` is the topic of the configuration."""
+class Announcement(Struct, frozen=True, kw_only=True, gc=False):
+    """One announced entity. `key` is unique per broker. `source` is the topic of the configuration.
+
+    `availability` contains the objects of the list `availability`, which the entities of a configuration share.
+    `config` does not contain them, so that the garbage collector need not track it.
+    """
 
     key: str
     source: str
@@ -54,6 +58,7 @@ class Announcement(Struct, frozen=True, kw_only=True):
     config: Mapping[str, Any]
     device: DeviceFacts
     origin: str
+    availability: tuple[Mapping[str, Any], ...] = ()
     is_migrating: bool = False
 
     @property
@@ -106,10 +111,11 @@ def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | N
     device, origin = _device(config.get("device")), _origin(config.get("origin"))
     if component == "device":
         return list(_components(topic, f"device/{node_id}/{name}", config, device, origin))
-    full = _expanded(config, config.get("~"))
+    base = config.get("~")
     key = f"{component}/{node_id}/{name}"
-    return [Announcement(key=key, source=topic, component=component, object_id=_object_id(name), config=full,
-                         device=device, origin=origin)]  # fmt: skip
+    return [Announcement(key=key, source=topic, component=component, object_id=_object_id(name),
+                         config=_based(config, base), device=device, origin=origin,
+                         availability=_availability(config, base))]  # fmt: skip
 
 
 def _check_bases(config: dict[str, Any], payload: bytes) -> None:
@@ -131,7 +137,8 @@ def _components(
     if len(components) > MAX_COMPONENTS:
         raise Invalid(f"the configuration has more than {MAX_COMPONENTS} components")
     base = config.get("~")
-    shared = _expanded({key: config[key] for key in _INHERITED if key in config}, base)
+    shared = _based({key: config[key] for key in _INHERITED if key in config}, base)
+    shared_availability = _availability(config, base)
     for name, raw in components.items():
         if not isinstance(raw, dict):
             continue
@@ -139,9 +146,11 @@ def _components(
         platform = own.pop("platform", None)
         if not isinstance(platform, str) or not own:
             continue
-        full = shared | _expanded(own, own.get("~", base))
+        own_base = own.get("~", base)
+        availability = _availability(own, own_base) if "availability" in own else shared_availability
         yield Announcement(key=f"{key}/{name}", source=topic, component=platform, object_id=_object_id(str(name)),
-                           config=full, device=device, origin=origin)  # fmt: skip
+                           config=shared | _based(own, own_base), device=device, origin=origin,
+                           availability=availability)  # fmt: skip
 
 
 def _object_id(name: str) -> str:
@@ -149,11 +158,14 @@ def _object_id(name: str) -> str:
     return _OTHER.sub("_", name)[:MAX_TOPIC_ID_CHARS] or "_"
 
 
-def _based(config: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """Replace `~` at the start or end of each topic with the base topic."""
+def _based(config: Mapping[str, Any], base: Any) -> dict[str, Any]:
+    """Replace `~` at the start or end of each topic with the base topic, and omit `availability`."""
     return {
-        key: _replaced(value, base) if key.endswith("topic") and isinstance(value, str) else value
+        key: _replaced(value, base)
+        if isinstance(base, str) and isinstance(value, str) and key.endswith("topic")
+        else value
         for key, value in config.items()
+        if key != "availability"
     }
 
 
@@ -163,16 +175,11 @@ def _replaced(topic: str, base: str) -> str:
     return topic[:-1] + base if topic.endswith("~") else topic
 
 
-def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
-    """Expand the abbreviations in `availability`, and fill in the base topic."""
-    full = _based(config, base) if isinstance(base, str) else dict(config)
-    entries = full.get("availability")
-    if isinstance(entries, dict):
-        entries = [entries]
-    if isinstance(entries, list):
-        spelled = [expand_abbreviations(each, CONFIG_NAMES) for each in entries[:50] if isinstance(each, dict)]
-        full["availability"] = [_based(each, base) if isinstance(base, str) else each for each in spelled]
-    return full
+def _availability(config: Mapping[str, Any], base: Any) -> tuple[Mapping[str, Any], ...]:
+    """Return the objects of `availability`, with full names and topics."""
+    entries = config.get("availability")
+    listed = entries[:50] if isinstance(entries, list) else [entries]
+    return tuple(_based(expand_abbreviations(each, CONFIG_NAMES), base) for each in listed if isinstance(each, dict))
 
 
 def _device(raw: Any) -> DeviceFacts:

@@ -45,7 +45,7 @@ class MqttDevice(Struct):
     bridge_id: str = ""
     identifier: str = ""
     entities: list[Entity] = field(default_factory=list)
-    offers: dict[str, tuple[Entity, Offer]] = field(default_factory=dict)
+    commanded: dict[str, Entity] = field(default_factory=dict)
     specs: tuple[CommandSpec, ...] = ()
     metadata: dict[str, Value] = field(default_factory=dict)
 
@@ -56,8 +56,13 @@ class MqttDevice(Struct):
     def add(self, entity: Entity) -> None:
         """Add an entity. Commands to an attribute go to the first entity that offers it."""
         self.entities.append(entity)
-        for attribute, offer in entity.offers.items():
-            self.offers.setdefault(attribute, (entity, offer))
+        for attribute in entity.offers:
+            self.commanded.setdefault(attribute, entity)
+
+    @property
+    def offers(self) -> dict[str, tuple[Entity, Offer]]:
+        """The entity and its offer for each attribute that accepts commands."""
+        return {attribute: (entity, entity.offers[attribute]) for attribute, entity in self.commanded.items()}
 
     def complete(self) -> None:
         """Sort the entities, and set the name and the commands. Call this method after the last `add`."""
@@ -94,12 +99,6 @@ class MqttDevice(Struct):
                 shown = value
                 claimed = value if attribute in entity.claims else claimed
         return shown if claimed is None else claimed
-
-    def dismantle(self) -> None:
-        """Clear readers and offers to break reference cycles. The garbage collector ignores frozen objects."""
-        self.offers.clear()
-        for entity in self.entities:
-            entity.dismantle()
 
     def observation(self, pushed: Iterable[str] = ()) -> Observation:
         """Return a full observation of the device. An unavailable device keeps its last values.
@@ -175,7 +174,7 @@ class MqttDevice(Struct):
     def announced(self) -> list[Value]:
         """The attributes that the device can report but not accept in a command."""
         keys = {key for each in self.entities if not each.reports_events for key in each.keys}
-        return sorted(keys - self.offers.keys())
+        return sorted(keys - self.commanded.keys())
 
     @property
     def events(self) -> list[Value]:
@@ -188,7 +187,7 @@ class MqttDevice(Struct):
         """Light if an entity is a light, Switch if the device accepts a command, otherwise Sensor."""
         if any(entity.announcement.component == "light" for entity in self.entities):
             return DeviceKind.LIGHT
-        return DeviceKind.SWITCH if self.offers else DeviceKind.SENSOR
+        return DeviceKind.SWITCH if self.commanded else DeviceKind.SENSOR
 
     @property
     def device_class(self) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from appliance.adapters.mqtt.templates.template import Template
+from msgspec import Struct, field
+
+from appliance.adapters.mqtt.templates.template import JinjaTemplate, Template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 
 _YES = ("true", "yes", "on", "1")
@@ -50,19 +52,18 @@ def parse_templates(config: Any) -> Iterator[None]:
             waiting.extend(each.values() if isinstance(each, dict) else each)
         elif isinstance(each, str) and ("{{" in each or "{%" in each):
             with contextlib.suppress(TemplateFailed):
-                Template(each)
+                JinjaTemplate(each)
             unparsed += len(each)
         if unparsed > MAX_QUICK_CHARS:
             unparsed = 0
             yield
 
 
-class AnnouncedFields:
-    """One configuration with full names. `problems` has a sentence for each unreadable field."""
+class AnnouncedFields(Struct, gc=False):
+    """One configuration with full names. `problems` has a sentence as the key for each unreadable field."""
 
-    def __init__(self, raw: Mapping[str, Any], problems: list[str] | None = None) -> None:
-        self.raw = raw
-        self.problems: list[str] = [] if problems is None else problems
+    raw: Mapping[str, Any]
+    problems: dict[str, None] = field(default_factory=dict)
 
     def __contains__(self, key: str) -> bool:
         return self.raw.get(key) is not None
@@ -79,7 +80,7 @@ class AnnouncedFields:
         try:
             found = float(value) if not isinstance(value, bool) and value is not None else default
         except (TypeError, ValueError, OverflowError):
-            self._note(f"{key} is not a number")
+            self.note(f"{key} is not a number")
             return default
         return found if abs(found) < 1e15 else default
 
@@ -88,7 +89,7 @@ class AnnouncedFields:
         found = self.number(low_key, low), self.number(high_key, high)
         if found[0] <= found[1]:
             return found
-        self._note(f"{low_key} is above {high_key}")
+        self.note(f"{low_key} is above {high_key}")
         return low, high
 
     def flag(self, key: str, default: bool = False) -> bool:
@@ -121,9 +122,9 @@ class AnnouncedFields:
                 return text
             if isinstance(text, str) and text:
                 try:
-                    return Template(text)
+                    return JinjaTemplate(text)
                 except TemplateFailed as fault:
-                    self._note(f"{key} {fault}")
+                    self.note(f"{key} {fault}")
                     return _UNREADABLE
         return None
 
@@ -133,19 +134,16 @@ class AnnouncedFields:
             return None
         if isinstance(value, str) and is_valid(value):
             return value
-        self._note(f"{key} is not a topic")
+        self.note(f"{key} is not a topic")
         return None
 
-    def _note(self, problem: str) -> None:
-        if problem not in self.problems:
-            self.problems.append(problem)
+    def note(self, problem: str) -> None:
+        """Add a problem."""
+        self.problems[problem] = None
 
 
-class _UnreadableTemplate(Template):
+class _UnreadableTemplate(Template, frozen=True, gc=False):
     """Replaces an unreadable template, and never renders a value."""
-
-    def __init__(self) -> None:
-        """Do not parse."""
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
         raise ValueMissing("is a template that cannot be read")

@@ -195,8 +195,8 @@ class LiveDevices:
         if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
             self._publish_changes(device.id)
         set_values(entity, update, changed)
-        if changed or not entity.unconfirmed.isdisjoint(update):
-            entity.unconfirmed.difference_update(update)
+        if changed or any(each in update for each in entity.unconfirmed):
+            entity.confirm(update)
             self._note(device, changed, update if is_live else ())
 
     def _note(self, device: MqttDevice, attributes: Iterable[str], pushed: Iterable[str] = ()) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from contextlib import suppress
 from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announcements import MAX_DISCOVERY_BYTES, Announcement, announced, parse_config
@@ -43,6 +44,14 @@ ORIGIN = "Lares"
 
 Reader = tuple[str, MqttDevice, Entity]
 """A filter, and a device and entity that read its messages."""
+
+
+class _DeviceEntity(Struct, frozen=True, gc=False):
+    """An entity and its device. Neither refers to this object."""
+
+    device: MqttDevice
+    entity: Entity
+
 
 T = TypeVar("T")
 
@@ -86,7 +95,7 @@ class Router:
         self._bytes = 0
         self._doubles: set[str] = set()
         self._device_ids: dict[str, str] = {}
-        self._readers: dict[str, list[Reader]] = {}  # by filter
+        self._readers: dict[str, list[_DeviceEntity]] = {}  # by filter
         self._wild: list[tuple[str, list[str]]] = []  # filters with wildcards, and their levels
 
     @property
@@ -192,7 +201,7 @@ class Router:
             known = self._built.get(name)
             if known is None or known[0] != groups[name]:
                 for announcement in groups[name]:
-                    yield from parse_templates(announcement.config)
+                    yield from parse_templates([announcement.config, *announcement.availability])
                 former = () if known is None else {each.key for each in known[0]}
                 devices, refused = yield from build_devices(self._section, name, groups[name], former)
                 self._note_refusals(devices, refused)
@@ -200,12 +209,9 @@ class Router:
                 known = (groups[name], devices)
             built[name] = known
             yield
-        former_built, self._built = self._built, built
+        self._built = built
         self.devices = {device.id: device for _, devices in built.values() for device in devices}
         yield from self._map_topics()
-        for name, (_, devices) in former_built.items():
-            for device in devices if name not in built or built[name][1] is not devices else ():
-                device.dismantle()
         yield from self._find_bridges(rebuilt)
         rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
 
@@ -238,12 +244,11 @@ class Router:
 
     def readers(self, topic: str) -> Sequence[Reader]:
         """Return the entities that read a topic, each with its filter and its device."""
-        found = self._readers.get(topic, ())
-        if not self._wild:
-            return found
-        given = topic.split("/")
-        wild = (each for each, levels in self._wild if each != topic and _matches(levels, given))
-        return [*found, *(reader for each in wild for reader in self._readers[each])]
+        filters = [topic] if topic in self._readers else []
+        if self._wild:
+            given = topic.split("/")
+            filters += [each for each, levels in self._wild if each != topic and _matches(levels, given)]
+        return [(each, found.device, found.entity) for each in filters for found in self._readers[each]]
 
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, entity: Entity
@@ -259,7 +264,7 @@ class Router:
         for reader in entity.readers if not (entity.reports_events and message.is_retained) else ():
             if reader.topic == pattern:
                 try:
-                    found = reader.parse(message.rendered(reader.template))
+                    found = reader.parse(entity, message.rendered(reader.template))
                 except ValueMissing:
                     continue
                 except Exception as fault:
@@ -347,18 +352,19 @@ class Router:
         for device in devices:
             for entity in device.entities:
                 if problems := entity.config.problems:
-                    refusal = Refusal(device.id, entity.label, "; ".join(problems[:3]))
+                    refusal = Refusal(device.id, entity.label, "; ".join([*problems][:3]))
                     self.refused.setdefault(entity.announcement.key, refusal)
 
     def _map_topics(self) -> Iterator[None]:
         """Map each topic to its readers. Beyond the limits, topics that already have a reader take precedence."""
-        readers: dict[str, list[Reader]] = {}
+        readers: dict[str, list[_DeviceEntity]] = {}
         ids: dict[str, str] = {}
         for device in self.devices.values():
             for entity in device.entities:
                 ids[entity.announcement.key] = device.id
+                reader = _DeviceEntity(device, entity)
                 for topic in entity.topics:
-                    readers.setdefault(topic, []).append((topic, device, entity))
+                    readers.setdefault(topic, []).append(reader)
             yield
         self._device_ids = ids
         wild = [topic for topic in readers if is_wild(topic)]
@@ -378,8 +384,7 @@ def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
     Only the texts of templates are included, because their parsed form has a separate limit.
     """
     parts = sum(map(payload.count, (b"{", b"[", b",")))
-    topics = (each.config.get("availability") for each in found)
-    entities = sum(ENTITY_BYTES + AVAILABILITY_BYTES * len(each if isinstance(each, list) else ()) for each in topics)
+    entities = sum(ENTITY_BYTES + AVAILABILITY_BYTES * len(each.availability) for each in found)
     return 3 * len(payload) + JSON_PART_BYTES * parts + entities
 
 

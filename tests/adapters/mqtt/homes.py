@@ -105,8 +105,8 @@ class BrokerHome:
             take(expected, each.messages)
 
         def listening(catalog: Router) -> set[tuple[str, str]]:
-            readers = catalog._readers.items()
-            return {(topic, entity.announcement.key) for topic, each in readers for _, _, entity in each}
+            readers = (each for topic in catalog.filters for each in catalog.readers(topic))
+            return {(topic, entity.announcement.key) for topic, _, entity in readers}
 
         def does() -> bool:
             if self.adapter.connection is None or not self.adapter._lifecycle.subscriptions.is_current:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
@@ -110,15 +114,19 @@ def keys_read(component: str) -> set[str]:
     asked: set[str] = set()
     for variant in VARIANTS.get(component, ({},)):
         config = NotingConfig({key: plausible(key) for key in keys} | variant)
-        announcement = Announcement(
-            key="k", source="s", component=component, object_id="x", config=config,
-            device=DeviceFacts(identifiers=("x",)), origin="",
-        )  # fmt: skip
+        announcement = announcement_of(component, config)
         is_excluded(announcement)
         for device in built(announcement):
             use(device)
         asked |= config.asked
     return asked
+
+
+def announcement_of(component: str, config: Mapping[str, Any]) -> Announcement:
+    facts = DeviceFacts(identifiers=("x",))
+    return Announcement(
+        key="k", source="s", component=component, object_id="x", config=config, device=facts, origin=""
+    )
 
 
 def built(announcement: Announcement) -> list[MqttDevice]:
@@ -131,6 +139,23 @@ def built(announcement: Announcement) -> list[MqttDevice]:
             return devices
 
 
+@pytest.mark.parametrize("component", sorted(DOCUMENTED))
+def test_a_dropped_entity_is_freed_without_the_collector(component: str) -> None:
+    gc.disable()
+    try:
+        for variant in VARIANTS.get(component, ({},)):
+            config = {key: plausible(key) for key in {*DOCUMENTED[component], *EVERYWHERE}} | variant
+            devices = built(announcement_of(component, config))
+            entities = [weakref.ref(entity) for device in devices for entity in device.entities]
+            for device in devices:
+                use(device)
+                del device
+            devices.clear()
+            assert [each() for each in entities] == [None] * len(entities)
+    finally:
+        gc.enable()
+
+
 def use(device: MqttDevice) -> None:
     """Publish a device, process messages for it, and send all of its commands."""
     device.observation()
@@ -139,7 +164,7 @@ def use(device: MqttDevice) -> None:
         for reader in entity.readers:
             for text in MESSAGES:
                 try:
-                    reader.parse(text)
+                    reader.parse(entity, text)
                 except LaresError:
                     continue
     for attribute, (entity, offer) in device.offers.items():

@@ -23,7 +23,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from appliance.adapters.mqtt.templates.functions import FILTERS, FUNCTIONS, METHODS, TESTS
 from appliance.adapters.mqtt.templates.operators import OPERANDS
-from appliance.adapters.mqtt.templates.template import Template
+from appliance.adapters.mqtt.templates.template import JinjaTemplate
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from tests.adapters.mqtt.captures import FOLDER, captures, configurations
 
@@ -34,7 +34,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def render(text: str, **names: Any) -> str:
-    return Template(text).render(names, NOW.astimezone(BERLIN))
+    return JinjaTemplate(text).render(names, NOW.astimezone(BERLIN))
 
 
 def rendered_json(text: str, payload: Any) -> str:
@@ -126,9 +126,9 @@ def test_every_template_of_the_captures_gives_the_text_of_jinja() -> None:
             theirs = environment.from_string(text)
         except jinja2.TemplateSyntaxError:
             with pytest.raises(TemplateFailed):
-                Template(text)
+                JinjaTemplate(text)
             continue
-        ours = Template(text)
+        ours = JinjaTemplate(text)
         for payload in given_payloads[:: 1 if len(text) > 60 else 7]:
             names = names_of(payload)
             try:
@@ -413,7 +413,7 @@ LONG_STEPS = [
 def rendering_cost(text: str, **names: Any) -> tuple[float, int]:
     """Return the processor seconds and bytes for rendering a template, successfully or not. Parsing is not
     included."""
-    made = Template(text)
+    made = JinjaTemplate(text)
     began = time.process_time()
     with contextlib.suppress(TemplateFailed):
         made.render(names, NOW)

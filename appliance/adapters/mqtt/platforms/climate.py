@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, plain_number
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, PayloadParser, WordParser, plain_number
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, number_parser
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, expression, shown_text
 from appliance.home.capabilities import CAPABILITIES
@@ -21,7 +21,10 @@ class Regulated(Entity):
     def add_power(self) -> None:
         """Offer to switch the device on and off, without a reported power."""
         if self.can("power_command"):
-            self.offer("power", ("on", "off"), lambda each: self.intent("power_command", self.payload(each.action)))
+            self.offer("power", ("on", "off"), Regulated._write_power)
+
+    def _write_power(self, command: Command) -> Intent:
+        return self.intent("power_command", self.payload(command.action))
 
     def add_temperature(self, schema: Mapping[str, Value]) -> None:
         """Read the target temperature, and offer to set it, in the announced unit."""
@@ -47,10 +50,10 @@ class Regulated(Entity):
         parse = self.or_reset(name, number_parser(name, measured_in(unit)))
         self.read(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
 
-    def or_reset(self, name: str, parse: Callable[[str], Update]) -> Callable[[str], Update]:
+    def or_reset(self, name: str, parse: PayloadParser) -> PayloadParser:
         """Return a parser that also treats `payload_reset_<name>` as an unknown value."""
         reset = self.config.text(f"payload_reset_{name}", "None")
-        return lambda text: parse("None" if text == reset else text)
+        return lambda entity, text: parse(entity, "None" if text == reset else text)
 
     def claim_shown(self, topics: Mapping[str, str]) -> None:
         """Claim the attributes that have commands or an announced topic."""
@@ -58,10 +61,10 @@ class Regulated(Entity):
         self.claims = tuple(dict.fromkeys((*self.offers, *shown)))
 
 
-def text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
+def text_parser(attribute: str, options: tuple[str, ...]) -> PayloadParser:
     """Return a parser of texts. A word in `UNKNOWN` makes the attribute unknown unless it is an option."""
 
-    def parse(text: str) -> Update:
+    def parse(_: Entity, text: str) -> Update:
         if is_unknown(text) and text not in options:
             return {attribute: None}
         return {attribute: text[:200]} if text else {}
@@ -100,7 +103,7 @@ class Climate(Regulated):
         super().setup()
         self.add_current("temperature", self.unit)
         self.add_current("humidity", "%")
-        self.read("action_topic", self.words(_ACTIONS, "hvac_state"), "action_template", "value_template")
+        self.read("action_topic", WordParser(_ACTIONS, "hvac_state"), "action_template", "value_template")
         for key, name in _WORDS.items():
             self.add(key, name, self._parser(key, self.config.texts(f"{name}s")), self._options(name))
         self.add_power()
@@ -114,15 +117,15 @@ class Climate(Regulated):
         schema: dict[str, Value] = {"type": "number", "unit": "%", **humidities}
         self.add(key, "target_humidity", number_parser(key), schema)
         modes: list[Value] = [mode for mode in self.config.texts("modes", _MODES) if mode in _MODES]
-        self.add("hvac_mode", "mode", self.words({mode: mode for mode in _MODES}, "hvac_mode"), {"values": modes})
+        self.add("hvac_mode", "mode", WordParser({mode: mode for mode in _MODES}, "hvac_mode"), {"values": modes})
         self.claim_shown({"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
                           "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"})  # fmt: skip
 
-    def _parser(self, attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
+    def _parser(self, attribute: str, options: tuple[str, ...]) -> PayloadParser:
         """Return a parser of announced modes. The preset `None` means that no preset is active."""
         if attribute != "preset_mode":
             return text_parser(attribute, options)
-        return self.words({"none": "none", "None": "none", **{each: each for each in options}}, attribute)
+        return WordParser({"none": "none", "None": "none", **{each: each for each in options}}, attribute)
 
     def _options(self, name: str) -> dict[str, Value]:
         options: list[Value] = [*self.config.texts(f"{name}s")]
@@ -166,14 +169,14 @@ class Humidifier(Regulated):
 
     def setup(self) -> None:
         words = {self.payload(power): power for power in ("on", "off")}
-        self.read("state_topic", self.words(words, "power"), "state_value_template", shows=("power",))
+        self.read("state_topic", WordParser(words, "power"), "state_value_template", shows=("power",))
         key, schema = "custom.mqtt.target_humidity", self.range_of("humidity", 0, 100)
         parse = self.or_reset("humidity", number_parser(key, plain_number))
         self.add(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
         self.add_current("humidity", "%")
         self.add_modes(self.config.texts("modes"))
         if self.can("command"):  # after the target and the mode, because the first offer represents the entity
-            self.offer("power", SWITCHED, self._switch)
+            self.offer("power", SWITCHED, Humidifier._switch)
         self.claim_shown({"humidity": "current_humidity_topic", "power": "state_topic"})
 
     def _switch(self, command: Command) -> Intent:

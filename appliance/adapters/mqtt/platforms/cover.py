@@ -59,19 +59,19 @@ class Cover(Entity):
         }
         self._has_position = self.config.topic("position_topic") is not None
         shown = ("cover_position", self._attribute)
-        self.read("state_topic", self._parse_state, "value_template", shows=shown)
-        self.read("position_topic", self._parse_position, "position_template", shows=shown)
+        self.read("state_topic", Cover._parse_state, "value_template", shows=shown)
+        self.read("position_topic", Cover._parse_position, "position_template", shows=shown)
         parse_tilt = number_parser("cover_tilt", self._tilt.percent, keeps=True)
         self.read("tilt_status_topic", parse_tilt, "tilt_status_template", shows=("cover_tilt",))
         steps, can_set = self._steps(), self.can("set_position")
         if self._door and steps:
-            self.offer(self._door, steps, self._write)
+            self.offer(self._door, steps, Cover._write)
         if can_set or (steps and not self._door):
             actions = () if self._door else steps or ("open", "close")
-            self.offer("cover_position", (*actions, "set") if can_set else actions, self._write)
+            self.offer("cover_position", (*actions, "set") if can_set else actions, Cover._write)
         if self.can("tilt_command"):
             stop = ("stop",) if "payload_stop_tilt" in self.config else ()
-            self.offer("cover_tilt", ("open", "close", *stop, "set"), self._write_tilt)
+            self.offer("cover_tilt", ("open", "close", *stop, "set"), Cover._write_tilt)
         self.claims = tuple(dict.fromkeys((self._attribute, *self.offers)))
 
     def _steps(self) -> tuple[str, ...]:
@@ -215,7 +215,7 @@ class Valve(Entity):
         self._states = {
             self.config.text(f"state_{state}", state): state for state in ("closing", "opening", "closed", "open")
         }
-        self.read("state_topic", self._parse, "value_template")
+        self.read("state_topic", Valve._parse, "value_template")
         self.need()
         ends: list[Value] = [end for key, end in _ENDS.items() if self.config.raw.get(key, key) is not None]
         schema: dict[str, Value] = {"type": "enum", "values": ends}
@@ -224,7 +224,7 @@ class Valve(Entity):
         can_set = ("set",) if ends or self._reports_position else ()
         actions = (*can_set, "stop") if "payload_stop" in self.config else can_set
         if actions:
-            self.offer(self.custom, actions, self._write, **schema)
+            self.offer(self.custom, actions, Valve._write, **schema)
 
     def _parse(self, text: str) -> Update:
         if text.startswith("{"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,11 +25,15 @@ class EntityEvent(Struct, frozen=True):
     data: Mapping[str, Value]
 
 
-PayloadParser = Callable[[str], Update | EntityEvent | None]
-"""Parses the text of a message. Returns an empty update or None to ignore the text. Raises `Invalid`."""
+PayloadParser = Callable[[Any, str], Update | EntityEvent | None]
+"""Parses the text of a message for an entity. Returns an empty update or None to ignore the text. Raises `Invalid`.
+
+A parser must not refer to its entity. Otherwise, the entity would never be freed, because the garbage collector does
+not track `TopicReader`.
+"""
 
 
-class TopicReader(Struct, frozen=True):
+class TopicReader(Struct, frozen=True, gc=False):
     """A topic, the template for its payloads, and the parser of the rendered text."""
 
     topic: str
@@ -51,59 +55,68 @@ class Intent(Struct, frozen=True, kw_only=True):
     fails: tuple[str, ...] = ()
 
 
-class Offer(Struct, frozen=True, kw_only=True):
+class Offer(Struct, frozen=True, kw_only=True, gc=False):
     """The actions for one attribute, the function that makes the messages of a command, and the schema of the values.
 
-    `write` raises `Invalid` or `Unsupported`.
+    `write` gets the entity, and must not refer to it (see `PayloadParser`). It raises `Invalid` or `Unsupported`.
     """
 
     actions: tuple[str, ...]
-    write: Callable[[Command], Intent]
+    write: Callable[[Any, Command], Intent]
     schema: Mapping[str, Value] = field(default_factory=dict)
 
 
-class Availability:
+class AvailabilitySource(Struct, frozen=True, gc=False):
+    """A topic, the template of its messages, and the words for available and not available."""
+
+    topic: str
+    template: Template | None
+    words: Mapping[str, bool]
+
+
+class Availability(Struct, gc=False):
     """The availability of one entity. An entity without availability topics is always available. An entity with
     availability topics is available only after a message."""
 
-    def __init__(self, config: AnnouncedFields) -> None:
-        self._entries = list(_entries(config))
-        self.topics = frozenset(topic for topic, _, _ in self._entries)
-        self._mode = config.text("availability_mode", "latest")
-        self._reported: dict[int, bool] = {}
-        self._latest = False
+    sources: tuple[AvailabilitySource, ...]
+    mode: str
+    reported: dict[int, bool] = field(default_factory=dict)
+    is_latest_available: bool = False
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.topic for each in self.sources))
 
     @property
     def is_available(self) -> bool:
         """Whether the entity is available, by the announced mode."""
-        if not self._entries:
+        if not self.sources:
             return True
-        if self._mode == "all":
-            return len(self._reported) == len(self._entries) and all(self._reported.values())
-        return any(self._reported.values()) if self._mode == "any" else self._latest
+        if self.mode == "all":
+            return len(self.reported) == len(self.sources) and all(self.reported.values())
+        return any(self.reported.values()) if self.mode == "any" else self.is_latest_available
 
     @property
     def is_denied(self) -> bool:
         """Whether a message reported the entity unavailable. False before the first message."""
-        return not self.is_available and not all(self._reported.values())
+        return not self.is_available and not all(self.reported.values())
 
     def take(self, filter_: str, message: Message) -> None:
         """Process a message that matches a filter. Raise `TemplateFailed`."""
-        for number, (topic, given, words) in enumerate(self._entries):
-            if topic == filter_ and (is_available := words.get(message.rendered(given))) is not None:
-                self._reported[number] = self._latest = is_available
+        for number, source in enumerate(self.sources):
+            if source.topic == filter_:
+                is_available = source.words.get(message.rendered(source.template))
+                if is_available is not None:
+                    self.reported[number] = self.is_latest_available = is_available
 
 
-def _entries(config: AnnouncedFields) -> Iterator[tuple[str, Template | None, Mapping[str, bool]]]:
-    """Yield each topic, the template of its messages, and a table from words to availability."""
-    announced = config.raw.get("availability")
-    listed = [AnnouncedFields(each, config.problems) for each in announced] if isinstance(announced, list) else []
-    ways = [(each, "topic", "value_template") for each in listed]
+def _sources(config: AnnouncedFields, availability: Iterable[Mapping[str, Any]]) -> Iterator[AvailabilitySource]:
+    ways = [(AnnouncedFields(each, config.problems), "topic", "value_template") for each in availability]
     for fields, key, template_key in (*ways, (config, "availability_topic", "availability_template")):
         if topic := fields.topic(key):
             not_available = fields.text("payload_not_available", "offline")
             words = {not_available: False, fields.text("payload_available", "online"): True}
-            yield topic, fields.template(template_key), words
+            yield AvailabilitySource(topic, fields.template(template_key), words)
 
 
 SWITCHED = ("on", "off", "toggle")
@@ -133,20 +146,22 @@ class Entity:
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
         self.config = AnnouncedFields(announcement.config)
-        self.readers: list[TopicReader] = []
+        self.readers: tuple[TopicReader, ...] = ()
         self.offers: dict[str, Offer] = {}
         self.attributes: dict[str, Value] = {}
         self.claims: tuple[str, ...] = ()
         self.custom = f"custom.mqtt.{announcement.object_id}"
-        self.availability = Availability(self.config)
+        self.availability = Availability(
+            tuple(_sources(self.config, announcement.availability)), self.config.text("availability_mode", "latest")
+        )
         self.expire_after = self.config.number("expire_after", 0)
         self.is_expired = False
         self.off_delay = 0.0
         self._written_at = datetime.fromtimestamp(0, UTC)
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
-        self.unconfirmed: set[str] = set()
-        self._confirmed: set[str] = set()
+        self.unconfirmed: tuple[str, ...] = ()
+        self._confirmed: tuple[str, ...] = ()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
                 self.config.template(key)  # commands read these fields later, but faults must be reported now
@@ -180,11 +195,11 @@ class Entity:
     def keys(self) -> set[str]:
         """All attributes that the entity can have."""
         named = {*self.claims} or {self.custom}
-        return named | self.offers.keys() | {*self.more_keys} | self._confirmed - {""}
+        return named | self.offers.keys() | {*self.more_keys} | {*self._confirmed} - {""}
 
     def is_assumed(self, attribute: str) -> bool:
         """Return whether no message will confirm this attribute after a command."""
-        return self.config.flag("optimistic", not self.readers) or not {attribute, ""} & self._confirmed
+        return self.config.flag("optimistic", not self.readers) or {attribute, ""}.isdisjoint(self._confirmed)
 
     def assumed(self, update: Update) -> Update:
         """Return the values to assume after a command that no message will confirm."""
@@ -211,7 +226,7 @@ class Entity:
         restored."""
         kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}
         self.attributes |= kept
-        self.unconfirmed |= kept.keys()
+        self.unconfirmed = tuple(dict.fromkeys((*self.unconfirmed, *kept)))
         return bool(kept)
 
     def write(self, command: Command, at: datetime) -> Intent:
@@ -220,12 +235,11 @@ class Entity:
         `at` is the current time in the home's zone, for the templates.
         """
         self._written_at = at
-        return self.offers[command.capability].write(command)
+        return self.offers[command.capability].write(self, command)
 
-    def dismantle(self) -> None:
-        """Clear readers and offers to break reference cycles. The garbage collector ignores frozen objects."""
-        self.readers.clear()
-        self.offers.clear()
+    def confirm(self, update: Update) -> None:
+        """Record that a message has confirmed these attributes."""
+        self.unconfirmed = tuple(each for each in self.unconfirmed if each not in update)
 
     def read(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
         """Read the topic under `key`, if it is announced, and further topics under `_<key>s`.
@@ -235,12 +249,12 @@ class Entity:
         """
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
-            self._confirmed.update(shows)
-            for each in dict.fromkeys((topic, *filter(is_filter, self.config.texts(f"_{key}s")))):
-                self.readers.append(TopicReader(each, template, parse))
+            self._confirmed += shows
+            topics = dict.fromkeys((topic, *filter(is_filter, self.config.texts(f"_{key}s"))))
+            self.readers += tuple(TopicReader(each, template, parse) for each in topics)
 
     def offer(
-        self, attribute: str, actions: tuple[str, ...], write: Callable[[Command], Intent], **schema: Value
+        self, attribute: str, actions: tuple[str, ...], write: Callable[[Any, Command], Intent], **schema: Value
     ) -> None:
         self.offers[attribute] = Offer(actions=actions, write=write, schema=schema)
 
@@ -263,10 +277,10 @@ class Entity:
         """
         is_shown = f"{name}_state_topic" in self.config
 
-        def write(command: Command) -> Intent:
+        def write(entity: Entity, command: Command) -> Intent:
             payload = to_payload(command.value)
             shows = {attribute: to_shown(payload)} if is_shown else {}
-            return self.intent(f"{name}_command", payload, shows, value=payload)
+            return entity.intent(f"{name}_command", payload, shows, value=payload)
 
         templates = f"{name}_state_template", f"{name}_value_template", "value_template"
         self.read(f"{name}_state_topic", parse, *templates, shows=(attribute,))
@@ -317,11 +331,17 @@ class Entity:
             shown = "off"
         return without_toggle(command, shown, self.announcement.object_id).action
 
-    def words(
-        self, words: Mapping[str, Value], attribute: str = "", *, ignored: Container[str] = (), keeps: bool = True
-    ) -> Callable[[str], Update]:
-        """Return `read_word` for one attribute, by default for the custom attribute."""
-        return lambda text: read_word(text, words, attribute or self.custom, ignored=ignored, keeps=keeps)
+
+class WordParser(Struct, frozen=True, gc=False):
+    """Parses words with `read_word`. By default, the attribute is the entity's custom attribute."""
+
+    words: Mapping[str, Value]
+    attribute: str = ""
+    ignored: tuple[str, ...] = ()
+    keeps: bool = True
+
+    def __call__(self, entity: Entity, text: str) -> Update:
+        return read_word(text, self.words, self.attribute or entity.custom, ignored=self.ignored, keeps=self.keeps)
 
 
 def plain_number(value: float) -> int | float:

@@ -34,10 +34,10 @@ class EventEntity(Entity):
     _source: Mapping[str, Value] = {}
 
     def setup(self) -> None:
-        self.read("state_topic", self._parse, "value_template")
+        self.read("state_topic", type(self).parse, "value_template")
         self.event_names = tuple(event_of(each).name for each in self.config.texts("event_types"))
 
-    def _parse(self, text: str) -> EntityEvent | None:
+    def parse(self, text: str) -> EntityEvent | None:
         found = parse_object(text, "the event") if text else {}
         name = found.pop("event_type", None)
         if not isinstance(name, str) or not name or name == "None":
@@ -52,7 +52,7 @@ class EventEntity(Entity):
 class ActionSensor(EventEntity):
     """A sensor `action` whose texts are presses, as Zigbee2MQTT announces it for older clients."""
 
-    def _parse(self, text: str) -> EntityEvent | None:
+    def parse(self, text: str) -> EntityEvent | None:
         return event_of(text, self._source) if text and not is_unknown(text) else None
 
 
@@ -71,15 +71,14 @@ class TriggerEntity(Entity):
         name = "_".join(dict.fromkeys(each for each in words if each))
         if not name:
             raise Invalid("the entity has no type")
-        event = event_of(name)
-        self.event_names = (event.name,)
+        self._event = event_of(name)
+        self.event_names = (self._event.name,)
         self.expected = self.config.text("payload") if "payload" in self.config else None
+        self.read("topic", TriggerEntity.parse, "value_template")
 
-        def parse(text: str) -> EntityEvent | None:
-            is_pressed = bool(text) if self.expected is None else text == self.expected
-            return event if is_pressed else None
-
-        self.read("topic", parse, "value_template")
+    def parse(self, text: str) -> EntityEvent | None:
+        is_pressed = bool(text) if self.expected is None else text == self.expected
+        return self._event if is_pressed else None
 
 
 class Tag(Entity):
@@ -89,9 +88,9 @@ class Tag(Entity):
     event_names = ("tag",)
 
     def setup(self) -> None:
-        self.read("topic", self._parse, "value_template")
+        self.read("topic", Tag.parse, "value_template")
 
-    def _parse(self, text: str) -> EntityEvent | None:
+    def parse(self, text: str) -> EntityEvent | None:
         return EntityEvent("tag", {"tag": text[:1000]}) if text and not is_unknown(text) else None
 
 
@@ -103,6 +102,6 @@ class TasmotaPress(EventEntity):
         super().setup()
         self.event_names = tuple(dict.fromkeys(self._events.values()))
 
-    def _parse(self, text: str) -> Any:
+    def parse(self, text: str) -> Any:
         name = self._events.get(text)
         return None if name is None else replace(event_of(text.lower(), self.config.raw["data"]), name=name)

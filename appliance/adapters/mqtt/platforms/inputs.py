@@ -19,9 +19,9 @@ class Input(Entity):
     device_class: str | None = ""
 
     def setup(self) -> None:
-        self.read("state_topic", self.parse, "value_template")
+        self.read("state_topic", type(self).parse, "value_template")
         if self.can("command"):
-            self.offer(self.custom, ("set",), self.set_value, **self.schema())
+            self.offer(self.custom, ("set",), type(self).set_value, **self.schema())
 
     def schema(self) -> dict[str, Value]:
         """Return the type and range of the accepted values."""
@@ -166,7 +166,7 @@ class Button(Entity):
         is_button = self.announcement.component == "button"
         payload = self.config.text("payload_press", "PRESS") if is_button else self.payload("on")
         if self.can("command"):
-            self.offer(self.custom, ("press",), lambda _: self.intent("command", payload))
+            self.offer(self.custom, ("press",), lambda self, _: self.intent("command", payload))
 
 
 def announce_button(device: PublishedDevice, key: str) -> Fields | None:

@@ -9,7 +9,14 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, clamped
-from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown, one_of, parse_number
+from appliance.adapters.mqtt.platforms.payloads import (
+    UnknownValue,
+    Update,
+    is_unknown,
+    one_of,
+    parse_number,
+    read_number,
+)
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, expression, if_defined
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
@@ -66,7 +73,7 @@ class LightEntity(Entity):
         """Return the messages of a change, in the order of sending."""
         raise NotImplementedError
 
-    def _write(self, command: Command) -> Intent:
+    def write_change(self, command: Command) -> Intent:
         change = self.change(command)
         return Intent(messages=self.messages(change, command), shows={"power": change.power, **change.shows})
 
@@ -75,7 +82,7 @@ class LightEntity(Entity):
         scale = self.config.number("brightness_scale", 255)
         self._scale = scale if scale >= 1 else 255
         if can_switch:
-            self.offer("power", SWITCHED, self._write)
+            self.offer("power", SWITCHED, type(self).write_change)
         settable = ["brightness"] if self._has_brightness else []
         settable += [f"color_{mode}" for mode in ("xy", "hs") if mode in self._modes]
         settable += ["color_rgb", "color_hex"] if self._modes & set(RGB_MODES) else []
@@ -98,7 +105,7 @@ class LightEntity(Entity):
         return self.config.texts("effect_list") if self.config.flag("effect", True) else ()
 
     def _offer(self, attribute: str, **schema: Value) -> None:
-        self.offer(attribute, ("set",), self._write, **schema)
+        self.offer(attribute, ("set",), type(self).write_change, **schema)
 
     def _whites(self) -> tuple[str, ...]:
         return WHITES[1:] if "rgbww" in self._modes else WHITES[:1] if "rgbw" in self._modes else ()
@@ -110,7 +117,9 @@ class LightEntity(Entity):
             each for each in EFFECTS if self._vendor_effect(each) or (each == "flash" and self._can_flash)
         ]
         if known:
-            self.offer("effect", ("set", "stop") if "none" in known else ("set",), self._write, values=known)
+            self.offer(
+                "effect", ("set", "stop") if "none" in known else ("set",), type(self).write_change, values=known
+            )
         if self.effect_names:
             self._offer("custom.mqtt.effect", type="enum", values=list(self.effect_names))
 
@@ -127,6 +136,9 @@ class LightEntity(Entity):
 
     def brightness_of(self, raw: float) -> int:
         return percent_of(raw, self._scale)
+
+    def parse_brightness(self, text: str) -> Update:
+        return read_number(text, "brightness", self.brightness_of, keeps=True)
 
     def raw_brightness(self, percent: int) -> int:
         return level_of(percent, self._scale)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt.fields import is_unreadable
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
-from appliance.adapters.mqtt.platforms.entity import Intent, plain_number
+from appliance.adapters.mqtt.platforms.entity import Intent, PayloadParser, WordParser, plain_number
 from appliance.adapters.mqtt.platforms.light import (
     COLOR_OF_MODE,
     NOTATIONS,
@@ -21,7 +21,7 @@ from appliance.adapters.mqtt.platforms.light import (
     LightEntity,
     color_of,
 )
-from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, number_parser, parse_number, stated_number
+from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, parse_number, stated_number
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value, clamped_kelvin
@@ -35,28 +35,25 @@ class TopicLight(LightEntity):
         modes = ("rgb", "rgbw", "rgbww", "hs", "xy", "color_temp", "white")
         self._modes = frozenset(name for name in modes if self.can(f"{name}_command"))
         states = {self.payload(power): power for power in ("off", "on")}
-        parse_brightness = number_parser("brightness", self.brightness_of, keeps=True)
         self._by_notation: dict[str, Update] = {}
         self._named_mode = ""
         self._has_mode_topic = self.config.topic("color_mode_state_topic") is not None
-        self.read("state_topic", self.words(states, "power"), "state_value_template", "value_template",
+        self.read("state_topic", WordParser(states, "power"), "state_value_template", "value_template",
                   shows=("power",))  # fmt: skip
         # first, because one message may contain both the mode and colours
-        self._read("color_mode", "color_mode", self._parse_mode)
-        self._read("brightness", "brightness", parse_brightness)
-        self._read("color_temp", "color_temperature", self._parse_temperature)
+        self._read("color_mode", "color_mode", TopicLight._parse_mode)
+        self._read("brightness", "brightness", TopicLight.parse_brightness)
+        self._read("color_temp", "color_temperature", TopicLight._parse_temperature)
         for name in (*RGB_MODES, "hs", "xy"):
             whites = {"rgbw": WHITES[:1], "rgbww": WHITES[1:]}.get(name, ())
-            self._read(
-                name, COLOR_OF_MODE[name], self._color_parser(COLOR_OF_MODE[name].removeprefix("color_")), *whites
-            )
-        self._read("effect", "effect", self.effect_update)
+            self._read(name, COLOR_OF_MODE[name], _color_parser(COLOR_OF_MODE[name].removeprefix("color_")), *whites)
+        self._read("effect", "effect", TopicLight.effect_update)
         self.offer_all(can_switch=self.has_target("command_topic"))
         if not self.has_target("effect_command_topic"):
             self.offers.pop("effect", None)
             self.offers.pop("custom.mqtt.effect", None)
 
-    def _read(self, name: str, attribute: str, parse: Callable[[str], Update], *more: str) -> None:
+    def _read(self, name: str, attribute: str, parse: PayloadParser, *more: str) -> None:
         self.read(f"{name}_state_topic", parse, f"{name}_value_template", shows=(attribute, *more))
 
     def _parse_mode(self, text: str) -> Update:
@@ -80,24 +77,20 @@ class TopicLight(LightEntity):
         update = self.parse_temperature(text)
         return self._of_notation("color_temp", update) if update else {}
 
-    def _color_parser(self, notation: str) -> Callable[[str], Update]:
-        """Return a parser of lists such as `255,0,64`. Up to two white values may follow the three colours."""
+    def parse_color(self, notation: str, text: str) -> Update:
+        """Parse a list such as `255,0,64`. Up to two white values may follow the three colours."""
+        if text == "" or is_unknown(text):
+            return {}
+        key = COLOR_OF_MODE[notation]
+        parts = [parse_number(part, key, keeps=True) for part in text.split(",")[:5]]
+        count = len(NOTATIONS[notation])
+        if len(parts) < count or (len(parts) > count and notation != "rgb"):
+            return {}
+        whites = self.whites_update(parts[count:]) if notation == "rgb" else {}
+        return self._of_notation(notation, {**color_of(notation, parts[:count]), **whites})
 
-        def parse(text: str) -> Update:
-            if text == "" or is_unknown(text):
-                return {}
-            key = COLOR_OF_MODE[notation]
-            parts = [parse_number(part, key, keeps=True) for part in text.split(",")[:5]]
-            count = len(NOTATIONS[notation])
-            if len(parts) < count or (len(parts) > count and notation != "rgb"):
-                return {}
-            whites = self.whites_update(parts[count:]) if notation == "rgb" else {}
-            return self._of_notation(notation, {**color_of(notation, parts[:count]), **whites})
-
-        return parse
-
-    def _write(self, command: Command) -> Intent:
-        intent, change = super()._write(command), self.change(command)
+    def write_change(self, command: Command) -> Intent:
+        intent, change = super().write_change(command), self.change(command)
         return replace(intent, shows=change.shows) if change.name and not self._switches_on(change) else intent
 
     def _switches_on(self, change: LightChange) -> bool:
@@ -143,6 +136,10 @@ class TopicLight(LightEntity):
 _FLASH_SECS: Mapping[str, float] = {"short": 2, "long": 10}
 
 
+def _color_parser(notation: str) -> PayloadParser:
+    return lambda light, text: light.parse_color(notation, text)
+
+
 class JsonLight(LightEntity):
     """A light with one JSON object for all properties."""
 
@@ -154,7 +151,7 @@ class JsonLight(LightEntity):
         self._has_brightness = self.config.flag("brightness") or bool(modes - {"onoff"})
         has_times = any(f"flash_time_{each}" in self.config for each in _FLASH_SECS)
         self._can_flash = self.config.flag("flash", has_times)
-        self.read("state_topic", self._parse)
+        self.read("state_topic", JsonLight._parse)
         if self.has_target("command_topic"):
             self.offer_all()
         self.claims = self.claims or ("power",)
@@ -240,10 +237,10 @@ class TemplateLight(LightEntity):
             modes.add("rgb")
         self._modes = frozenset(modes)
         for key, attribute, parse in (
-            ("state", "power", lambda word: self.check_power(word, self.power_update(word))),
-            ("brightness", "brightness", number_parser("brightness", self.brightness_of, keeps=True)),
-            ("color_temp", "color_temperature", self.parse_temperature),
-            ("effect", "effect", self.effect_update),
+            ("state", "power", TemplateLight._parse_power),
+            ("brightness", "brightness", TemplateLight.parse_brightness),
+            ("color_temp", "color_temperature", TemplateLight.parse_temperature),
+            ("effect", "effect", TemplateLight.effect_update),
         ):
             if f"{key}_template" in self.config:
                 self.read("state_topic", parse, f"{key}_template", shows=(attribute,))
@@ -251,7 +248,7 @@ class TemplateLight(LightEntity):
         self._can_flash = re.search(r"\bflash\b", on) is not None
         self._parts: dict[str, float | None] = {}
         for color in ("red", "green", "blue") if "rgb" in modes else ():
-            self.read("state_topic", self._part(color), f"{color}_template", shows=("color_rgb",))
+            self.read("state_topic", _part_parser(color), f"{color}_template", shows=("color_rgb",))
         if not self._can_send("on"):
             raise Invalid("the entity has no command topic, or an unreadable template")
         self.offer_all(can_switch=self._can_send("off"))
@@ -260,24 +257,23 @@ class TemplateLight(LightEntity):
         template = self.config.template(f"command_{power}_template")
         return self.has_target("command_topic") and not is_unreadable(template)
 
-    def _part(self, part: str) -> Callable[[str], Update]:
-        """Return a parser for one of three colours. The parser of the last colour completes the update.
+    def _parse_power(self, text: str) -> Update:
+        return self.check_power(text, self.power_update(text))
+
+    def parse_part(self, part: str, text: str) -> Update:
+        """Parse one of three colours. The last colour completes the update.
 
         An unknown colour clears the colour attribute, because lamps with white channels report white in this way.
         """
-
-        def parse(text: str) -> Update:
-            if text:
-                self._parts[part] = None if is_unknown(text) else parse_number(text, "color_rgb", keeps=True)
-            parts = [self._parts.get(color) for color in ("red", "green", "blue")]
-            if part != "blue" or not text:
-                return {}
-            if None in parts:
-                is_white = "color_temperature" in self.attributes or "color_temp" in self._modes
-                return {"color_rgb": None, "color_mode": "color_temp" if is_white else None}
-            return {**self.mode_update("rgb"), **color_of("rgb", [each for each in parts if each is not None])}
-
-        return parse
+        if text:
+            self._parts[part] = None if is_unknown(text) else parse_number(text, "color_rgb", keeps=True)
+        parts = [self._parts.get(color) for color in ("red", "green", "blue")]
+        if part != "blue" or not text:
+            return {}
+        if None in parts:
+            is_white = "color_temperature" in self.attributes or "color_temp" in self._modes
+            return {"color_rgb": None, "color_mode": "color_temp" if is_white else None}
+        return {**self.mode_update("rgb"), **color_of("rgb", [each for each in parts if each is not None])}
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
         """Return one message. The template has access only to the values of the command."""
@@ -290,3 +286,7 @@ class TemplateLight(LightEntity):
             names["transition"] = command.transition_secs
         template = self.config.template(f"command_{change.power}_template")
         return (self.publish_with(template, "command_topic", "", state=change.power, **names),)
+
+
+def _part_parser(part: str) -> PayloadParser:
+    return lambda light, text: light.parse_part(part, text)

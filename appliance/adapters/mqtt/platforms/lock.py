@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent, shows_one_of
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent, WordParser, shows_one_of
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, shown_text
 from appliance.adapters.mqtt.templates import texts
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
@@ -24,11 +24,13 @@ class LockEntity(Entity):
         words: dict[str, Value] = {self.config.text(f"state_{state}", state.upper()): state for state in states}
         words.setdefault(self.config.text("state_open", "OPEN"), "unlocked")
         words.setdefault(self.config.text("payload_reset", "None"), None)
-        moving = [self.config.text(f"state_{state}", state.upper()) for state in ("locking", "unlocking", "opening")]
-        self.read("state_topic", self.words(words, "lock", ignored=moving, keeps=False), "value_template")
-        self.offer("lock", ("lock", "unlock"), self._write)
+        moving = tuple(
+            self.config.text(f"state_{state}", state.upper()) for state in ("locking", "unlocking", "opening")
+        )
+        self.read("state_topic", WordParser(words, "lock", ignored=moving, keeps=False), "value_template")
+        self.offer("lock", ("lock", "unlock"), LockEntity._write)
         if "payload_open" in self.config:
-            self.offer(self.custom, ("open",), self._write)
+            self.offer(self.custom, ("open",), LockEntity._write)
         self.claims = ("lock",)
 
     def _readable_format(self) -> str:
@@ -38,7 +40,7 @@ class LockEntity(Entity):
         try:
             texts.check(pattern)
         except TemplateFailed as fault:
-            self.config.problems.append(f"code_format {fault}")
+            self.config.note(f"code_format {fault}")
             return ""
         return pattern
 
@@ -86,9 +88,9 @@ class AlarmPanel(Entity):
         self.need()
         supported = self.config.texts("supported_features", tuple(_ALARM_MODES.values()))
         modes: list[Value] = [mode for mode, feature in _ALARM_MODES.items() if feature in supported]
-        parse = self.words({state: state for state in _ALARM_STATES}, keeps=False)
+        parse = WordParser({state: state for state in _ALARM_STATES}, keeps=False)
         self.read("state_topic", parse, "value_template")
-        self.offer(self.custom, ("set",), self._write, type="enum", values=["disarmed", *modes])
+        self.offer(self.custom, ("set",), AlarmPanel._write, type="enum", values=["disarmed", *modes])
 
     def _write(self, command: Command) -> Intent:
         """Return the message for a mode. Templates get the mode's payload as `action`, and the command's code."""

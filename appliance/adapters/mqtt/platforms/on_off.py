@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 import orjson
+from msgspec import Struct
 
 from appliance.adapters.mqtt.messages import parse_object
-from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent
-from appliance.adapters.mqtt.platforms.payloads import Update, number_parser
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, WordParser
+from appliance.adapters.mqtt.platforms.payloads import Update, number_parser, read_word
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text
 from appliance.errors import Invalid
+from appliance.home.commands import Command
 from appliance.home.values import Value
 
 
@@ -27,9 +29,12 @@ class OnOff(Entity):
 
     def add_power(self, *templates: str) -> None:
         """Read the power, and offer to switch the device."""
-        self.read("state_topic", self.words(self.states, "power"), *templates, shows=("power",))
-        self.offer("power", SWITCHED, lambda command: self.switch(self.switched(command)))
+        self.read("state_topic", WordParser(self.states, "power"), *templates, shows=("power",))
+        self.offer("power", SWITCHED, OnOff._write_power)
         self.claims = ("power",)
+
+    def _write_power(self, command: Command) -> Intent:
+        return self.switch(self.switched(command))
 
     def switch(self, action: str) -> Intent:
         """Return the payload for `on` or `off`, rendered by the template if one is announced."""
@@ -59,44 +64,53 @@ class Fan(OnOff):
 
     def setup(self) -> None:
         super().setup()
-        self._low, high = self.config.bounds("speed_range_min", "speed_range_max", 1, 100)
-        self._speeds = high - self._low + 1
         self.add_power("state_value_template")
         self._add_speed()
         presets = self.config.texts("preset_modes")
         words = {self.config.text("payload_reset_preset_mode", "None"): None, **{each: each for each in presets}}
         schema: dict[str, Value] | None = {"values": list(presets)} if presets else None
-        self.add("preset_mode", "preset_mode", self.words(words, "preset_mode"), schema)
+        self.add("preset_mode", "preset_mode", WordParser(words, "preset_mode"), schema)
         swings = {
             self.config.text(f"payload_oscillation_{word}", f"oscillate_{word}"): is_on
             for word, is_on in (("off", False), ("on", True))
         }
         payloads = {is_on: payload for payload, is_on in swings.items()}
         key = "custom.mqtt.oscillation"
-        self.add(key, "oscillation", self.words(swings, key), {"type": "boolean"},
+        self.add(key, "oscillation", WordParser(swings, key), {"type": "boolean"},
                   to_payload=payloads.__getitem__, to_shown=swings.__getitem__)  # fmt: skip
         key, ways = "custom.mqtt.direction", ["forward", "reverse"]
-        parse = self.words({way: way for way in ways}, key)
+        parse = WordParser({way: way for way in ways}, key)
         self.add(key, "direction", parse, {"type": "enum", "values": ways})
         self.claims = ("power", "preset_mode") if "preset_mode" in self.offers else ("power",)
 
     def _add_speed(self) -> None:
         key, percent = "custom.mqtt.percentage", {"type": "percentage", "min": 0, "max": 100}
         reset = self.config.text("payload_reset_percentage", "None")
-        parse = number_parser(key, self._percent, keeps=True)
-        self.add(key, "percentage", lambda text: {key: None} if text == reset else parse(text), percent,
-                  to_payload=self._raw, to_shown=self._percent)  # fmt: skip
+        speeds = _Speeds(*self.config.bounds("speed_range_min", "speed_range_max", 1, 100))
+        parse = number_parser(key, speeds.percent, keeps=True)
+        self.add(key, "percentage", lambda self, text: {key: None} if text == reset else parse(self, text), percent,
+                  to_payload=speeds.raw, to_shown=speeds.percent)  # fmt: skip
         if (offer := self.offers.get(key)) is not None:
             write = offer.write
             self.offer(
-                key, ("set",), lambda command: write(command) if command.value else self.switch("off"), **percent
+                key,
+                ("set",),
+                lambda self, command: write(self, command) if command.value else self.switch("off"),
+                **percent,
             )
 
-    def _percent(self, raw: float) -> int:
-        return min(max(int((raw - self._low + 1) * 100 // self._speeds), 0), 100)
 
-    def _raw(self, percent: int) -> int:
-        return math.ceil(percent * self._speeds / 100 + self._low - 1)
+class _Speeds(Struct, frozen=True):
+    """The lowest and the highest speed of a fan."""
+
+    low: float
+    high: float
+
+    def percent(self, raw: float) -> int:
+        return min(max(int((raw - self.low + 1) * 100 // (self.high - self.low + 1)), 0), 100)
+
+    def raw(self, percent: int) -> int:
+        return math.ceil(percent * (self.high - self.low + 1) / 100 + self.low - 1)
 
 
 class Siren(OnOff):
@@ -104,8 +118,8 @@ class Siren(OnOff):
 
     def setup(self) -> None:
         super().setup()
-        self.read("state_topic", self._parse, "state_value_template", "value_template")
-        self.offer(self.custom, ("set",), lambda command: self._write("on" if command.value else "off"),
+        self.read("state_topic", Siren._parse, "state_value_template", "value_template")
+        self.offer(self.custom, ("set",), lambda self, command: self._write("on" if command.value else "off"),
                    type="boolean")  # fmt: skip
         if tones := self.config.texts("available_tones"):
             self._offer_extra("tone", type="enum", values=list(tones))
@@ -122,7 +136,7 @@ class Siren(OnOff):
     def _offer_extra(self, name: str, **schema: Value) -> None:
         key = f"custom.mqtt.{name}"
         self.more_keys += (key,)
-        self.offer(key, ("set",), lambda command: self._write("on", **{name: command.value}), **schema)
+        self.offer(key, ("set",), lambda self, command: self._write("on", **{name: command.value}), **schema)
 
     def _parse(self, text: str) -> Update:
         """Parse a word, or `{"state": …, "tone": …}`."""
@@ -131,7 +145,8 @@ class Siren(OnOff):
             state = parse_object(text, "the state")
             more = {f"custom.mqtt.{key}": state[key] for key in ("tone", "duration", "volume_level") if key in state}
             text = str(state.get("state", ""))
-        return {**more, **self.words({state: action == "on" for state, action in self.states.items()})(text)}
+        words = {state: action == "on" for state, action in self.states.items()}
+        return {**more, **read_word(text, words, self.custom)}
 
     def _write(self, action: str, **extra: Value) -> Intent:
         """Return the payload for on or off, rendered by the command template, or as JSON with the additional

@@ -77,8 +77,8 @@ def read_number(
 
 def number_parser(
     key: str, convert: Callable[[float], Value] | None = None, *, keeps: bool = False
-) -> Callable[[str], Update]:
-    return lambda text: read_number(text, key, convert, keeps=keeps)
+) -> Callable[[object, str], Update]:
+    return lambda _, text: read_number(text, key, convert, keeps=keeps)
 
 
 def parse_number(text: str, attribute: str = "", *, keeps: bool = False) -> int | float:

@@ -6,6 +6,7 @@ import binascii
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.platforms.entity import Entity, TopicReader
+from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.errors import Invalid
 from appliance.home.values import Value
 
@@ -40,7 +41,7 @@ class StillPicture(Entity):
             raise Invalid(f"image_encoding is {encoding[:40]!r}; only b64 is supported")
         self.is_base64 = encoding == "b64"
         self.picture_filter = topic
-        self.readers.append(TopicReader(topic, None, lambda _: {}))
+        self.readers = (TopicReader(topic, None, _ignore),)
 
     def restore(self, shown: Mapping[str, Value]) -> bool:
         """Restore nothing, because pictures are lost at a restart."""
@@ -64,6 +65,10 @@ class StillPicture(Entity):
             return binascii.a2b_base64(payload)
         except binascii.Error:
             raise Invalid("the base64 text of the picture is incomplete") from None
+
+
+def _ignore(_: Entity, __: str) -> Update:
+    return {}
 
 
 def _decoded_size(payload: bytes, *, is_base64: bool) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent, clamped, shows_one_of
+from appliance.adapters.mqtt.platforms.entity import Entity, Intent, WordParser, clamped, shows_one_of
 from appliance.adapters.mqtt.platforms.payloads import Update, stated_number
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -17,7 +18,7 @@ class Ordered(Entity):
     """An entity with different words for states and commands. Commands set its custom attribute."""
 
     def offer_orders(
-        self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[str], Outgoing]
+        self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[Any, str], Outgoing]
     ) -> None:
         """Offer the supported commands.
 
@@ -25,13 +26,13 @@ class Ordered(Entity):
         command is complete when it is sent.
         """
 
-        def write(command: Command) -> Intent:
+        def write(entity: Entity, command: Command) -> Intent:
             order = str(command.value)
-            sent, states = (message(order),), orders[order]
-            if not states or not self.readers:
+            sent, states = (message(entity, order),), orders[order]
+            if not states or not entity.readers:
                 return Intent(messages=sent)
-            begins = shows_one_of(self.custom, states)
-            return Intent(messages=sent, shows={self.custom: states[0]}, begins=begins, fails=("error",))
+            begins = shows_one_of(entity.custom, states)
+            return Intent(messages=sent, shows={entity.custom: states[0]}, begins=begins, fails=("error",))
 
         if taken:
             self.offer(self.custom, ("set",), write, type="enum", values=taken)
@@ -58,21 +59,26 @@ class Vacuum(Ordered):
         features = self.config.texts("supported_features", ("start", "stop", "return_home", "clean_spot"))
         named = {order: "return_home" if order == "return_to_base" else order for order in _VACUUM}
         taken: list[Value] = [order for order, feature in named.items() if feature in features]
-        self.read("state_topic", self._parse, "value_template", shows=("", "battery", "custom.mqtt.fan_speed"))
+        self.read("state_topic", Vacuum._parse, "value_template", shows=("", "battery", "custom.mqtt.fan_speed"))
         if self.has_target("command_topic"):
             self.offer_orders(
-                _VACUUM, taken, lambda order: self.publish("command", self.config.text(f"payload_{order}", order))
+                _VACUUM,
+                taken,
+                lambda self, order: self.publish("command", self.config.text(f"payload_{order}", order)),
             )
         key, speeds = "custom.mqtt.fan_speed", self.config.texts("fan_speed_list")
         if speeds and self.can("set_fan_speed"):
-            self.offer(key, ("set",), lambda each: self.intent("set_fan_speed", each.value, {key: each.value}),
+            self.offer(key, ("set",), lambda self, each: self.intent("set_fan_speed", each.value, {key: each.value}),
                        type="enum", values=list(speeds))  # fmt: skip
         if self.can("send_command"):
-            self.offer("custom.mqtt.send_command", ("set",), lambda each: self.intent("send_command", each.value),
+            self.offer("custom.mqtt.send_command", ("set",), Vacuum._send,
                        type="string")  # fmt: skip
         if self.can("clean_segments_command"):
             self.more_keys = (_SEGMENTS,)
-            self.offer("custom.mqtt.clean_segments", ("set",), self._clean_segments, type="string")
+            self.offer("custom.mqtt.clean_segments", ("set",), Vacuum._clean_segments, type="string")
+
+    def _send(self, command: Command) -> Intent:
+        return self.intent("send_command", command.value)
 
     def _clean_segments(self, command: Command) -> Intent:
         """Return the message for a list of segments, which are ids or names separated by commas. Raise `Invalid`."""
@@ -123,8 +129,8 @@ class LawnMower(Ordered):
         states = ("mowing", "paused", "docked", "returning", "error")
         self.read(
             "activity_state_topic",
-            self.words({each: each for each in states}, keeps=False),
+            WordParser({each: each for each in states}, keeps=False),
             "activity_value_template",
         )
         self.offer_orders(_MOWER, [each for each in _MOWER if self.can(f"{each}_command")],
-                          lambda order: self.publish(f"{order}_command", order))  # fmt: skip
+                          lambda self, order: self.publish(f"{order}_command", order))  # fmt: skip

@@ -38,7 +38,7 @@ class Sensor(Entity):
         self._options = self.config.texts("options")
         self._words = f"{self.announcement.object_id} {self.config.text('name')}".lower()
         self.claims = (key,) if (key := self._capability()) else ()
-        self.read("state_topic", self._parse, "value_template")
+        self.read("state_topic", Sensor._parse, "value_template")
 
     def _capability(self) -> str:
         device_class, unit, words = self.config.text("device_class"), self.unit, self._words
@@ -132,7 +132,7 @@ class BinarySensor(Entity):
         self._values = (True, False) if found is None else (found.on, found.off)
         self.claims = () if found is None else (found.capability,)
         self.more_keys = ("presence",) if device_class == "presence" else ()
-        self.read("state_topic", self._parse, "value_template")
+        self.read("state_topic", BinarySensor._parse, "value_template")
 
     def showing(self, is_on: Value) -> Update:
         """Return the values for on, off, or unknown (None)."""
@@ -173,8 +173,8 @@ class DeviceTracker(Entity):
 
     def setup(self) -> None:
         self.claims = ("presence",)
-        self.read("state_topic", self._parse, "value_template")
-        self.read("json_attributes_topic", self._parse_zones, "json_attributes_template")
+        self.read("state_topic", DeviceTracker._parse, "value_template")
+        self.read("json_attributes_topic", DeviceTracker._parse_zones, "json_attributes_template")
 
     def use_custom(self, suffix: str = "") -> None:
         super().use_custom(suffix)

@@ -21,10 +21,10 @@ class UpdateEntity(Entity):
 
     def setup(self) -> None:
         self._versions: dict[str, Value] = {}
-        self.read("state_topic", self._parse_installed, "value_template")
-        self.read("latest_version_topic", lambda text: self._show(latest=text), "latest_version_template")
+        self.read("state_topic", UpdateEntity._parse_installed, "value_template")
+        self.read("latest_version_topic", UpdateEntity._parse_latest, "latest_version_template")
         if self.can("command") and (payload := self.config.text("payload_install")):
-            self.offer(self.custom, ("install",), lambda _: self.intent("command", payload))
+            self.offer(self.custom, ("install",), lambda self, _: self.intent("command", payload))
 
     def _parse_installed(self, text: str) -> Update:
         try:
@@ -35,6 +35,9 @@ class UpdateEntity(Entity):
             self._note_progress(state)
             return self._show(installed=state.get("installed_version"), latest=state.get("latest_version"))
         return self._show(installed=text)
+
+    def _parse_latest(self, text: str) -> Update:
+        return self._show(latest=text)
 
     def _note_progress(self, state: Mapping[str, Any]) -> None:
         """Store the progress of an installation in percent."""

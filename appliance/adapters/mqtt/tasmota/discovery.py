@@ -14,6 +14,7 @@ from appliance.adapters.mqtt.tasmota.sensors import (
     CARD_READERS,
     JsonPath,
     JsonPaths,
+    at_paths,
     object_id,
     sensor_fields,
     sensor_name,
@@ -239,7 +240,7 @@ class _Tasmota:
         names = [f"POWER{number}", *(["POWER"] if number == 1 else [])]
         return {
             **self._read("state_topic", names, self._state),
-            "value_template": JsonPaths(*((name,) for name in names)),
+            "value_template": at_paths(*((name,) for name in names)),
             "command_topic": self.command(f"POWER{number}"),
             "payload_on": self._words[1],
             "payload_off": self._words[0],
@@ -318,14 +319,14 @@ class _Tasmota:
     def _fan(self) -> Announcement:
         config = {
             **self._read("state_topic", ("FanSpeed",), self._state),
-            "state_value_template": JsonPaths(("FanSpeed",)),
+            "state_value_template": at_paths(("FanSpeed",)),
             "command_topic": self.command("FanSpeed"),
             "payload_on": "2",
             "payload_off": "0",
             "_states_on": ["1", "2", "3"],
             "percentage_command_topic": self.command("FanSpeed"),
             **self._read("percentage_state_topic", ("FanSpeed",), self._state),
-            "percentage_value_template": JsonPaths(("FanSpeed",)),
+            "percentage_value_template": at_paths(("FanSpeed",)),
             "speed_range_max": 3,
         }
         return self._announcement("fan", "fan", None, config)
@@ -349,7 +350,7 @@ class _Tasmota:
             off = {"off_delay": PIR_SECS} if mode in PIR_MODES else {}
             config: dict[str, Any] = {
                 **self._read("state_topic", (key,), *(() if off else self._sensors)),
-                "value_template": JsonPaths(("StatusSNS", key), (key, "Action"), (key,)),
+                "value_template": at_paths(("StatusSNS", key), (key, "Action"), (key,)),
                 "payload_on": self._words[1],
                 "payload_off": self._words[0],
                 "_ignored": self._words[2:],
@@ -373,7 +374,7 @@ class _Tasmota:
     def _presses(self, key: str, events: Mapping[str, str], data: Mapping[str, int]) -> dict[str, Any]:
         return {
             **self._read("state_topic", (key,)),
-            "value_template": JsonPaths((key, "Action")),
+            "value_template": at_paths((key, "Action")),
             "events": dict(events),
             "data": dict(data),
         }
@@ -381,7 +382,7 @@ class _Tasmota:
     def _battery(self) -> Announcement:
         config = {
             **self._read("state_topic", ("STATE",), self._state, self._topic(1, "STATUS11")),
-            "value_template": JsonPaths(("BatteryPercentage",), ("StatusSTS", "BatteryPercentage")),
+            "value_template": at_paths(("BatteryPercentage",), ("StatusSTS", "BatteryPercentage")),
             "device_class": "battery",
             "unit_of_measurement": "%",
         }
@@ -392,14 +393,14 @@ class _Tasmota:
         the text."""
         shown, asked = self._sensors
         topics = {"state_topic": shown, "_state_topics": [asked]}
-        place = JsonPaths(("StatusSNS", *path), path)
+        place = at_paths(("StatusSNS", *path), path)
         config = {**topics, "value_template": place, **sensor_fields(path, value, units)}
         yield self._announcement("sensor", object_id(path), sensor_name(path), config)
         if path[0] in CARD_READERS and path[-1] == "UID":
-            config = {"topic": shown, "value_template": JsonPaths(path)}
+            config = {"topic": shown, "value_template": at_paths(path)}
             yield self._announcement("tag", f"{object_id(path)}_tag", sensor_name(path), config)
 
 
 def _anywhere(*path: str) -> JsonPaths:
     """Return the paths of a value in the sensor message, and in the response that repeats it."""
-    return JsonPaths(path, ("StatusSNS", *path))
+    return at_paths(path, ("StatusSNS", *path))

@@ -43,7 +43,7 @@ class TasmotaLight(LightEntity):
         self._has_brightness = self._type > 0
         modes = {CCT: ("color_temp",), RGB: ("hs",), RGBW: ("hs", "white"), RGBCCT: ("hs", "color_temp")}
         self._modes = frozenset(modes.get(self._type, ()))
-        self.read("state_topic", self._parse)
+        self.read("state_topic", TasmotaLight._parse)
         self.offer_all()
 
     @property
@@ -91,8 +91,8 @@ class TasmotaLight(LightEntity):
             return {**self.mode_update("hs"), **color_of("hs", color)}
         return {}
 
-    def _write(self, command: Command) -> Intent:
-        intent, change = super()._write(command), self.change(command)
+    def write_change(self, command: Command) -> Intent:
+        intent, change = super().write_change(command), self.change(command)
         if change.name == "effect":
             shown = self._scheme(SCHEMES.index(change.value))
             return replace(intent, shows={key: value for key, value in shown.items() if value is not None})

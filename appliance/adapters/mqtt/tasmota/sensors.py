@@ -212,34 +212,28 @@ def _quantity(keys: list[str]) -> Quantity:
     return Quantity()
 
 
-class JsonPaths(Template):
+class JsonPaths(Template, frozen=True, gc=False):
     """The value at the first of these paths in a message, formatted as a template would render it.
 
     For a value that is not a list, index 0 is the value itself, because some devices send a list only for two or more
     elements.
     """
 
-    def __init__(self, *paths: JsonPath) -> None:
-        self._paths = paths
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, JsonPaths) and self._paths == other._paths
-
-    def __hash__(self) -> int:
-        return hash(self._paths)
-
-    def __repr__(self) -> str:
-        return f"JsonPaths{self._paths}"
+    paths: tuple[JsonPath, ...]
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
         """Return the text. Raise `ValueMissing` if the message contains none of the paths."""
         del now
-        for path in self._paths:
+        for path in self.paths:
             if (value := _value_at(names.get("value_json"), path)) is not _MISSING:
                 if len(text := str(value)) > MAX_STRING_CHARS:
                     raise TemplateFailed(TOO_LONG)
                 return text.strip()
         raise ValueMissing("the message has no such value")
+
+
+def at_paths(*paths: JsonPath) -> JsonPaths:
+    return JsonPaths(paths)
 
 
 def _value_at(value: Any, path: JsonPath) -> Any:

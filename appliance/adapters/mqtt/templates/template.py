@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+
 from appliance.adapters.mqtt.templates.template_limits import (
     MAX_TEMPLATE_BYTES,
     Rendering,
@@ -71,21 +73,8 @@ class _Tree:
 _Parsed = _Path | _Tree
 
 
-class Template:
-    """One template. A template stores only its text, because the parsed form takes far more memory, which `PARSED`
-    limits."""
-
-    def __init__(self, text: str) -> None:
-        """Raise `TemplateFailed` if the text is unsupported or exceeds a limit."""
-        if len(text.encode(errors="replace")) > MAX_TEMPLATE_BYTES:
-            raise TemplateFailed(f"has more than {MAX_TEMPLATE_BYTES // 1024} KiB")
-        self._text = text
-        self._parsed()
-
-    def _parsed(self) -> _Parsed:
-        if isinstance(found := PARSED.find(self._text), str):
-            raise TemplateFailed(found)
-        return found
+class Template(Struct, frozen=True, gc=False):
+    """Renders the value of a message."""
 
     def render(self, names: Mapping[str, Any], now: datetime) -> str:
         """Return the text without surrounding white space. `now` is in the home's zone.
@@ -93,6 +82,27 @@ class Template:
         Raise `ValueMissing` if the template reads a missing value, and `TemplateFailed` if it fails for another
         reason.
         """
+        raise NotImplementedError
+
+
+class JinjaTemplate(Template, frozen=True, gc=False):
+    """An announced template. It stores only its text, because the parsed form takes far more memory, which `PARSED`
+    limits."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        """Raise `TemplateFailed` if the text is unsupported or exceeds a limit."""
+        if len(self.text.encode(errors="replace")) > MAX_TEMPLATE_BYTES:
+            raise TemplateFailed(f"has more than {MAX_TEMPLATE_BYTES // 1024} KiB")
+        self._parsed()
+
+    def _parsed(self) -> _Parsed:
+        if isinstance(found := PARSED.find(self.text), str):
+            raise TemplateFailed(found)
+        return found
+
+    def render(self, names: Mapping[str, Any], now: datetime) -> str:
         parsed = self._parsed()
         try:
             return parsed.render(names, now).strip()

@@ -59,6 +59,13 @@ def parse_templates(config: Any) -> Iterator[None]:
             yield
 
 
+class Texts(Struct, frozen=True, gc=False):
+    """A list of texts in a configuration. Unlike a list, it does not make the garbage collector track the
+    configuration."""
+
+    values: tuple[str, ...]
+
+
 class AnnouncedFields(Struct, gc=False):
     """One configuration with full names. `problems` has a sentence as the key for each unreadable field."""
 
@@ -104,6 +111,8 @@ class AnnouncedFields(Struct, gc=False):
         value = self.raw.get(key)
         if isinstance(value, str):
             return (value,)
+        if isinstance(value, Texts):
+            return value.values
         return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
 
     def topic(self, key: str) -> str | None:

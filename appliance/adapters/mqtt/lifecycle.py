@@ -79,8 +79,6 @@ class Lifecycle:
 
     def process(self, received: Received) -> Iterator[None]:
         """Process a configuration in steps."""
-        if received.payload:
-            self._seen.add(received.topic)
         self._config_at = self._clock.monotonic()
         if len(received.payload) > MAX_QUICK_CHARS:
             with contextlib.suppress(Invalid):
@@ -88,6 +86,10 @@ class Lifecycle:
                 yield
         if self._live.router.take_config(received.topic, received.payload):
             self._has_new.set()
+        if not self._live.router.has_config(received.topic):
+            self._seen.discard(received.topic)
+        elif not self._is_complete:
+            self._seen.add(received.topic)
 
     async def keep_building(self, connection: BrokerConnection) -> None:
         """Build devices from configurations until cancelled."""
@@ -144,8 +146,10 @@ class Lifecycle:
 
     async def _request_states(self, connection: BrokerConnection) -> None:
         """Request the states of devices without retained states, once per device and connection."""
-        for topic, payload in list(self._live.router.state_requests(self._requested)):
-            await connection.publish(Outgoing(topic, payload))
+        requests: list[Outgoing] = []
+        await in_steps(self._clock, self._live.router.list_state_requests(self._requested, requests))
+        for request in requests:
+            await connection.publish(request)
 
     async def _find_missing(self, connection: BrokerConnection) -> None:
         """Send a birth message, at most once in `BIRTH_SECS`. Forget the devices that do not announce themselves
@@ -163,6 +167,7 @@ class Lifecycle:
         self._is_complete = True
         if self._seen:
             await in_steps(self._clock, self._live.router.forget_configs_except(self._seen))
+            self._seen.clear()
         self._live.router.end_waiting()
         await self._rebuild(complete=True)
 

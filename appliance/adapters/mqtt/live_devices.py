@@ -39,10 +39,6 @@ MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
 """Maximum total size of the stored messages, one per topic. With stored messages, a device that is announced again
 has its state at once."""
 
-MAX_UNREADABLE_TOPICS = 1_000
-"""Maximum number of remembered topics with an unreadable message. The limit is necessary because a wildcard filter
-can match any number of topics."""
-
 
 log = logging.getLogger("adapters")
 
@@ -122,9 +118,9 @@ class LiveDevices:
         try:
             message = self._message(received)
         except Invalid as fault:
-            refusal = Refusal(self.reader_of(received.topic), "message", str(fault))
-            if len(self.router.refused) < MAX_UNREADABLE_TOPICS:
-                self.router.refused.setdefault(received.topic, refusal)
+            if received.topic not in self.router.refused:
+                refusal = Refusal(self.reader_of(received.topic), "message", str(fault))
+                self.router.refuse_topic(received.topic, refusal)
             return
         if self.duplicates.is_outdated(message):
             return

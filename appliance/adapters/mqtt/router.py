@@ -9,11 +9,11 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.announcements import MAX_DISCOVERY_BYTES, Announcement, announced, parse_config
+from appliance.adapters.mqtt.announcements import Announcement, announced, parse_config
 from appliance.adapters.mqtt.device import TOO_MANY_ENTITIES, MqttDevice, build_devices
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
-from appliance.adapters.mqtt.messages import Message
+from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update
 from appliance.adapters.mqtt.platforms.table import build_entity, is_excluded
@@ -35,6 +35,10 @@ MAX_CONFIGS = 60_000
 
 MAX_CONFIGS_BYTES = 320 * 1024 * 1024
 """Maximum total memory of the configurations."""
+
+MAX_REFUSED = 1_000
+"""Number of recorded faults above which faults at further topics are not recorded, because any client can publish at
+any number of topics."""
 
 ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
 """Estimated memory, in bytes, of a small entity, of each availability topic, and of each part of its JSON."""
@@ -90,7 +94,6 @@ class Router:
         self._includes_config_entities = includes_config_entities
         self._payloads: dict[str, bytes] = {}
         self._announced: dict[str, list[Announcement]] = {}
-        self._tasmotas: dict[str, dict[str, dict[str, object]]] = {}
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
         self._bytes = 0
         self._doubles: set[str] = set()
@@ -125,21 +128,21 @@ class Router:
         return is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
 
     def take_config(self, topic: str, payload: bytes) -> bool:
-        """Process a configuration. Return whether the configuration changed anything. Never raises."""
-        if len(payload) > MAX_DISCOVERY_BYTES:  # always refused, so keep only its beginning
-            payload = payload[: MAX_DISCOVERY_BYTES + 1]
-        if self._payloads.get(topic, b"") == payload:
+        """Process a configuration. Return whether the configuration changed anything. Never raises.
+
+        An unreadable configuration is not stored, and does not remove a known device.
+        """
+        if self._payloads.get(topic, b"") == payload and topic not in self.refused:
             return False
-        source, found, parts, refusal = topic, self._announced.get(topic, []), None, None
+        source, fault = topic, None
         try:
             if topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/"):
-                source, found, parts = self._tasmota(topic, payload)
-                if topic == source and (fault := tasmota.unreadable_relays(parts["config"] if payload else {})):
-                    refusal = Refusal(self._device_of(source), "announcement", fault)
+                source, found, fault = self._tasmota(topic, payload)
             else:
                 found = self._announcements(topic, payload)
-        except Exception as error:  # no announcement may stop the adapter or remove a known device
+        except Exception as error:
             refusal = Refusal(self._device_of(topic), "announcement", reason_of(error))
+            return self.refuse_topic(topic, refusal if payload else None)
         former = _memory_of(self._payloads.get(topic, b""), self._announced.get(source, []))
         grows = _memory_of(payload, found) - former
         is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
@@ -156,10 +159,21 @@ class Router:
             self._forget_refusals(key)
         _put(self._payloads, topic, payload)
         _put(self._announced, source, found)
-        if parts is not None:
-            _put(self._tasmotas, source, parts)
-        _put(self.refused, topic, refusal)
+        self.refuse_topic(topic, Refusal(self._device_of(source), "announcement", fault) if fault else None)
         return True
+
+    def refuse_topic(self, topic: str, refusal: Refusal | None) -> bool:
+        """Record why the last message at a topic is unusable. None means that it is usable. Return whether the record
+        changed."""
+        former = self.refused.get(topic)
+        if former is None and len(self.refused) >= MAX_REFUSED:
+            return False
+        _put(self.refused, topic, refusal)
+        return refusal != former
+
+    def has_config(self, topic: str) -> bool:
+        """Return whether the topic's configuration is stored, or recorded as unusable."""
+        return topic in self._payloads or topic in self.refused
 
     def _device_of(self, topic: str) -> str:
         """Return the id of a device that is announced at the topic. If there is none, return the topic."""
@@ -168,18 +182,22 @@ class Router:
 
     def forget_configs_except(self, topics: Container[str]) -> Iterator[None]:
         """Forget the configurations of all other topics, one per step, because the broker no longer retains them."""
-        for topic in [each for each in self._payloads if each not in topics]:
+        for topic in [
+            each for each in {*self._payloads, *self.refused} if each not in topics and self.is_config(each)
+        ]:
             self.take_config(topic, b"")
             yield
 
-    def state_requests(self, requested: set[str]) -> Iterator[tuple[str, str]]:
-        """Yield topics and payloads that request unretained states. Skip the devices in `requested`, and add all
-        others to it."""
-        for source, parts in self._tasmotas.items():
-            if parts.get("config") and source not in requested:
-                requested.add(source)
-                with suppress(Invalid):
-                    yield from tasmota.state_requests(parts["config"])
+    def list_state_requests(self, requested: set[str], found: list[Outgoing]) -> Iterator[None]:
+        """Add the messages that request unretained states to `found`, in steps. Skip the topics in `requested`, and
+        add all others to it."""
+        requested.intersection_update(self._payloads)
+        for topic in [each for each in self._payloads if tasmota.is_config(each) and each not in requested]:
+            requested.add(topic)
+            with suppress(Invalid):
+                config = parse_config(self._payloads.get(topic, b"{}"))
+                found += [Outgoing(*request) for request in tasmota.state_requests(config)]
+            yield
 
     def rebuild(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
         """Rebuild the devices whose announcements changed, in small steps, and add them to `rebuilt`.
@@ -323,14 +341,14 @@ class Router:
         self._forget_refusals(announcement.key)
         return announcement
 
-    def _tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], dict[str, dict[str, object]]]:
-        """Return the configuration topic of a Tasmota device, its announcements, and the contents of its two topics
-        by name."""
+    def _tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], str | None]:
+        """Return the configuration topic of a Tasmota device, its announcements, and a fault of a part."""
         mac, part = tasmota.mac_of(topic)
-        source = f"{tasmota.DISCOVERY_PREFIX}/{mac}/config"
-        parts = {each: content for each, content in self._tasmotas.get(source, {}).items() if each != part}
-        parts |= {part: parse_config(payload)} if payload else {}
-        return source, tasmota.announced(mac, parts.get("config", {}), parts.get("sensors", {})), parts
+        payloads = {each: self._payloads.get(topic.removesuffix(part) + each, b"") for each in tasmota.PARTS}
+        payloads[part] = payload
+        config, sensors = (parse_config(payloads[each]) if payloads[each] else {} for each in tasmota.PARTS)
+        fault = tasmota.unreadable_relays(config) if part == "config" else None
+        return f"{tasmota.DISCOVERY_PREFIX}/{mac}/config", tasmota.announced(mac, config, sensors), fault
 
     def _is_own(self, announcement: Announcement) -> bool:
         identifiers = announcement.device.identifiers

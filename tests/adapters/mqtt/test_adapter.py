@@ -69,7 +69,7 @@ async def test_an_idle_adapter_does_not_wake_up_until_a_message_arrives_or_a_val
         await becomes_idle()
         config = json.dumps({**sensor, "off_delay": 0.1})
         await client.publish("homeassistant/binary_sensor/pir/config", config, qos=1, retain=True)
-        await until(lambda: "pir" in home.adapter.live.router.filters)
+        await until(lambda: "pir" in home.adapter._lifecycle.subscriptions._subscribed)
         await becomes_idle()
         await client.publish("pir", "ON", qos=1)
         await home.shows("mqtt:pir", motion="detected")

@@ -5,19 +5,24 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import logging
 import tracemalloc
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from appliance.adapters.mqtt.announcements import MAX_DISCOVERY_BYTES, announced
 from appliance.adapters.mqtt.duplicates import MAX_PRESSES
+from appliance.adapters.mqtt.inbox import Inbox, Received
+from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.lifecycle import Lifecycle
 from appliance.adapters.mqtt.live_devices import MAX_REMEMBERED_BYTES
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.refusals import MAX_REPORTED, MORE_FAULTS, Refusal, Reports
-from appliance.adapters.mqtt.router import MAX_CONFIGS_BYTES
+from appliance.adapters.mqtt.router import MAX_CONFIGS_BYTES, MAX_REFUSED
 from appliance.adapters.mqtt.templates.template import MAX_PARSED_CHARS, PARSED, JinjaTemplate, ParsedTemplates
 from appliance.adapters.mqtt.templates.template_limits import ValueMissing
+from appliance.cli.log_output import JournalLines, JsonLines, TextLines
 from appliance.errors import Invalid
 from appliance.log_limit import MAX_SAME_KIND
 from tests.adapters.mqtt import table
@@ -91,9 +96,11 @@ def test_configurations_that_are_too_large_are_not_stored() -> None:
 def test_configurations_are_bounded_in_bytes_and_present_ones_stay() -> None:
     catalog = new_catalog()
     take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))
-    for size in (MAX_DISCOVERY_BYTES, 10):
+    for size in (MAX_DISCOVERY_BYTES - 100, 10):
         numbers = itertools.count()
-        while catalog.take_config(f"homeassistant/sensor/{size}_{next(numbers)}/config", b"[" * size):
+        while catalog.take_config(
+            f"homeassistant/sensor/{size}_{next(numbers)}/config", b'{"name":"%s"}' % (b"x" * size)
+        ):
             pass
     assert not catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
     assert f"{MAX_CONFIGS_BYTES >> 20} MiB of memory are announced" in catalog.limits["configurations"]
@@ -215,3 +222,64 @@ def test_a_payload_other_than_json_is_parsed_once_for_all_entities() -> None:
         with pytest.raises(ValueMissing):
             message.rendered(JinjaTemplate("{{ value_json.x }}"))
     assert message.parsed == 1
+
+
+@each_row(
+    ("topic", "payload"),
+    [
+        ("homeassistant/sensor/<n>/config", '{"state_topic":"t"}'),
+        ("homeassistant/device/<n>/config", parts_of("switch")),
+        ("homeassistant/nothing/<n>/config", '{"state_topic":"t"}'),
+        ("homeassistant/sensor/<n>/config", "{" + "x" * MAX_DISCOVERY_BYTES),
+        ("homeassistant/sensor/a\n<n>/config", "{}"),
+        ("tasmota/discovery/0000000000<n>/config", json.dumps(TASMOTA)),
+        ("tasmota/discovery/0000000000<n>/config", "[]"),
+        ("tasmota/discovery/<n>/config", "{}"),
+    ],
+)  # fmt: skip
+def test_nothing_of_a_removed_announcement_is_kept(topic: str, payload: str) -> None:
+    catalog = new_catalog()
+    for text in (payload, ""):
+        for number in range(10, 18):
+            catalog.take_config(topic.replace("<n>", f"{number}"), text.replace("<n>", f"{number}").encode())
+        rebuild(catalog)
+    kept = [catalog.devices, catalog.refused, catalog.filters, catalog._payloads, catalog._announced, catalog._built]
+    assert (kept, catalog._bytes) == ([{}, {}, frozenset(), {}, {}, {}], 0)
+
+
+def test_unreadable_announcements_fill_no_memory() -> None:
+    catalog = new_catalog()
+    for number in range(MAX_REFUSED + 100):
+        for topic in (f"homeassistant/sensor/{number}/config", f"tasmota/discovery/{number:012X}/config"):
+            catalog.take_config(topic, b"x" * 1_000)
+    assert len(catalog.refused) == MAX_REFUSED and not catalog._payloads
+
+
+async def test_announcements_without_end_fill_no_memory(clock: VirtualClock) -> None:
+    lifecycle = Lifecycle(Mqtt(host="h"), live_devices(clock), Inbox(), cast("Any", None), clock)
+    for number in range(MAX_REFUSED + 100):
+        for payload in (b"{", b'{"state_topic": "t"}', b""):
+            [*lifecycle.process(Received(f"homeassistant/sensor/{number}/config", payload, is_retained=False))]
+    assert not lifecycle._seen and not lifecycle._live.router.refused
+
+
+def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:
+    evil = "x\r\n2026-11-28 22:00:00.000 error hub: fake \x1b[31m\x07\u202e\u2028\x85"
+    live = live_devices(clock)
+    reports = Reports(live._publish, clock)
+    live._publish._bus.listen(lambda event: logging.getLogger("adapters").warning("%s", event))
+    for topic, payload in (
+        (f"homeassistant/sensor/{evil}/config", "{}"),
+        ("homeassistant/sensor/a/config", evil),
+        ("homeassistant/sensor/b/config", json.dumps({"state_topic": evil, "device": {"ids": evil, "name": evil}})),
+        ("homeassistant/sensor/c/config", json.dumps({"state_topic": "t", "value_template": "{{ x|" + evil + " }}"})),
+        (f"homeassistant/{evil}/d/config", json.dumps({"state_topic": "t"})),
+        (f"tasmota/discovery/{evil}/config", evil),
+        ("tasmota/discovery/0000000000AA/config", json.dumps({"t": evil, "ft": evil, "tp": [evil] * 3, "rl": evil})),
+    ):
+        live.router.take_config(topic, payload.encode())
+    rebuild(live.router)
+    reports.report(live.router.refused, live.router.limits)
+    assert len(caplog.records) >= 6
+    for lines in TextLines(), JournalLines(), JsonLines():
+        assert [line for record in caplog.records if not (line := lines.format(record)).isprintable()] == []

@@ -12,6 +12,7 @@ from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import is_unknown
 from appliance.adapters.mqtt.platforms.published import Fields
 from appliance.adapters.mqtt.presses import press_name
+from appliance.adapters.mqtt.tasmota.discovery import Presses
 from appliance.errors import Invalid
 from appliance.home.values import Value
 
@@ -98,10 +99,10 @@ class TasmotaPress(EventEntity):
     """A button or a switch whose words are presses."""
 
     def setup(self) -> None:
-        self._events: Mapping[str, str] = self.config.raw["events"]
+        self._presses: Presses = self.config.raw["presses"]
         super().setup()
-        self.event_names = tuple(dict.fromkeys(self._events.values()))
+        self.event_names = tuple(dict.fromkeys(self._presses.events.values()))
 
     def parse(self, text: str) -> Any:
-        name = self._events.get(text)
-        return None if name is None else replace(event_of(text.lower(), self.config.raw["data"]), name=name)
+        name = self._presses.events.get(text)
+        return None if name is None else replace(event_of(text.lower(), self._presses.data), name=name)

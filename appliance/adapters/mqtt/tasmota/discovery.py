@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from msgspec import Struct
+
 from appliance.adapters.mqtt.announcements import MAX_COMPONENTS, Announcement, DeviceFacts
-from appliance.adapters.mqtt.fields import is_topic
+from appliance.adapters.mqtt.fields import Texts, is_topic
 from appliance.adapters.mqtt.tasmota.sensors import (
     CARD_READERS,
     JsonPath,
@@ -25,7 +27,8 @@ from appliance.errors import Invalid
 from appliance.tables.checks import format_value
 
 DISCOVERY_PREFIX = "tasmota/discovery"
-DISCOVERY_FILTERS = (f"{DISCOVERY_PREFIX}/+/config", f"{DISCOVERY_PREFIX}/+/sensors")
+PARTS = ("config", "sensors")
+DISCOVERY_FILTERS = tuple(f"{DISCOVERY_PREFIX}/+/{each}" for each in PARTS)
 
 MAX_OUTPUTS = 32
 """Maximum number of relays, switches, buttons, and shutters of one device."""
@@ -68,11 +71,15 @@ PIR_MODES = frozenset((13, 14))
 _MAC = re.compile(r"[0-9A-Fa-f]{12}")
 
 
+def is_config(topic: str) -> bool:
+    return topic.startswith(f"{DISCOVERY_PREFIX}/") and topic.endswith("/config")
+
+
 def mac_of(topic: str) -> tuple[str, str]:
     """Return the MAC address, and `config` or `sensors`, from a discovery topic. Raise `Invalid` for any other
     topic."""
     levels = topic.removeprefix(f"{DISCOVERY_PREFIX}/").split("/")
-    if len(levels) != 2 or not _MAC.fullmatch(levels[0]) or levels[1] not in ("config", "sensors"):
+    if len(levels) != 2 or not _MAC.fullmatch(levels[0]) or levels[1] not in PARTS:
         raise Invalid("the topic does not belong to Tasmota's discovery")
     return levels[0].upper(), levels[1]
 
@@ -95,6 +102,13 @@ def state_requests(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return topics and payloads that request a device's state and sensors. Raise `Invalid`."""
     tasmota = _Tasmota("", config)
     return [(tasmota.command("STATE"), ""), (tasmota.command("STATUS"), "10")]
+
+
+class Presses(Struct, frozen=True, gc=False):
+    """The events of a button or switch by its words, and the data of these events."""
+
+    events: Mapping[str, str]
+    data: Mapping[str, int]
 
 
 class _Tasmota:
@@ -226,7 +240,7 @@ class _Tasmota:
         If SetOption4 is set, each response arrives at a topic named after its command.
         """
         answers = [self._topic(1, each.upper()) for each in (commands if self._option(4) else ())]
-        return {key: self._topic(1, "RESULT"), f"_{key}s": [*answers, *more]}
+        return {key: self._topic(1, "RESULT"), f"_{key}s": Texts((*answers, *more))}
 
     @property
     def _state(self) -> str:
@@ -269,7 +283,7 @@ class _Tasmota:
             **self._read("state_topic", commands, self._state),
             "light_type": kind,
             "command_base": self.command(""),
-            "power_keys": names,
+            "power_keys": Texts(tuple(names)),
             "dimmer_command": command,
             "dimmer_key": key,
             "brightness_scale": 100,
@@ -323,7 +337,7 @@ class _Tasmota:
             "command_topic": self.command("FanSpeed"),
             "payload_on": "2",
             "payload_off": "0",
-            "_states_on": ["1", "2", "3"],
+            "_states_on": Texts(("1", "2", "3")),
             "percentage_command_topic": self.command("FanSpeed"),
             **self._read("percentage_state_topic", ("FanSpeed",), self._state),
             "percentage_value_template": at_paths(("FanSpeed",)),
@@ -353,7 +367,7 @@ class _Tasmota:
                 "value_template": at_paths(("StatusSNS", key), (key, "Action"), (key,)),
                 "payload_on": self._words[1],
                 "payload_off": self._words[0],
-                "_ignored": self._words[2:],
+                "_ignored": Texts(tuple(self._words[2:])),
                 **off,
             }
             yield self._announcement("binary_sensor", f"switch_{number}", name, config)
@@ -375,8 +389,7 @@ class _Tasmota:
         return {
             **self._read("state_topic", (key,)),
             "value_template": at_paths((key, "Action")),
-            "events": dict(events),
-            "data": dict(data),
+            "presses": Presses(events, data),
         }
 
     def _battery(self) -> Announcement:
@@ -392,7 +405,7 @@ class _Tasmota:
         """Yield a sensor. For a card reader, also yield an event, because reading the same card twice does not change
         the text."""
         shown, asked = self._sensors
-        topics = {"state_topic": shown, "_state_topics": [asked]}
+        topics = {"state_topic": shown, "_state_topics": Texts((asked,))}
         place = at_paths(("StatusSNS", *path), path)
         config = {**topics, "value_template": place, **sensor_fields(path, value, units)}
         yield self._announcement("sensor", object_id(path), sensor_name(path), config)

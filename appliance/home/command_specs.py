@@ -23,7 +23,7 @@ def needs_unit(command: Command) -> Invalid:
     return Invalid(f"value of {command.capability}: needs a unit; write {written}")
 
 
-class CommandSpec(Struct, frozen=True, kw_only=True):
+class CommandSpec(Struct, frozen=True, kw_only=True, gc=False):
     """A capability for which a device accepts commands, with the device's actions and restrictions.
 
     - `min`, `max`, `step`: restrict the number of a `set`, in `unit` if the value has a unit.

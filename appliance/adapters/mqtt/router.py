@@ -16,7 +16,7 @@ from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
 from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update
-from appliance.adapters.mqtt.platforms.table import build_entity, is_excluded
+from appliance.adapters.mqtt.platforms.table import COMPONENTS, build_entity, is_excluded, unsupported
 from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Refusal, reason_of
 from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
@@ -323,6 +323,8 @@ class Router:
         found = announced(self._prefix, topic, payload)
         if found is None:
             return [replace(each, is_migrating=True) for each in self._announced.get(topic, ())]
+        if found and all(each.component not in COMPONENTS for each in found):
+            raise Invalid(unsupported(found[0].component))
         former = {each.key: each for each in self._announced.get(topic, ())}
         usable = (self._usable(each, former.get(each.key)) for each in found)
         return [each for each in usable if not self._is_own(each)]

@@ -103,7 +103,7 @@ def test_configurations_are_bounded_in_bytes_and_present_ones_stay() -> None:
         ):
             pass
     assert not catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
-    assert f"{MAX_CONFIGS_BYTES >> 20} MiB of memory are announced" in catalog.limits["configurations"]
+    assert f"{MAX_CONFIGS_BYTES >> 20} MiB of memory" in catalog.limits["configurations"]
     take(catalog, (Sent("homeassistant/sensor/a/config", b"", retain=True),))
     assert not catalog.limits
     assert catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
@@ -250,8 +250,9 @@ def test_nothing_of_a_removed_announcement_is_kept(topic: str, payload: str) -> 
 def test_unreadable_announcements_fill_no_memory() -> None:
     catalog = new_catalog()
     for number in range(MAX_REFUSED + 100):
-        for topic in (f"homeassistant/sensor/{number}/config", f"tasmota/discovery/{number:012X}/config"):
-            catalog.take_config(topic, b"x" * 1_000)
+        catalog.take_config(f"homeassistant/sensor/{number}/config", b"x" * 1_000)
+        catalog.take_config(f"homeassistant/nothing/{number}/config", b'{"state_topic":"t"}')
+        catalog.take_config(f"tasmota/discovery/{number:012X}/config", b"x" * 1_000)
     assert len(catalog.refused) == MAX_REFUSED and not catalog._payloads
 
 

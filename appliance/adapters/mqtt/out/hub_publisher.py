@@ -208,6 +208,7 @@ class HubPublisher:
         state_topic = self._topics.of("devices", device_id, "state")
         device = self._find(device_id)
         if device is None:
+            self._events.pop(device_id, None)
             await self._keep(connection, config, "")
             await self._keep(connection, state_topic, "")
             return

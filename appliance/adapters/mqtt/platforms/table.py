@@ -66,7 +66,7 @@ def build_entity(announcement: Announcement) -> Entity:
     """Build the entity of an announcement. Raise `Invalid` with the reason if the announcement is unusable."""
     kind = COMPONENTS.get(announcement.component)
     if kind is None:
-        raise Invalid(f"the component {announcement.component[:60]!r} is not supported")
+        raise Invalid(unsupported(announcement.component))
     if announcement.key.startswith("tasmota/"):
         kind = _TASMOTA.get(announcement.component, kind)
     if kind is TopicLight:
@@ -80,6 +80,10 @@ def build_entity(announcement: Announcement) -> Entity:
     if announcement.component == "device_automation" and announcement.config.get("automation_type") != "trigger":
         raise Invalid("the entity is not a trigger")
     return kind(announcement)
+
+
+def unsupported(component: str) -> str:
+    return f"the component {component[:60]!r} is not supported"
 
 
 def is_excluded(announcement: Announcement) -> bool:

@@ -10,8 +10,9 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from benchmarks._client import Readers, ask, wait_until_ready
 from benchmarks._frame import Row, Sample
@@ -53,32 +54,51 @@ PAGE = ("/devices?include=commands", "/rooms", "/groups", "/scenes", "/automatio
 """The requests that the dashboard sends when a user opens it."""
 
 
+class Home(Protocol):
+    """The running hub and its worker. `benchmarks._processes.Running` describes the figures."""
+
+    @property
+    def port(self) -> int: ...
+    def pss_mb(self) -> float: ...
+    def cpu_secs(self) -> float: ...
+    def written_mb(self) -> float: ...
+
+
+def automations() -> dict[str, str]:
+    """Return the name and the content of each automation's file."""
+    return {f"a{number}.lua": AUTOMATION.format(number) for number in range(AUTOMATIONS)}
+
+
+def config(broker: Broker, lamp_ports: Sequence[int]) -> str:
+    return CONFIG.replace("PORT", str(broker.port)) + lamps(lamp_ports, POLL_SECS)
+
+
 def measure(_rounds: int) -> Iterator[Sample]:
     with peer("lamps", str(LAMPS), "1") as ports, tempfile.TemporaryDirectory(prefix="lares-benchmark-") as name:
         folder = Path(name)
         (folder / "config" / "automations").mkdir(parents=True)
-        for number in range(AUTOMATIONS):
-            (folder / f"config/automations/a{number}.lua").write_text(AUTOMATION.format(number))
-        yield from asyncio.run(_measure(folder, lamps(ports, POLL_SECS)))
+        for file, text in automations().items():
+            (folder / "config" / "automations" / file).write_text(text)
+        yield from asyncio.run(_measure(folder, ports))
 
 
-async def _measure(folder: Path, sections: str) -> list[Sample]:
+async def _measure(folder: Path, lamp_ports: Sequence[int]) -> list[Sample]:
     async with running_broker(OwnBroker(folder)) as broker:
         flow = [*read_states(broker.port, "sensors/+", ["events"]), *send_to_readers()]
         with (
-            hub(CONFIG.replace("PORT", str(broker.port)) + sections, folder=folder) as home,
+            hub(config(broker, lamp_ports), folder=folder) as home,
             node_red(flow, {"broker": {"user": USER, "password": PASSWORD}}) as other,
         ):
-            await asyncio.to_thread(wait_until_ready, home.port)
-            return await _live(home, other, broker)
+            return await live(home, broker, other)
 
 
-async def _live(home: Running, other: Running | None, broker: Broker) -> list[Sample]:
+async def live(home: Home, broker: Broker, other: Running | None = None) -> list[Sample]:
     """Announce the sensors, open the pages, and make the sensors report, evenly distributed over each minute."""
+    await asyncio.to_thread(wait_until_ready, home.port)
     async with broker.client("sensors") as client, Readers(home.port, PAGES):
         for number in range(DEVICES):
             for kind, unit in (("temperature", "°C"), ("humidity", "%"), ("battery", "%")):
-                config = {
+                announced = {
                     "state_topic": f"sensors/{number}",
                     "unique_id": f"b{number}{kind}",
                     "device_class": kind,
@@ -87,12 +107,12 @@ async def _live(home: Running, other: Running | None, broker: Broker) -> list[Sa
                     "device": {"identifiers": [f"b{number}"], "name": f"Sensor {number}"},
                 }
                 topic = f"homeassistant/sensor/b{number}/{kind}/config"
-                await client.publish(topic, json.dumps(config), qos=1, retain=True)
+                await client.publish(topic, json.dumps(announced), qos=1, retain=True)
         await asyncio.to_thread(ask, home.port, "POST", "/auth/keys", b'{"label":"page","role":"write"}')
         for path in PAGE * PAGES:
             await asyncio.to_thread(ask, home.port, "GET", path)
         await asyncio.sleep(SETTLE_SECS)
-        sides = [each for each in (home, other) if each]
+        sides: list[Home] = [home, other] if other else [home]
         cpu, written = [each.cpu_secs() for each in sides], home.written_mb()
         for minute in range(MINUTES):
             values = {"temperature": 20 + minute % 10, "humidity": 50 + minute % 7, "battery": 90 - minute % 2}

@@ -7,17 +7,22 @@ the number of power cuts, and `BOX_SEED` repeats a run. The image and the instal
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from benchmarks import home
+from benchmarks._client import KEY
+from benchmarks._processes import peer
+from tests.adapters.mqtt.broker import OwnBroker, running
 from tests.box.emulator import Emulator, make_overlay
 from tests.box.home import CONFIG, DEVICES, put_automations
 from tests.box.image import Image, debian_image
@@ -33,6 +38,11 @@ IN_START = 0.15
 
 PATIENCE = "[Service]\nTimeoutStartSec=900\nWatchdogSec=600\n"
 """Longer timeouts, because an emulator on a shared machine is slower than any real box."""
+
+HOST = "10.0.2.2"
+"""The address at which the box reaches the loopback address of this machine."""
+
+UNIT = "/sys/fs/cgroup/system.slice/lares.service"
 
 FULL_CHECK_EVERY = 10
 """Number of cuts after which the whole file system is checked."""
@@ -132,7 +142,7 @@ def test_lua_is_confined_and_a_start_is_measured(image: Image, installed: Path, 
         doctor = box.run("lares doctor || true")
         say(doctor)
         assert not [line for line in doctor.splitlines() if line.startswith("care") and "clock" not in line]
-        pids = box.run("cat /sys/fs/cgroup/system.slice/lares.service/cgroup.procs").split()
+        pids = box.run(f"cat {UNIT}/cgroup.procs").split()
         read = "sed -n 's/^Seccomp_filters:[[:space:]]*//p' /proc/{}/status"
         filters = [int(box.run(read.format(pid))) for pid in pids]
         say("filters of system calls:", filters)
@@ -140,9 +150,8 @@ def test_lua_is_confined_and_a_start_is_measured(image: Image, installed: Path, 
         assert filters[1] == filters[0] + 1, "the worker has a filter beyond the unit's"
         for pid in pids:
             say(pid, box.run(f"tr '\\0' ' ' </proc/{pid}/cmdline; grep -E '^(Rss|Pss):' /proc/{pid}/smaps_rollup"))
-        began = time.monotonic()
         box.run("systemctl restart lares")
-        say(f"restart {time.monotonic() - began:.1f} s")
+        say(f"restart: ready after {start_secs(box):.1f} s")
         say(box.run("journalctl -b -u lares -o short-monotonic --no-pager | tail -20"))
         say(box.run("systemd-analyze; systemd-analyze blame | head -8"))
 
@@ -159,11 +168,19 @@ def test_an_upgrade_and_a_rollback_keep_the_home(
         box.copy(second / "dist" / "lares-cpython-313-aarch64-linux-gnu.pyz", "second.pyz")
         old = box.run("lares --version").splitlines()[0]
         assert "is installed" in box.run("sh install.sh second.pyz")
+        say(f"first start after the upgrade: ready after {start_secs(box):.1f} s")
         assert box.run("lares --version").startswith("lares 9.")
         is_whole(box)
         assert "is installed again" in box.run("sh install.sh rollback")
         assert box.run("lares --version").splitlines()[0] == old
         is_whole(box)
+
+
+def start_secs(box: Emulator) -> float:
+    """Return the seconds from the start of the hub's process until systemd was notified that it is ready."""
+    names = ("ExecMainStartTimestampMonotonic", "ActiveEnterTimestampMonotonic")
+    began, ready = (int(box.run(f"systemctl show lares --value -p {name}")) for name in names)
+    return (ready - began) / 1e6
 
 
 def is_whole(box: Emulator) -> None:
@@ -173,6 +190,49 @@ def is_whole(box: Emulator) -> None:
     assert box.demand("GET", f"/devices/{LAMP}")["room_id"] == "hall"
     assert {"hall_light", "timer_over"} <= {each["id"] for each in box.demand("GET", "/automations")}
     box.demand("POST", "/scenes/night/execute")
+
+
+class BoxHome:
+    """The hub and the worker of a box, measured like the hub of the benchmark."""
+
+    def __init__(self, box: Emulator) -> None:
+        self._box = box
+        self.port = box.hub_port
+
+    def pss_mb(self) -> float:
+        return self._sum("smaps_rollup", "Pss") * 1024 / 1e6
+
+    def cpu_secs(self) -> float:
+        return int(self._box.run(f"sed -n 's/^usage_usec //p' {UNIT}/cpu.stat")) / 1e6
+
+    def written_mb(self) -> float:
+        return self._sum("io", "write_bytes") / 1e6
+
+    def _sum(self, file: str, name: str) -> int:
+        read = f"sed -n 's/^{name}:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/$pid/{file}"
+        return sum(map(int, self._box.run(f"for pid in $(cat {UNIT}/cgroup.procs); do {read}; done").split()))
+
+
+def test_the_home_of_the_benchmark_fits_a_box(image: Image, installed: Path, tmp_path: Path) -> None:
+    """`HOME_MINUTES` sets the duration. The emulator is slower than any real processor, so only print its load."""
+
+    async def live_in(box: Emulator, lamp_ports: Sequence[int]) -> list[float]:
+        async with running(OwnBroker(tmp_path)) as broker:
+            config = home.config(broker, lamp_ports).replace("127.0.0.1", HOST)
+            box.run(f"cat >{CONFIG}/default.toml", text=f'[api]\nbind_address = "0.0.0.0:3000"\n{config}')
+            for file, text in home.automations().items():
+                box.run(f"cat >{CONFIG}/automations/{file}", text=text)
+            drop_in = f"[Service]\nEnvironment=LARES_MASTER_KEY={KEY}\n"
+            box.run("cat >/etc/systemd/system/lares.service.d/key.conf", text=drop_in)
+            box.run("systemctl daemon-reload && systemctl restart lares")
+            samples = await home.live(BoxHome(box), broker)
+            for row, value, *_ in samples:
+                say(f"{row.label}: {value:.3g} {row.unit}")
+            return [value for _, value, *_ in samples]
+
+    with peer("lamps", str(home.LAMPS), "1") as lamp_ports, evening(image, installed, tmp_path) as box:
+        memory, _, written = asyncio.run(live_in(box, lamp_ports))
+        assert memory <= 60 and written <= 1
 
 
 def test_the_home_survives_power_cuts(image: Image, installed: Path, tmp_path: Path) -> None:

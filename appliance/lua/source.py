@@ -11,6 +11,7 @@ from hashlib import blake2b
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -135,18 +136,24 @@ def _fields_of(text: bytes) -> dict[str, list[LuaToken]]:
 
 
 def by_text(read: Callable[[Source], S]) -> Callable[[Source], S]:
-    """Cache the results of a function that depends only on the text, because most files rarely change."""
+    """Cache the results of a function that depends only on the text, because most files rarely change. The function
+    can be called in several threads at once."""
     known: dict[bytes, S] = {}
+    items, lock = 0, Lock()
 
     @wraps(read)
     def find(source: Source) -> S:
+        nonlocal items
         key = blake2b(source.text, digest_size=16).digest()
         if (found := known.get(key)) is None:
             found = read(source)
-            if len(known) >= MAX_TEXTS_KNOWN or sum(map(len, known.values())) + len(found) > MAX_ITEMS_KNOWN:
-                known.clear()
-            if len(found) <= MAX_ITEMS_KNOWN:
-                known[key] = found
+            with lock:
+                if len(known) >= MAX_TEXTS_KNOWN or items + len(found) > MAX_ITEMS_KNOWN:
+                    known.clear()
+                    items = 0
+                if key not in known and len(found) <= MAX_ITEMS_KNOWN:
+                    known[key] = found
+                    items += len(found)
         return found
 
     return find

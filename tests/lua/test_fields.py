@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from appliance.errors import ConfigFailed, Invalid
 from appliance.lua.catalog import read_definition
 from appliance.lua.modes import BOUNDED, Decision, Mode, ModeType, apply_mode, mode_check, refusal
-from appliance.lua.source import Source
+from appliance.lua.source import MAX_TEXTS_KNOWN, Source, by_text
 from appliance.scenes import Scene, scene_parser
 from appliance.tables.checks import LUA, Function, Mismatch, format_value, number
 from appliance.tables.fields import Field, Findings, Path, Table, located
@@ -176,3 +178,24 @@ def test_the_mode_of_the_new_execution_decides_and_a_refusal_has_the_numbers(
 ) -> None:
     assert apply_mode(mode, running, waiting) is decision
     assert why is None or refusal(mode, running, waiting) == why
+
+
+def test_many_threads_may_read_more_texts_than_are_cached() -> None:
+    """Large homes are checked in several threads at once, while the cache is cleared."""
+
+    class Names(tuple[bytes]):
+        __slots__ = ()
+
+        def __len__(self) -> int:  # in Python, so that other threads run in between
+            return 1
+
+    sources = [Source(name="a.lua", text=f"return {number}".encode()) for number in range(2 * MAX_TEXTS_KNOWN)]
+    read = by_text(lambda source: Names([source.text]))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            found = [*threads.map(read, sources * 4)]
+    finally:
+        sys.setswitchinterval(before)
+    assert found == [(source.text,) for source in sources * 4]

@@ -125,12 +125,7 @@ class Health:
 
     def _on_event(self, event: events.Event) -> None:
         match event:
-            case events.AdapterStarted(adapter=name):
-                self._update(name, has_started=True)
-            case events.AdapterReady(adapter=name):
-                self._update(name, is_well=True, message=None)
-            case events.AdapterAnswered(adapter=name, at=at, secs=secs):
-                known = self._adapters.get(name, AdapterHealth(name=name))
+            case events.AdapterAnswered(adapter=name, at=at, secs=secs) if known := self._adapters.get(name):
                 self._update(
                     name,
                     is_well=True,
@@ -141,6 +136,10 @@ class Health:
                     timed=known.timed + (secs is not None),
                     timed_secs=known.timed_secs + (secs or 0.0),
                 )
+            case events.AdapterStarted(adapter=name):
+                self._update(name, has_started=True)
+            case events.AdapterReady(adapter=name):
+                self._update(name, is_well=True, message=None)
             case events.AdapterProgressed(adapter=name, message=message):
                 self._update(name, message=message)
             case events.AdapterFileChecked(adapter=name, fault=fault):

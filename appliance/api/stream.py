@@ -110,6 +110,7 @@ class EventStream:
         """Send every frame to the socket while the context is open. If the key is revoked, close the socket."""
         subscriber = Subscriber(open_socket, key_id, self._capacity)
         if not self._subscribers:
+            self._lag = loop_lag()
             self._stop_listening = self._bus.listen(self._broadcast, *self._kinds, rank=Rank.CLIENT)
         self._subscribers.add(subscriber)
         unread, self._unread = self._unread, []
@@ -149,7 +150,7 @@ class EventStream:
             self.dropped += subscriber.put(data)
         if self._is_flush_due:
             return
-        turn = loop_lag().turns
+        turn = self._lag.turns
         if turn != self._flushed_in and len(self._subscribers) <= MAX_PROMPT_READERS:
             self._flushed_in = turn
             self._flush()

@@ -137,9 +137,8 @@ def changed_attributes(before: Device | None, after: Device) -> frozenset[str]:
     if before is None:
         return frozenset(new)
     old = before.attributes
-    return frozenset([name for name in new if name not in old or old[name] != new[name]]).union(
-        old.keys() - new.keys()
-    )
+    differing = [name for name in new if name not in old or old[name] != new[name]]
+    return frozenset(differing if old.keys() <= new.keys() else [*differing, *(old.keys() - new.keys())])
 
 
 def last_values(before: Device, attributes: Mapping[str, Value], changed: frozenset[str]) -> LastValues:

@@ -64,6 +64,7 @@ class WledAdapter(PollingAdapter):
     _info = Info(manufacturer="WLED")
     _segments_known_by: object = None
     _segments: tuple[Observation, ...] = ()
+    _present: frozenset[str] = frozenset()
     _is_unreadable = False
     _has_polled = False
 
@@ -142,8 +143,8 @@ class WledAdapter(PollingAdapter):
             self._effects = tuple(map(str, effects)) if isinstance(effects, list | tuple) else ()
         whole = self._whole(state, are_listed=listed.startswith(b"["))
         is_dark = whole.attributes.get("power") == "off"
-        seen = (whole, *self._all_segments(listed, is_dark=is_dark))
-        return Report(adapter=self.name, present=frozenset([each.device_id for each in seen]), observations=seen)
+        segments = self._all_segments(listed, is_dark=is_dark)
+        return Report(adapter=self.name, present=self._present, observations=(whole, *segments))
 
     def _whole(self, state: Mapping[str, Any], *, are_listed: bool) -> Observation:
         attributes, wrong = _light(state)
@@ -162,6 +163,7 @@ class WledAdapter(PollingAdapter):
         known_by = (listed, self._effects, self._facts.get("name"), is_dark)
         if known_by != self._segments_known_by:
             self._segments = tuple(self._read_segments(parse_json(listed, self.http.address), is_dark=is_dark))
+            self._present = frozenset([f"{self.name}:light", *(each.device_id for each in self._segments)])
             self._segments_known_by = known_by
         return self._segments
 

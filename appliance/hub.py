@@ -31,6 +31,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.name_watcher import NameWatcher
 from appliance.automations.names import HomeNames, PastNames, RemovedDevice
+from appliance.automations.safe_mode import CRASHED_OFTEN, STARTED_SAFE, SafeMode
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
@@ -62,7 +63,7 @@ from appliance.lua.unfinished import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_scene_catalog
 from appliance.settings import LuaFolder
-from appliance.store.crashes import CRASHED_OFTEN, SAFE_SECS, STARTED_SAFE, CrashCounter
+from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.layout_changes import LayoutChanges
@@ -115,8 +116,7 @@ class Hub:
         load: LoadConfig | None = None,
     ) -> None:
         self._load = load
-        self.safe_because = STARTED_SAFE if is_safe else None
-        """The reason why enabled automations do not run, or None."""
+        self.safe_mode = SafeMode(is_requested=is_safe)
         self._config = config
         self._frame_of = frame_of
         self._stack = AsyncExitStack()
@@ -151,9 +151,8 @@ class Hub:
             self.document, self.recorder, self.crashes = store.document, store.recorder, store.crashes
             self.changes, self.keys = store.changes, store.keys
             has_crashed_often = await self.crashes.note_start(has_crashed=self._store.has_crashed)
-            if has_crashed_often and config.automations.enabled and self.safe_because is None:
-                self.safe_because = CRASHED_OFTEN
-                log.warning("%s", CRASHED_OFTEN)
+            if has_crashed_often and config.automations.enabled:
+                self.safe_mode.begin_after_crashes(self.crashes)
             self.health = Health(config.adapters, self.bus)
             session = await enter(LateSession())
             self.history = await enter(self._build_history(session))
@@ -228,7 +227,7 @@ class Hub:
         for stray in find_stray(Path(self._config.file).absolute().parent):
             log.warning("%s", stray)
         messages = (
-            *([CRASHED_OFTEN] if self.safe_because == CRASHED_OFTEN else []),
+            *([CRASHED_OFTEN] if self.safe_mode.is_after_crashes else []),
             *(f"store: {note}" for note in (*self.document.recovered.damage, *self._store.unreadable)),
             *(f"not loaded: {fault}" for fault in rejected),
         )
@@ -314,44 +313,26 @@ class Hub:
         catalog = build_automation_catalog(
             config.automations, config.root, describe, config.locale, self.clock, names, around
         )
-        executor, is_armed = self._build_executor("automation"), self.safe_because is None
+        executor, is_armed = self._build_executor("automation"), self.safe_mode.reason is None
         automations = Automations(catalog, environment, executor, is_armed=is_armed)
         self.automations = await stack.enter_async_context(automations)
         self.scheduler, self.timers = environment.scheduler, environment.timers
-        if self.safe_because == CRASHED_OFTEN:
-            self.scheduler.after("safe mode", SAFE_SECS, self._try_again)
+        self.safe_mode.end_later(automations)
         self.names = NameWatcher(self.bus, self.clock, self.document, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
         self._ctx_methods = CtxMethods(environment, self.scenes.run, config.notify.targets).table()
 
     async def _reload_automations(self) -> tuple[int, list[Fault]]:
-        """Reload the automations. A successful reload ends the safe mode that follows crashes."""
         count, faults = await self.automations.engine.reload()
         if not faults:
-            self._note_reload()
+            self.safe_mode.end("the automations were reloaded")
         return count, faults
 
     async def _reload_valid_automations(self) -> int:
         count = await self.automations.engine.reload_valid()
-        self._note_reload()
+        self.safe_mode.end("the automations were reloaded")
         return count
-
-    def _note_reload(self) -> None:
-        if self.safe_because == CRASHED_OFTEN:
-            self._end_safe_mode("the automations were reloaded")
-
-    def _end_safe_mode(self, because: str) -> None:
-        self.safe_because = None
-        self.crashes.end_series()
-        self.timers.resume()
-        log.info("safe mode ended: %s", because)
-
-    def _try_again(self, _: float) -> None:
-        """Activate the automations after `SAFE_SECS` without a crash, unless a reload has already activated them."""
-        if self.safe_because == CRASHED_OFTEN:
-            self.automations.engine.arm()
-            self._end_safe_mode(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
 
     def _list_names(self) -> HomeNames:
         layout = self.registry.layout
@@ -395,7 +376,7 @@ class Hub:
             for target, folder in self.folders.items()
             if not folder.enabled
         }
-        if self.safe_because == STARTED_SAFE:
+        if self.safe_mode.is_requested:
             refused["automations"] = refusing(config.automations.directory, STARTED_SAFE)
         loads |= refused
         loads_valid: dict[str, Callable[[], Awaitable[int]]] = {

@@ -42,7 +42,7 @@ class Figures:
                 "now": timestamp(hub.clock.now()),
                 "uptime_secs": round(hub.clock.monotonic() - hub.began, 3),
                 "ready": not hub.health.list_missing(),
-                "safe": hub.safe_because,
+                "safe": hub.safe_mode.reason,
             },
             "counts": _count_things(hub),
             "adapters": {each.name: self._adapter(each) for each in hub.health.list_adapters()},

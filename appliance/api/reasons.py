@@ -276,12 +276,12 @@ class Reasons:
         """Yield the reasons why no automations or no scenes are loaded."""
         yield from self._is_safe()
         for kind in ("automations", "scenes"):
-            if not self._hub.folders[kind].enabled and (kind == "scenes" or self._hub.safe_because is None):
+            if not self._hub.folders[kind].enabled and (kind == "scenes" or self._hub.safe_mode.reason is None):
                 yield f"{kind}.enabled is false in the configuration"
 
     def _is_safe(self) -> Iterator[str]:
-        if self._hub.safe_because is not None:
-            yield self._hub.safe_because
+        if self._hub.safe_mode.reason is not None:
+            yield self._hub.safe_mode.reason
 
 
 def _drops_of(health: AdapterHealth, id_: str) -> list[str]:

@@ -11,5 +11,5 @@ Read in this order:
   data of version 0.1.
 - `ctx` implements the methods that Lua calls; `ctx_arguments` checks their arguments.
 - `names`, `name_watcher`, and `call_checks` warn about unknown names and wrong literals.
-- `automations` combines these parts.
+- `automations` combines these parts; `safe_mode` pauses them after crashes.
 """

@@ -16,18 +16,6 @@ WINDOW_SECS = 300.0
 MAX_CRASHES = 3
 """After this number of crashes within `WINDOW_SECS`, the hub starts without automations."""
 
-SAFE_SECS = 600.0
-"""After this number of seconds without a crash, automations run again."""
-
-CRASHED_OFTEN = (
-    "safe mode: the hub crashed three times within five minutes, so automations are paused for ten minutes; "
-    "to end it earlier, reload the automations "
-    "(POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
-)
-
-STARTED_SAFE = "the hub was started with --safe, so automations do not run; restart it without --safe to run them"
-"""The reason why automations do not run with --safe. A reload of the automations fails with this message."""
-
 
 class CrashCounter:
     """Counts the hub's crashes since the machine booted. `boot` identifies this boot.

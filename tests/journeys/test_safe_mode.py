@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.store.crashes import SAFE_SECS
+from appliance.automations.safe_mode import SAFE_SECS
 from appliance.store.lock import read_boot_id
 from appliance.store.record_keys import CRASHES
 from tests.fakes.app import open_app

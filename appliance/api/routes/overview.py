@@ -66,7 +66,7 @@ class OverviewApi(ApiResource):
             "automations": hub.automations.list_views(),
             "executions": list_executions(hub.executors),
             "adapters": hub.health.list_adapters(),
-            "safe": hub.safe_because,
+            "safe": hub.safe_mode.reason,
             "config": config,
             "faults": [fault for catalog in catalogs for fault in catalog.rejected],
             "devices": [],

@@ -1,0 +1,65 @@
+"""Safe mode: no automation runs, because the hub was started with `--safe`, or because it crashed repeatedly."""
+
+from __future__ import annotations
+
+import logging
+
+from appliance.automations.automations import Automations
+from appliance.store.crashes import CrashCounter
+
+SAFE_SECS = 600.0
+"""After this number of seconds without a crash, automations run again."""
+
+CRASHED_OFTEN = (
+    "safe mode: the hub crashed three times within five minutes, so automations are paused for ten minutes; "
+    "to end it earlier, reload the automations "
+    "(POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
+)
+
+STARTED_SAFE = "the hub was started with --safe, so automations do not run; restart it without --safe to run them"
+
+log = logging.getLogger("hub")
+
+
+class SafeMode:
+    """`reason` is the reason why enabled automations do not run, or None. With `--safe`, this mode lasts until the
+    hub stops. After crashes, it lasts for `SAFE_SECS`, or until the automations are reloaded."""
+
+    _automations: Automations
+    _crashes: CrashCounter
+
+    def __init__(self, *, is_requested: bool) -> None:
+        self.reason = STARTED_SAFE if is_requested else None
+
+    @property
+    def is_requested(self) -> bool:
+        return self.reason == STARTED_SAFE
+
+    @property
+    def is_after_crashes(self) -> bool:
+        return self.reason == CRASHED_OFTEN
+
+    def begin_after_crashes(self, crashes: CrashCounter) -> None:
+        """Begin the mode, unless the hub was started with `--safe`."""
+        if self.reason is None:
+            self.reason, self._crashes = CRASHED_OFTEN, crashes
+            log.warning("%s", CRASHED_OFTEN)
+
+    def end_later(self, automations: Automations) -> None:
+        """After `SAFE_SECS`, end a mode that began after crashes, and activate the automations."""
+        self._automations = automations
+        if self.is_after_crashes:
+            automations.scheduler.after("safe mode", SAFE_SECS, self._try_again)
+
+    def end(self, because: str) -> None:
+        """End a mode that began after crashes. The caller has activated the automations."""
+        if self.is_after_crashes:
+            self.reason = None
+            self._crashes.end_series()
+            self._automations.timers.resume()
+            log.info("safe mode ended: %s", because)
+
+    def _try_again(self, _: float) -> None:
+        if self.is_after_crashes:
+            self._automations.engine.arm()
+            self.end(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")

@@ -136,8 +136,8 @@ class AdapterSections:
         await self._publish_home(name, settings)
 
     async def _stop_section(self, name: str, successor: Any) -> None:
-        """Stop the section. If a section of the same kind replaces this section, the devices remain. Otherwise,
-        the devices remain only in storage."""
+        """Stop the section. If a section of the same kind replaces this section, the devices remain. If no such
+        section replaces this section, the devices remain only in storage."""
         self._dispatcher.remove(name)
         await self._start.stop(name)
         self._health.remove(name)

@@ -136,7 +136,7 @@ async def next_turn() -> None:
 
 
 async def wait_for_short_turn() -> None:
-    """Wait for a loop turn that has taken at most `SHORT_TURN_SECS`. Otherwise, hundreds of clients might request
+    """Wait for a loop turn that has taken at most `SHORT_TURN_SECS`, so that hundreds of clients do not request
     long work in one turn."""
     while is_turn_long():
         await next_turn()

@@ -60,7 +60,7 @@ def _version(root: Path) -> tuple[str, str]:
 
 
 def commit_of(root: Path) -> dict[str, Any]:
-    """Return the commit, and whether the tree is clean. Outside a clone, return None for both."""
+    """Return the commit, and whether the tree is clean. Outside a clone, both values are None."""
     commit = _git(root, "rev-parse", "HEAD") if (root / ".git").exists() else None
     return {"commit": commit, "is_clean": None if commit is None else _git(root, "status", "--porcelain") == ""}
 

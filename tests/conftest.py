@@ -40,8 +40,8 @@ sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Otherwise, Hypothesis would search all imported modules for constants. The search takes seconds in each process, and
-# each import would change the examples.
+# By default, Hypothesis searches all imported modules for constants. The search takes seconds in each process, and
+# each import changes the examples.
 vars(providers)["is_local_module_file"] = lambda _: False
 
 EXAMPLES, QUICK_EXAMPLES = 200, 10

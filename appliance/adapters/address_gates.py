@@ -44,8 +44,8 @@ class AddressGate:
     async def lock(self, device_ids: Collection[str] = (), sender: Sender | None = None) -> AsyncIterator[None]:
         """Wait until a command to these devices may run. Hold the lock until the block ends.
 
-        Raise `Busy` after `timeout_secs`, and `Unreachable` after a call of `fail_waiting`. In both cases, the
-        caller has sent nothing.
+        Raise `Busy` after `timeout_secs`, and `Unreachable` after a call of `fail_waiting`. If an error is raised,
+        the caller has sent nothing.
         """
         waiting = _WaitingCommand(device_ids)
         self._waiting.append(waiting)

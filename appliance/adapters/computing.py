@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 async def compute_apart(function: Callable[..., T], *arguments: Any) -> T:
-    """Run a function that takes milliseconds on a thread, and return its result."""
+    """On a thread, run a function that takes milliseconds, and return its result."""
     return await asyncio.get_running_loop().run_in_executor(_threads("kinds"), function, *arguments)
 
 
 async def compute_slowly(function: Callable[..., T], *arguments: Any) -> T:
-    """Run a function that may take a second on a thread, and return its result. Only one such function runs at a
+    """On a thread, run a function that may take a second, and return its result. Only one such function runs at a
     time."""
     return await asyncio.get_running_loop().run_in_executor(_threads("kinds-slow", 1), function, *arguments)
 

@@ -156,7 +156,8 @@ class AutomationStates:
     def store_run(
         self, id_: str, at: datetime, status: ExecutionStatus, error: str | None, *, is_trusted: bool
     ) -> None:
-        """Set the time and the result of the last execution. Store both only if the time is trusted."""
+        """Set the time and the result of the last execution. Store the time and the result only if the time is
+        trusted."""
         state = self.of(id_)
         state.last_run, state.last_status, state.last_error = at, status, error
         if is_trusted:

@@ -47,15 +47,15 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class PolicyDecision(Struct, frozen=True):
-    """The reason not to run, or None if the automation may run. `memory` must be stored in both cases."""
+    """The reason not to run, or None if the automation may run. In any case, `memory` must be stored."""
 
     refusal: str | None
     memory: Memory
 
 
 def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
-    """Return whether the automation may run for the event now. If so, `memory` includes the event and the beginning
-    of the cooldown."""
+    """Return whether the automation may run for the event now. If it may run, `memory` includes the event and the
+    beginning of the cooldown."""
     if not policy.cooldown_secs and not policy.dedupe_window_secs:
         return PolicyDecision(None, Memory())
     memory = _without_expired(policy, memory, now)

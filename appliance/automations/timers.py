@@ -334,7 +334,7 @@ class Timers:
             self._fire(timer)
 
     def _may_fire(self, timer: RunningTimer) -> bool:
-        """Return whether the timer fires now. If not, record the reason in the timer's state."""
+        """Return whether the timer fires now. If the timer does not fire, record the reason in its state."""
         if self._timers.get(timer.name) is not timer:
             return False
         if self._is_changing(timer.name):

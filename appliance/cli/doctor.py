@@ -190,7 +190,7 @@ def _describe_wear(found: Recovered) -> str:
 
 
 def _check_clock(stored: DocumentReader) -> Finding:
-    """Check whether the hub can trust the clock. If not, explain what to do."""
+    """Check whether the hub can trust the clock. If the clock cannot be trusted, explain what to do."""
     clock = Clock()
     trust = ClockTrust(clock, newest_time(stored))
     if (distrust_reason := trust.distrust_reason()) is not None:

@@ -54,8 +54,8 @@ def need_access(*paths: Path) -> None:
 
 
 def become_owner_of_both(config: Path, data_dir: Path) -> None:
-    """Switch to the owner of configuration and data, for work that changes both. If root owns the configuration,
-    remain root. In this case, the caller must change the data within `as_owner`."""
+    """Switch to the owner of configuration and data, for work that changes configuration and data. If root owns
+    the configuration, remain root. In this case, the caller must change the data within `as_owner`."""
     if find_owner(config) is not None or find_owner(data_dir) is None:
         become_owner(data_dir, config)
 

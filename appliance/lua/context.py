@@ -124,7 +124,8 @@ class Context:
 
     @contextmanager
     def noting_failure(self, target: str) -> Iterator[None]:
-        """If the block raises an error, record it as a failure. Otherwise, a script with `pcall` would hide it."""
+        """If the block raises an error, record it as a failure, because a script with `pcall` would hide the
+        error."""
         try:
             yield
         except LaresError as error:

@@ -166,8 +166,8 @@ class _Reader:
         return UNKNOWN
 
     def _read_table(self) -> Any:
-        """Return a dictionary of named fields, or a list. Return `UNKNOWN` if the table mixes both or is nested too
-        deeply."""
+        """Return a dictionary of named fields, or a list. Return `UNKNOWN` if the table mixes named fields with a
+        list, or is nested too deeply."""
         if self._depth >= MAX_DEPTH:
             self._skip()
             return UNKNOWN

@@ -18,7 +18,7 @@ class CtxMethod(
     - `arguments`: the Lua types of the arguments; `?` marks an optional argument.
     - `names`: the kind of object that the first argument names. If the object is missing, the call fails.
     - `may_be_absent`: whether the call returns nil instead if the object is missing.
-    - `reads`: whether the hub answers from memory. If so, the call does not interrupt Lua's running time.
+    - `reads`: whether the hub answers from memory, so that the call does not interrupt Lua's running time.
     - `waits`: whether the backstop ignores the duration.
     """
 

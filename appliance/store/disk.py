@@ -87,7 +87,7 @@ class Disk:
 
     def copy_access(self, descriptor: int, name: str) -> None:
         """Give a new open file the mode and owner of another file or folder. The owner of a folder is copied only if
-        this user is permitted to do so.
+        this user has permission to set the owner.
 
         If the mode comes from a folder, other users cannot read the new file, because it may contain secrets. Raise
         `PermissionError` if a file's owner cannot be copied.

@@ -197,7 +197,7 @@ class Document:
         return self._minor | self._later
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a running flush writes the key. If so, the key's stored value is outdated."""
+        """Return whether a running flush writes the key, so that the key's stored value is outdated."""
         return key in self._flushing
 
     async def flush(

@@ -27,7 +27,7 @@ from appliance.home.values import to_bytes
 from appliance.store.disk import PART
 
 STORE_FORMAT = 1
-"""The format version of both files. Newer formats are rejected; older formats are migrated."""
+"""The format version of snapshots and journals. Newer formats are rejected; older formats are migrated."""
 
 _NAME = re.compile(r"(?:snapshot|journal)\.(\d{6,})\.json")
 _HALF = re.compile(r"(?:snapshot|journal)\.\d{6,}\.json.*" + re.escape(PART))

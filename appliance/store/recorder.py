@@ -33,7 +33,7 @@ from appliance.tasks import Tasks
 
 COMPLETE_FLUSHES = 12
 """Every `COMPLETE_FLUSHES`th flush is complete. All other flushes omit minor values, and devices of which only
-numbers have changed again. Otherwise, a hundred busy sensors would write 8 MB per day."""
+numbers have changed again. Without this rule, a hundred busy sensors would write 8 MB per day."""
 
 log = logging.getLogger("store")
 

@@ -42,7 +42,7 @@ class Recovered(Struct, kw_only=True):
 
     - `base`: the generation of the snapshot that was used.
     - `generation`: the newest generation with a file.
-    - `is_clean`: whether `base` is complete and equal to `generation`. If so, the journal can continue at
+    - `is_clean`: whether `base` is complete and equal to `generation`. If it is clean, the journal can continue at
       `journal_end`, after the line `last`.
     - `notes`: sentences about the findings.
     - `damaged`: files to keep for inspection.

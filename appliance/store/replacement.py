@@ -4,9 +4,9 @@ A restore replaces both the document and the configuration folder, or neither. A
 as a pending file. The document takes effect when the configuration folder contains a marker with the same token.
 After a power cut, the next start finishes the restore if the marker exists, and otherwise discards the pending file.
 
-A single pending file for both would not be enough: if root owns the configuration, the hub runs as another user and
-could not replace the folder at the next start. Therefore, the replacement of the folder decides whether the restore
-takes effect.
+A single pending file for document and configuration would not be enough: if root owns the configuration, the hub runs
+as another user and could not replace the folder at the next start. Therefore, the replacement of the folder decides
+whether the restore takes effect.
 """
 
 from __future__ import annotations

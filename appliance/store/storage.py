@@ -28,7 +28,7 @@ class Storage(DocumentReader, Protocol):
         """Store the values. Return when the values are durable, or raise `StoreFailed`."""
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a running flush writes the key. If so, the key's stored value is outdated."""
+        """Return whether a running flush writes the key, so that the key's stored value is outdated."""
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:

@@ -276,7 +276,7 @@ def test_a_device_found_in_two_ways_is_listed_once() -> None:
 
 
 class Searching(Clock):
-    """A clock on which the search runs until this number of packets has been read."""
+    """A clock that ends the search when this number of packets has been read."""
 
     def __init__(self, packets: int) -> None:
         self.scan: Scan | None = None

@@ -221,7 +221,7 @@ class Model:
         self.up_since = time.time()
 
     def compare(self) -> None:
-        """Fail if the box reports an impossible state. Otherwise, resolve the pending changes."""
+        """Fail if the box reports an impossible state. If the state is possible, resolve the pending changes."""
         assert not self.failures, self.failures
         box = self.box
         shown: dict[str, Any] = {

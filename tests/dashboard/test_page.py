@@ -520,7 +520,7 @@ async def test_a_stream_that_a_proxy_lost_is_reported_and_opened_again(browser: 
 
 
 async def test_the_home_is_read_after_the_stream_is_open(browser: Browser, shared: App) -> None:
-    """Otherwise, the page would miss a change between reading the home and opening the stream."""
+    """If the page read the home first, it would miss a change between reading the home and opening the stream."""
     async with visiting(browser, shared) as visit:
         await visit.page.add_init_script(
             """window.WebSocket = class extends WebSocket {

@@ -39,7 +39,7 @@ class Home:
 
 def files(name: str, row: Bundled) -> dict[str, str]:
     """Return a scene that switches the device off, and an automation that switches it on. If the device is
-    read-only, both store its value."""
+    read-only, the scene and the automation store its value."""
     bodies = {"scenes": _body(name, row, "off"), "automations": _body(name, row, "on")}
     return {
         f"scenes/{name}.lua": scene(name, bodies["scenes"]),

@@ -44,8 +44,8 @@ class Model:
     known: Values = field(default_factory=dict)
     unanswered: dict[str, set[str | None]] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
-    """Keys of unanswered changes. Only one change per key is requested at a time, because the order of two would
-    be unknown."""
+    """Keys of unanswered changes. Only one change per key is requested at a time, because the order of two
+    unanswered changes would be unknown."""
 
     def copy(self) -> Model:
         """Return a copy of the model for a hub that is killed now and loses its pending responses."""

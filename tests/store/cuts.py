@@ -230,8 +230,8 @@ def _blocks(event: Write) -> list[Content]:
 
 
 def _subsets(items: Sequence[int], bounds: Bounds, chance: random.Random) -> Iterator[Sequence[int]]:
-    """Yield subsets of the items. If there are few items, yield all subsets. Otherwise, yield the empty subset,
-    each prefix, each single item, all items except one, all items, and some random subsets."""
+    """Yield subsets of the items. If there are few items, yield all subsets. If there are many, yield the empty
+    subset, each prefix, each single item, all items except one, all items, and some random subsets."""
     yield ()
     if len(items) <= bounds.names:
         for flags in product((False, True), repeat=len(items)):

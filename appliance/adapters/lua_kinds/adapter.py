@@ -277,7 +277,7 @@ class LuaAdapter(PollingAdapter):
             raise AdapterFailed(self.redact(f"the result of {function} is invalid: {fault}")) from None
 
     def _publish_update(self, update: ReadUpdate) -> Iterator[None]:
-        """Publish the rows of an update one by one, in their order. Otherwise, intermediate changes would be lost."""
+        """Publish the rows of an update one by one, in their order, so that no intermediate change is lost."""
         for row in update.devices.rows:
             known = self.publish.find(row.device_id)
             if row.seen is not None:

@@ -56,7 +56,7 @@ class DevicesApi(ApiResource):
 
     @route("GET", "/devices", Role.READ, array_of(json_shapes.DEVICE), query={**_IDS, **INCLUDE})
     async def list_all(self, call: Call) -> object:
-        """Return every device by id, or only the devices in the repeated query parameter `ids`, in its order."""
+        """Return every device by id, or only the devices in the repeated query parameter `ids`, in this order."""
         query, registry = call.query(), self.hub.registry
         ids = query["ids"]
         find = registry.list_devices if ids is None else partial(registry.find_devices, ids)

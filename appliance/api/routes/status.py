@@ -147,8 +147,8 @@ class StatusApi(ApiResource):
         ]
 
     def _last_of(self, view: View) -> object:
-        """If the automation's newest decision was not to run, return it. Otherwise, return the last run, which may
-        have been before the hub's last start."""
+        """Return the automation's newest decision if it was not to run. In any other case, return the last run,
+        which may have been before the hub's last start."""
         entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
         if entry is not None and entry.status in NEVER_BEGAN:
             return entry

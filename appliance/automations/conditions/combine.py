@@ -126,8 +126,8 @@ def _needs(fact: Fact, needed: Needed) -> str:
 
 
 def check_all(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether all conditions hold. If not, the reason begins with the number of the first failed condition:
-    `condition 2.1: brightness was …`.
+    """Return whether all conditions hold. If one does not hold, the reason begins with the number of the first failed
+    condition: `condition 2.1: brightness was …`.
 
     `instant` is None while the clock is not trusted.
     """
@@ -148,7 +148,7 @@ def _all(conditions: Sequence[Condition], environment: Environment, instant: dat
 
 
 def _any(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether any condition holds. If not, the reason joins the reasons of all conditions."""
+    """Return whether any condition holds. If none holds, the reason joins the reasons of all conditions."""
     refusals: list[ConditionResult] = []
     for number, condition in enumerate(conditions, 1):
         outcome = condition.holds(environment, instant)

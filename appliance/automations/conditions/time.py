@@ -123,8 +123,8 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
 
 
 class DateRange(TimeCondition, frozen=True, kw_only=True):
-    """The local date is from `first` to `last`, both inclusive, as `(month, day)`. The range may extend over the
-    end of the year."""
+    """The local date is from `first` to `last` (inclusive). These are pairs of month and day. The range may extend
+    over the end of the year."""
 
     type: str = "date_range"
     name: ClassVar[str] = "date"

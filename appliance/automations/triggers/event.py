@@ -79,9 +79,9 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
 
 
 class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
-    """A variable changes to a matching value. If `equals`, `above`, and `below` are all missing, every change and the
-    removal match. Otherwise, the trigger compares the new value with the last comparable value, even from before a
-    removal. A variable's first value then does not match."""
+    """A variable changes to a matching value. If `equals`, `above`, and `below` are all missing, every change and
+    the removal match. If one of them is set, the trigger compares the new value with the last comparable value,
+    even from before a removal. A variable's first value then does not match."""
 
     type: str = "variable_change"
     name: str

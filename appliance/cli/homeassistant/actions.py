@@ -46,7 +46,8 @@ class Actions:
         fields: Mapping[str, str] | None = None,
         depth: int = 2,
     ) -> None:
-        """If `fields` maps field names to Lua code, write a scene or function. Otherwise, write an automation."""
+        """If `fields` maps field names to Lua code, write a scene or function. If `fields` is None, write an
+        automation."""
         self.statements = Statements(entities, trigger_entities, fields or {}, has_event=fields is None, depth=depth)
         self._entities = entities
         self.services = Services(self.statements)

@@ -183,8 +183,8 @@ def _at_variable(entities: Entities, entity_id: str, at: Any, days: Mapping[str,
 
 
 def _time_pattern(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a time pattern. If a unit is missing and a larger unit is given, the missing unit is 0. Otherwise,
-    every value of the missing unit matches."""
+    """Translate a time pattern. If a unit is missing and a larger unit is given, the missing unit is 0. If no
+    larger unit is given, every value of the missing unit matches."""
     fields, default = [], "*"
     for name in ("hours", "minutes", "seconds"):
         part = value.get(name)

@@ -28,7 +28,7 @@ class SimulationPrinter(ExecutionHistory):
     """Prints and counts all results, without a history.
 
     - `zone`: the time zone of printed times. If `zone` is None, each line is a JSON object.
-    - `runs_lua`: whether Lua runs. If so, an automation is treated as fired when its Lua begins.
+    - `runs_lua`: whether Lua runs. If Lua runs, an automation is treated as fired when its Lua begins.
     - `gone`: set when standard output is closed; the printer then calls `stop`.
     - `latest`: the source of the latest line.
     """

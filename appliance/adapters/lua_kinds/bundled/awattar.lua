@@ -37,7 +37,7 @@ end
 
 local function poll(ctx)
   local country = ctx.settings.country == "at" and "austria" or "germany"
-  local origin = not ctx.settings.base_url and country or nil        -- a base_url in the section replaces both
+  local origin = not ctx.settings.base_url and country or nil        -- if a section sets base_url, it replaces both addresses
   local hours, this, day = read_hours(ctx, rows(ctx:fetch({ path = "/v1/marketdata", origin = origin }, "data"), "data")), nil, {}
   local now = ctx:now()
   for _, hour in ipairs(hours) do

@@ -33,7 +33,7 @@ LAYERS = {
 }
 """Maps each package to its layer."""
 
-BESIDE = {"lua_worker": ("lua", 0)}
+OUTSIDE_LAYERS = {"lua_worker": ("lua", 0)}
 """For each package outside of the layers: the only package that may import it, and the highest layer that it may
 import."""
 
@@ -187,11 +187,11 @@ def test_imports_point_down_or_stay_in_the_package() -> None:
         package = package_of(file)
         for name in imports_of(tree_of(file)):
             other = name.split(".")[1] if name.startswith("appliance.") else package
-            if other != package and other in {*LAYERS, *BESIDE}:
-                if other in BESIDE:
-                    is_allowed = package == BESIDE[other][0]
-                elif package in BESIDE:
-                    is_allowed = LAYERS[other] <= BESIDE[package][1]
+            if other != package and other in {*LAYERS, *OUTSIDE_LAYERS}:
+                if other in OUTSIDE_LAYERS:
+                    is_allowed = package == OUTSIDE_LAYERS[other][0]
+                elif package in OUTSIDE_LAYERS:
+                    is_allowed = LAYERS[other] <= OUTSIDE_LAYERS[package][1]
                 else:
                     is_allowed = LAYERS[other] < LAYERS[package]
                 wrong += [] if is_allowed else [f"{file} imports {name}"]
@@ -309,7 +309,7 @@ def test_no_import_cycles() -> None:
 
 
 def test_every_package_has_a_layer() -> None:
-    assert {package_of(file) for file in FILES} - {"__init__"} == {*LAYERS, *BESIDE}
+    assert {package_of(file) for file in FILES} - {"__init__"} == {*LAYERS, *OUTSIDE_LAYERS}
 
 
 def test_third_party_imports_are_declared() -> None:

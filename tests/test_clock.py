@@ -33,7 +33,7 @@ def test_an_instant_is_written_in_utc_with_milliseconds(instant: datetime, text:
     assert timestamp(instant) == text
 
 
-async def test_sleeping_takes_the_time_that_was_asked_for() -> None:
+async def test_sleeping_takes_the_requested_time() -> None:
     clock = Clock()
     began = clock.monotonic()
     await clock.sleep(0.02)
@@ -122,7 +122,7 @@ def test_a_synchronised_clock_is_trusted_and_later_stored_times_are_ignored() ->
     assert trust.newest == START
 
 
-def test_a_synchronised_clock_later_than_every_stored_time_ignores_none() -> None:
+def test_a_synchronised_clock_after_every_stored_time_ignores_no_time() -> None:
     trust = ClockTrust(VirtualClock(START, is_synchronised=True), START - timedelta(days=1))
     assert trust.is_trusted() and trust.forgotten is None
 

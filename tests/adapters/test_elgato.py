@@ -518,7 +518,7 @@ def test_a_light_is_read(raw: Any, light: LightState) -> None:
         ({"flavour": 1}, "must have at least one of the fields on, brightness, temperature, hue, saturation"),
     ],
 )
-def test_an_error_names_what_is_not_a_light(raw: Any, fault: str) -> None:
+def test_an_error_names_the_device_that_is_not_a_light(raw: Any, fault: str) -> None:
     with pytest.raises(Invalid) as failed:
         LightState.parse(raw)
     assert str(failed.value) == fault

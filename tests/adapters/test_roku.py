@@ -103,7 +103,7 @@ async def test_a_stick_without_a_power_state_is_shown_as_on(adapter: RokuAdapter
     assert _bare(await adapter.poll()) == _report("on", None, None, None)
 
 
-async def test_refusing_and_missing_tvs_are_told_apart(
+async def test_refusing_and_missing_tvs_are_distinguished(
     adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock
 ) -> None:
     tv.faults.status = 403

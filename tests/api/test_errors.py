@@ -94,7 +94,7 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
 }
 """The bytes of a request, and the status of the response. `test_framing` covers lengths, codings, and chunks."""
 
-SAID = {
+MESSAGES = {
     "a TLS greeting without an end": "this is TLS: begin the address with http://",
     "lines that end with LF": "the request line is malformed: it must be like 'GET /devices HTTP/1.1'",
     "headers that end with LF": "header 2 is malformed",
@@ -107,7 +107,7 @@ SAID = {
 }
 """Error messages must name the problem, the place, and what to do."""
 
-GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
+REUSABLE = {"a WebSocket without an upgrade", "a handshake without Connection"}
 """Faults after which the connection remains usable. After other faults, the server cannot know where the next request
 begins.
 """
@@ -131,8 +131,8 @@ async def test_malformed_requests_are_refused(shared: App, quiet_log: pytest.Log
         reply = await caller.ask(data)
         assert reply.status == status
         check(reply, to_head=data.startswith(b"HEAD"))
-        assert what not in SAID or SAID[what] in reply.json["error"]
-        if what in GOES_ON:
+        assert what not in MESSAGES or MESSAGES[what] in reply.json["error"]
+        if what in REUSABLE:
             assert (await caller.ask(request("GET", "/health"))).status == 200
         else:
             assert reply.header("connection") == "close"

@@ -105,7 +105,7 @@ async def is_well(caller: Caller) -> None:
     assert time.process_time() - began < MAX_CPU_SECS
 
 
-async def is_well_anew(app: App) -> None:
+async def answers_on_a_new_connection(app: App) -> None:
     async with call(app.url) as caller:
         await is_well(caller)
 
@@ -116,7 +116,7 @@ class TestTwoThousandSockets:
         async with open_app() as app, call(app.url) as caller, sockets_to(app) as sockets:
             await sockets.dial("127.0.0.2", 2000)
             await is_well(caller)
-            await is_well_anew(app)
+            await answers_on_a_new_connection(app)
             await until(lambda: sockets.count_closed() == 1400, SLACK)
             figures = (await app.get("/diagnostics")).json["sockets"]
             assert figures["refused"] == 1400 and 601 <= figures["open"] <= 605

@@ -57,7 +57,7 @@ def hard_link(path: Path, secret: Path) -> None:
     path.hardlink_to(secret)
 
 
-def deaf(path: Path, secret: Path) -> None:
+def refusing_socket(path: Path, secret: Path) -> None:
     """Create a socket that does not accept connections."""
     with socket.socket(socket.AF_UNIX) as listener:
         here = Path.cwd()
@@ -80,7 +80,7 @@ def text_of(archive: Path) -> bytes:
     return subprocess.run(["tar", "xzOf", str(archive)], capture_output=True, check=True).stdout
 
 
-@pytest.mark.parametrize("lay", [pipe, huge, link, hard_link, deaf], ids=lambda each: str(each.__name__))
+@pytest.mark.parametrize("lay", [pipe, huge, link, hard_link, refusing_socket], ids=lambda each: str(each.__name__))
 def test_every_command_ends_and_reveals_nothing(
     theirs: Path, open_folder: Path, lay: Callable[[Path, Path], None]
 ) -> None:

@@ -383,7 +383,7 @@ NEEDS: list[tuple[dict[str, Any], str]] = [
         ),
     ],
 )
-def test_why_names_what_blocks_within_combinations(condition: dict[str, Any], output: list[str]) -> None:
+def test_why_names_the_blocking_condition_in_combinations(condition: dict[str, Any], output: list[str]) -> None:
     assert words({"type": "interval", "every_secs": 60}, condition)[1:] == output
 
 

@@ -225,7 +225,7 @@ async def test_the_payloads_of_all_timers_are_bounded(tmp_path: Path) -> None:
             await start(it, "more yet", 5, payload)
 
 
-async def test_an_unheard_timer_waits_up_to_a_day(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_timer_without_a_listener_waits_up_to_a_day(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     card, other = Card(), automation({**OFF, "name": "other"}, "b")
     async with bench(tmp_path, other, card=card) as it:
         it.clock.recheck_secs = 3600.0

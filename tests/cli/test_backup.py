@@ -276,7 +276,7 @@ class TestMasterKey:
         assert ("4096" in restored) == ("4096" in there)
         assert command(tmp_path, "check")[0] == 0
 
-    def test_a_box_without_a_master_key_gets_none(self, tmp_path: Path, command: Command) -> None:
+    def test_a_box_without_a_master_key_gets_no_key(self, tmp_path: Path, command: Command) -> None:
         text = f'[auth]\nmaster_key = "{SECRET}"\n'
         pack(tmp_path / "b", {**entries(), "config/default.toml": text.encode()})
         assert command(home(tmp_path), "restore", "b")[0] == 0

@@ -44,7 +44,7 @@ def test_a_restore_replaces_api_keys_and_keeps_the_boxs_master_key(tmp_path: Pat
     assert keys_of(tmp_path) == {"key/key_a": TABLET, "key/master": MASTER}
 
 
-def test_a_box_without_a_stored_master_key_gets_none(tmp_path: Path, command: Command) -> None:
+def test_a_box_without_a_stored_master_key_gets_no_key(tmp_path: Path, command: Command) -> None:
     home(tmp_path)
     pack(tmp_path / "b", entries(state={**HOME, "key/master": MASTER}))
     assert command(tmp_path, "restore", "b")[0] == 0

@@ -352,7 +352,7 @@ class TestCheck:
         assert done.out.count("warning: ") == len(sections)
 
     @pytest.mark.parametrize("command", ["check", "simulate"])
-    def test_without_a_configuration_none_is_written(self, tmp_path: Path, command: str) -> None:
+    def test_a_missing_configuration_is_not_written(self, tmp_path: Path, command: str) -> None:
         done = ended(tmp_path, command)
         assert done == Ended(
             code=78,

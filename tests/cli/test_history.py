@@ -130,7 +130,7 @@ def test_a_backup_includes_history_and_keeps_the_replaced_one(past: Path, comman
     assert not [*(past / "data").glob("*restore-part")]
 
 
-def test_a_backup_without_history_leaves_that_of_the_box(past: Path, command: Command) -> None:
+def test_a_backup_without_history_keeps_the_history_of_the_box(past: Path, command: Command) -> None:
     before = everything(past / "data" / "history")
     code, result = command(past, "backup", "b.tar.gz", "--without-history")
     assert (code, result) == (0, "b.tar.gz: 5 entries of state and 1 files of configuration\n")

@@ -47,7 +47,7 @@ def run(code: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_start_imports_none_of_them() -> None:
+def test_a_start_imports_no_late_module() -> None:
     code = "print([each for each in LATE if not isinstance(sys.modules.get(each), LateModule)])"
     assert run(code) == "[]\n"
 

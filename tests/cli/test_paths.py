@@ -125,7 +125,7 @@ class TestBundledConfiguration:
         assert (tmp_path / "default.toml").is_symlink()
         assert "default.toml" not in listing(tmp_path)
 
-    def test_where_it_cannot_be_written_the_start_ends(self, tmp_path: Path) -> None:
+    def test_the_start_ends_if_the_folder_cannot_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "config").write_text("a file where the folder should be")
         with pytest.raises(StartFailed) as failed:
             write_config(tmp_path / "config", read_template(bundled_config()))
@@ -154,7 +154,7 @@ class TestDataDirectory:
         assert failed.value.exit_code == 73
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
-    def test_where_it_cannot_be_written_the_start_ends(self, tmp_path: Path) -> None:
+    def test_the_start_ends_if_the_folder_cannot_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "data").mkdir(mode=0o500)
         with pytest.raises(StartFailed) as failed:
             make_data_dir(tmp_path / "data")

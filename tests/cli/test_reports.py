@@ -151,7 +151,7 @@ def test_without_a_hub_each_command_reports_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lives", [False, True])
-def test_hanging_and_busy_hubs_are_told_apart(tmp_path: Path, lives: bool) -> None:
+def test_hanging_and_busy_hubs_are_distinguished(tmp_path: Path, lives: bool) -> None:
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(tmp_path / "control.sock"))
         door.listen()

@@ -18,7 +18,7 @@ from tests.fakes.process import PYTHONPATH, configure, running
 from tests.fakes.rows import each_row
 
 
-class Ear:
+class NotifySocket:
     """A receiver of systemd's messages, at a path or under a name."""
 
     def __init__(self, address: str) -> None:
@@ -37,28 +37,28 @@ class Ear:
 
 
 @pytest.fixture
-def ear(tmp_path: Path) -> Iterator[Ear]:
+def notify_socket(tmp_path: Path) -> Iterator[NotifySocket]:
     """Provide a socket `notify` in the folder."""
-    ear = Ear(str(tmp_path / "notify"))
-    yield ear
-    ear.socket.close()
+    notify_socket = NotifySocket(str(tmp_path / "notify"))
+    yield notify_socket
+    notify_socket.socket.close()
 
 
-def test_each_state_is_one_message(ear: Ear, tmp_path: Path) -> None:
+def test_each_state_is_one_message(notify_socket: NotifySocket, tmp_path: Path) -> None:
     notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}, VirtualClock())
     notifier.ready()
     notifier.reloading()
     notifier.ready()
     notifier.stopping()
-    assert ear.received() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=0", "READY=1", "STOPPING=1"]
+    assert notify_socket.received() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=0", "READY=1", "STOPPING=1"]
 
 
 def test_an_abstract_socket_name_works_too() -> None:
     name = f"lares-test-{os.getpid()}"
-    ear = Ear(f"\0{name}")
+    notify_socket = NotifySocket(f"\0{name}")
     Notifier({"NOTIFY_SOCKET": f"@{name}"}, VirtualClock()).ready()
-    assert ear.received() == ["READY=1"]
-    ear.socket.close()
+    assert notify_socket.received() == ["READY=1"]
+    notify_socket.socket.close()
 
 
 @each_row("environment", [{}, {"NOTIFY_SOCKET": "/nowhere/at/all"}, {"NOTIFY_SOCKET": ""}])
@@ -66,21 +66,23 @@ def test_without_a_socket_nothing_happens(environment: dict[str, str]) -> None:
     Notifier(environment, VirtualClock()).ready()
 
 
-async def test_the_watchdog_is_notified_twice_per_period(ear: Ear, tmp_path: Path) -> None:
+async def test_the_watchdog_is_notified_twice_per_period(notify_socket: NotifySocket, tmp_path: Path) -> None:
     clock = VirtualClock()
     environment = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "30000000"}
     notifying = asyncio.ensure_future(Notifier(environment, clock).feed_watchdog())
     await clock.advance(60.0, sleepers=1)
     notifying.cancel()
-    assert ear.received() == ["WATCHDOG=1"] * 5
+    assert notify_socket.received() == ["WATCHDOG=1"] * 5
 
 
 @pytest.mark.parametrize(
     "environment", [{}, {"WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "0"}, {"WATCHDOG_USEC": "9", "WATCHDOG_PID": "1"}]
 )
-async def test_without_a_watchdog_no_message_is_sent(ear: Ear, tmp_path: Path, environment: dict[str, str]) -> None:
+async def test_without_a_watchdog_no_message_is_sent(
+    notify_socket: NotifySocket, tmp_path: Path, environment: dict[str, str]
+) -> None:
     await Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), **environment}, VirtualClock()).feed_watchdog()
-    assert ear.received() == []
+    assert notify_socket.received() == []
 
 
 BROKEN_ONCE = """
@@ -103,7 +105,9 @@ catalog.Catalog.reload = broken
 
 
 @pytest.mark.slow
-async def test_an_exception_in_one_reload_affects_neither_the_next_nor_systemd(ear: Ear, tmp_path: Path) -> None:
+async def test_an_exception_in_one_reload_affects_neither_the_next_nor_systemd(
+    notify_socket: NotifySocket, tmp_path: Path
+) -> None:
     (tmp_path / "python").mkdir()
     (tmp_path / "python" / "sitecustomize.py").write_text(BROKEN_ONCE)
     configure(tmp_path)
@@ -116,17 +120,17 @@ async def test_an_exception_in_one_reload_affects_neither_the_next_nor_systemd(e
         received: list[str] = []
 
         def listen() -> list[str]:
-            received.extend(ear.received())
+            received.extend(notify_socket.received())
             return received
 
         async def reload(sentence: str) -> None:
-            ear.received()
+            notify_socket.received()
             hub.popen.send_signal(signal.SIGHUP)
             received.clear()
             await until(lambda: "READY=1" in listen())
             assert received[0].startswith("RELOADING=1") and sentence in hub.log.read_text()
 
-        await until(lambda: "READY=1" in ear.received())
+        await until(lambda: "READY=1" in notify_socket.received())
         await reload("deliberate")
         assert await hub.get("/scenes") == []
         await reload("scenes reloaded loaded=1")

@@ -150,7 +150,7 @@ async def test_a_kind_that_listens_is_connected_and_a_secret_number_replays(tmp_
         assert ("battery = 71" in output) is (flag == "true"), output
 
 
-TOLD = """return { name = "Told", listen = { path = "/events", kind = "sse", receive = function(ctx, message)
+SSE_KIND = """return { name = "Told", listen = { path = "/events", kind = "sse", receive = function(ctx, message)
   local shown = { battery = message.data.n }
   return { devices = { { id = "a", kind = "Sensor", name = message.event, attributes = shown } } }
 end } }"""
@@ -158,7 +158,7 @@ end } }"""
 
 @pytest.mark.slow
 async def test_pushed_values_are_shown_recorded_and_replayed(tmp_path: Path) -> None:
-    write(tmp_path, {"adapters/mine.lua": TOLD})
+    write(tmp_path, {"adapters/mine.lua": SSE_KIND})
     async with Chatty() as vendor:
         stated = ("--set", f"base_url={vendor.url}", "token=wonderful", "--record", "it.json")
         shown = [await lares(tmp_path, "try-adapter", "mine", *stated)]

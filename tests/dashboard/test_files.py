@@ -153,7 +153,7 @@ KNOWN = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"}
 
 ENTITIES = Path(appliance.__file__).parent / "adapters" / "mqtt"
 
-SAYS_ENOUGH = ("attribute.", "value.", "action.", "error.")
+UNTRANSLATED = ("attribute.", "value.", "action.", "error.")
 """Names and messages of the hub that need no translation."""
 
 
@@ -173,7 +173,7 @@ async def test_every_text_of_the_page_exists_in_every_language(app: App, session
             for prefix in re.findall(r"\bt\(\s*`([^$`]+)\$\{", text):
                 assert any(key.startswith(prefix) for key in table), f"{name} uses {prefix}…, which {language} lacks"
     english, german = languages.pop("words_en.js"), languages["words_de.js"]
-    assert not {key for key in english.keys() ^ german.keys() if not key.startswith(SAYS_ENOUGH)}
+    assert not {key for key in english.keys() ^ german.keys() if not key.startswith(UNTRANSLATED)}
     names = {each for key in english.keys() ^ german.keys() if (each := key.rpartition(".")[2])}
     capabilities = {
         *CAPABILITIES,

@@ -64,7 +64,7 @@ def test_check_finds_nothing_in_the_bundled_configuration(capsys: pytest.Capture
     assert capsys.readouterr().out.splitlines() == [f"{file}: no faults"]
 
 
-SAID = {
+RESPONSES = {
     "all_off": [],
     "good_night": ["good night: the group of night lights is missing"],
     "movie_night": ["movie night: the TV is missing"],
@@ -77,8 +77,8 @@ SAID = {
 async def test_bundled_scenes_report_an_empty_home(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "scripts")
     async with open_app(root=ROOT, adapters={}, clock=clock) as app:
-        assert sorted(SAID) == SCENES
-        for id_, lines in SAID.items():
+        assert sorted(RESPONSES) == SCENES
+        for id_, lines in RESPONSES.items():
             caplog.clear()
             began = clock.now()
             assert targets(await app.post(f"/scenes/{id_}/execute")) == []

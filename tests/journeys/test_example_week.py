@@ -230,7 +230,7 @@ RESTARTS = (("Wed", "20:04"), ("Sat", "20:00"), ("Sun", "02:00"))
 
 
 @pytest.mark.slow
-async def test_each_automation_does_for_a_week_what_its_description_promises(tmp_path: Path) -> None:
+async def test_each_automation_follows_its_description_for_a_week(tmp_path: Path) -> None:
     config, card = furnish(tmp_path), Card()
     vendor = Vendor(WeekClock(instant("Wed", "00:00")), devices())
     lines = [line.split() for line in EVENTS.strip().splitlines()]

@@ -236,7 +236,7 @@ async def test_reloads_run_one_after_another(lua: App) -> None:
     assert reported == ["scene.catalog_reload_started", "scene.catalog_reloaded"] * 5
 
 
-async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) -> None:
+async def test_a_reload_under_a_hundred_executions_loses_no_execution(tmp_path: Path) -> None:
     wait = "repeat ctx:sleep(0.01) until ctx:get_room('open')"
     body = f'{wait}\n    ctx:command("{TV}", {{ capability = "power", action = "on" }})'
     mode = '{ type = "parallel", max = 100 }'
@@ -272,7 +272,7 @@ async def test_a_queued_execution_runs_the_text_from_the_time_of_its_trigger(tmp
         await until(lambda: app.hub.scenes.figures()["ended"]["ok"] == 2)
 
 
-async def test_scripts_are_all_compiled_and_none_is_run(lua: App, tmp_path: Path) -> None:
+async def test_all_scripts_are_compiled_and_no_script_is_run(lua: App, tmp_path: Path) -> None:
     write(
         tmp_path,
         {

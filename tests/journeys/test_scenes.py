@@ -114,7 +114,7 @@ async def test_a_command_to_a_group_gives_a_result_for_each_member_in_their_orde
     assert of(await lua.post("/scenes/all/execute")) == OK
 
 
-async def test_running_a_scene_needs_no_body_and_reads_none(lua: App) -> None:
+async def test_running_a_scene_needs_no_body_and_reads_no_body(lua: App) -> None:
     for body in (None, b"", b"{}", b"not JSON", b"[" * 1000):
         assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute", data=body)) == OK
 

@@ -188,7 +188,7 @@ def test_no_secret_is_left_anywhere_after_a_whole_journey(tmp_path: Path, form: 
 @pytest.mark.parametrize(
     "way", ["configuration", *(pytest.param(way, marks=pytest.mark.slow) for way in ("variable", "file"))]
 )
-def test_a_configured_master_key_is_only_where_it_was_written(tmp_path: Path, way: str) -> None:
+def test_a_configured_master_key_is_only_in_its_file(tmp_path: Path, way: str) -> None:
     traces, variables, kept = Traces(secrets={OWN}), {}, None
     box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "debug"\n')
     if way == "variable":

@@ -41,7 +41,7 @@ def test_frames_of_the_hub_can_arrive_before_send_returns(
     assert over == [execution.number] and execution.memory == 0
 
 
-def test_an_execution_that_is_stopped_before_its_first_request_makes_none() -> None:
+def test_an_execution_that_is_stopped_before_its_first_request_sends_no_request() -> None:
     sent: list[bytes] = []
     execution = WorkerExecution(1 << 24, sent.append, lambda _: None)
     assert execution.take_stop(Reason.BACKSTOP) is None

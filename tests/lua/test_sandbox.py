@@ -172,7 +172,7 @@ ESCAPES: tuple[tuple[str, str, str], ...] = (
 )
 
 
-async def test_there_is_no_way_out_by(pool: WorkerPool) -> None:
+async def test_lua_cannot_escape_by(pool: WorkerPool) -> None:
     def answer(operation: str, arguments: object) -> object:
         if isinstance(arguments, list) and arguments[0] == "fail":
             raise NotFound("device", "no such")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import import_module
@@ -17,6 +18,8 @@ from appliance.tables.checks import format_value, nearest, number_within, string
 from appliance.tables.fields import Settings, key
 
 TZDATA = Path(import_module("tzdata").__path__[0])
+EARTH_RADIUS_METERS = 6_371_000
+
 JOINED_ZONES = "zones.joined"
 """The name of the file with all zones. The first line of the file is JSON with the offset and size of each zone."""
 
@@ -70,6 +73,13 @@ class Locale(Settings, frozen=True, kw_only=True):
     def has_coordinates(self) -> bool:
         return self.latitude is not None and self.longitude is not None
 
+    def distance_to(self, latitude: float, longitude: float) -> float:
+        """Return the distance in metres to a place. The home must have coordinates."""
+        here, there = math.radians(self.latitude or 0), math.radians(latitude)
+        half_north, half_east = (there - here) / 2, math.radians(longitude - (self.longitude or 0)) / 2
+        chord = math.sin(half_north) ** 2 + math.cos(here) * math.cos(there) * math.sin(half_east) ** 2
+        return 2 * EARTH_RADIUS_METERS * math.asin(math.sqrt(min(chord, 1)))
+
     def local(self, instant: datetime) -> datetime:
         return instant.astimezone(self.timezone)
 
@@ -85,3 +95,7 @@ class Locale(Settings, frozen=True, kw_only=True):
         """Return local dates around the instant, from `before` days earlier to `after` days later."""
         today = self.local(instant).date()
         return [today + timedelta(days=n) for n in range(-before, after + 1)]
+
+
+ANYWHERE = Locale()
+"""A home in UTC without coordinates."""

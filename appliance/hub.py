@@ -203,7 +203,7 @@ class Hub:
             gates=gates,
             record=self.recorder.record,
             root=self._config.root,
-            timezone=self.timezone,
+            locale=self._config.locale,
             lua_host=self.kinds,
         )
 
@@ -422,7 +422,7 @@ class Hub:
             folder_of_kinds(Path(config.file)),
             self.clock,
             config.root,
-            config.locale.timezone,
+            config.locale,
             open_session=session.open,
             secrets_of=self._store.secrets_of,
             build_pool=self._build_pool,

@@ -60,3 +60,10 @@ def test_a_home_has_a_place_if_both_coordinates_are_known() -> None:
     assert BERLIN.has_coordinates and not NOWHERE.has_coordinates
     assert Locale(timezone=BERLIN.timezone, latitude=0.0, longitude=0.0).has_coordinates
     assert not Locale(timezone=BERLIN.timezone, latitude=0.0).has_coordinates
+
+
+def test_the_distance_between_two_places_in_metres() -> None:
+    berlin = Locale(latitude=52.52, longitude=13.405)
+    assert berlin.distance_to(52.52, 13.405) == 0
+    assert round(berlin.distance_to(48.8566, 2.3522) / 1000) == 877  # to Paris
+    assert round(berlin.distance_to(-52.52, -166.595) / 1000) == 20015  # to the other side of the Earth

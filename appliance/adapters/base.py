@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
@@ -17,6 +17,7 @@ from appliance.errors import AdapterFailed, LaresError, NotFound, Unanswered, Un
 from appliance.home.commands import Command
 from appliance.home.model import Device, Report
 from appliance.home.values import Value
+from appliance.home_locale import ANYWHERE, Locale
 from appliance.tasks import end_within
 
 COMMAND_TIMEOUT_SECS = 5.0
@@ -57,9 +58,9 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     """The parts of the hub that an adapter uses. `name` is the section's name, and the prefix of its devices' ids.
 
     `open_session` returns the `DeviceSession` that all adapters share. The first call opens the session. Relative
-    paths in the section start at `root`. `timezone` is the time zone of the home. `record` stores devices, and
-    returns when they are durable or raises `StoreFailed`. `record` does not publish the devices. `lua_host` is the
-    `KindHost` of kinds in Lua.
+    paths in the section start at `root`. `locale` has the home's time zone and coordinates. `record` stores devices,
+    and returns when they are durable or raises `StoreFailed`. `record` does not publish the devices. `lua_host` is
+    the `KindHost` of kinds in Lua.
     """
 
     name: str
@@ -70,7 +71,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     gates: AddressGates
     record: Callable[[Iterable[Device]], Awaitable[None]]
     root: Path = Path()
-    timezone: tzinfo = UTC
+    locale: Locale = ANYWHERE
     lua_host: Any = None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
+from appliance.home_locale import ANYWHERE, Locale
 
 
 class TrialHome:
@@ -40,7 +40,7 @@ class TrialHome:
         open_session: Callable[[], Any],
         root: Path,
         *,
-        timezone: tzinfo = UTC,
+        locale: Locale = ANYWHERE,
         lua_host: KindHost | None = None,
     ) -> AdapterContext:
         return AdapterContext(
@@ -52,7 +52,7 @@ class TrialHome:
             gates=AddressGates(),
             record=_record_nothing,
             root=root,
-            timezone=timezone,
+            locale=locale,
             lua_host=lua_host,
         )
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from appliance.clock import Clock
 from appliance.errors import Busy, ConfigFailed
 from appliance.home.bus import Bus
 from appliance.home.model import Device
+from appliance.home_locale import Locale
 from appliance.log_limit import IS_MUTED
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import MAX_CALL_CPU_SECS, KindCatalog
@@ -59,7 +59,7 @@ class SectionTrials:
         folder: Folder,
         clock: Clock,
         root: Path,
-        timezone: tzinfo,
+        locale: Locale,
         *,
         open_session: Callable[[], Any],
         secrets_of: Callable[[str], Secrets],
@@ -68,7 +68,7 @@ class SectionTrials:
         self._folder = folder
         self._clock = clock
         self._root = root
-        self._timezone = timezone
+        self._locale = locale
         self._open_session = open_session
         self._secrets_of = secrets_of
         self._build_pool = build_pool
@@ -140,7 +140,7 @@ class SectionTrials:
             yield catalog
 
     def _context(self, home: TrialHome, kinds: KindCatalog | None) -> AdapterContext:
-        return home.context(self._open_session, self._root, timezone=self._timezone, lua_host=kinds)
+        return home.context(self._open_session, self._root, locale=self._locale, lua_host=kinds)
 
 
 def _result(

@@ -74,7 +74,7 @@ class MqttAdapter(Adapter):
         self.live: LiveDevices
         self._settings = settings.located(context.root)
         self._secrets = context.secrets
-        self._zone = context.timezone
+        self._locale = context.locale
         self._broker: Broker
         self._hub_id = ""
         self._lifecycle: Lifecycle
@@ -92,8 +92,8 @@ class MqttAdapter(Adapter):
         """Keep the connection and publish changes until cancelled."""
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
-        router = Router(self.name, prefix, hub_id, includes_config_entities=is_full)
-        self.live = LiveDevices(router, self.publish, self.clock, self._zone, stopped_at(self._secrets))
+        router = Router(self.name, prefix, hub_id, includes_config_entities=is_full, locale=self._locale)
+        self.live = LiveDevices(router, self.publish, self.clock, self._locale.timezone, stopped_at(self._secrets))
         self._lifecycle = Lifecycle(self._settings, self.live, self.inbox, self.publish, self.clock)
         self._pictures = self.live.pictures
         # If this hub publishes its own devices, the status topic and the last will belong to the publisher's

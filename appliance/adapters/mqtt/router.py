@@ -16,11 +16,13 @@ from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
 from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update
+from appliance.adapters.mqtt.platforms.sensor import DeviceTracker
 from appliance.adapters.mqtt.platforms.table import COMPONENTS, build_entity, is_excluded, unsupported
 from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Refusal, reason_of
 from appliance.adapters.mqtt.tasmota import discovery as tasmota
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.errors import Invalid
+from appliance.home_locale import ANYWHERE, Locale
 
 MAX_BROKER_DEVICES = 2_000
 
@@ -81,7 +83,9 @@ class Router:
     be used. `limits` has a sentence for each exceeded limit.
     """
 
-    def __init__(self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool) -> None:
+    def __init__(
+        self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool, locale: Locale = ANYWHERE
+    ) -> None:
         self.devices: dict[str, MqttDevice] = {}
         self.refused: dict[str, Refusal] = {}
         self.limits: dict[str, str] = {}
@@ -92,6 +96,7 @@ class Router:
         self._prefix = prefix
         self._own = f"lares_{hub_id}_"
         self._includes_config_entities = includes_config_entities
+        self._locale = locale
         self._payloads: dict[str, bytes] = {}
         self._announced: dict[str, list[Announcement]] = {}
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
@@ -223,6 +228,9 @@ class Router:
                 former = () if known is None else {each.key for each in known[0]}
                 devices, refused = yield from build_devices(self._section, name, groups[name], former)
                 self._note_refusals(devices, refused)
+                for tracker in (each for device in devices for each in device.entities):
+                    if isinstance(tracker, DeviceTracker):
+                        tracker.locale = self._locale
                 rebuilt.extend(devices)
                 known = (groups[name], devices)
             built[name] = known

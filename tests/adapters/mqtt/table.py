@@ -18,6 +18,7 @@ from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
+from appliance.home_locale import ANYWHERE, Locale
 from tests.adapters.mqtt.captures import Sent, captures
 from tests.fakes.clock import VirtualClock
 
@@ -25,14 +26,14 @@ NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 EXPECTED = Path(__file__).parent / "expected.tsv"
 
 
-def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False) -> Router:
-    return Router("mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities)
+def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False, locale: Locale = ANYWHERE) -> Router:
+    return Router("mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities, locale=locale)
 
 
-def live_devices(clock: Clock | None = None) -> LiveDevices:
+def live_devices(clock: Clock | None = None, locale: Locale = ANYWHERE) -> LiveDevices:
     """Return the live devices of a broker without announcements."""
     clock, bus = clock or VirtualClock(), Bus()
-    return LiveDevices(new_catalog(), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
+    return LiveDevices(new_catalog(locale=locale), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
 
 
 def rebuild(catalog: Router) -> list[MqttDevice]:

@@ -11,6 +11,7 @@ from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Reports
 from appliance.errors import BadAnswer, Invalid
 from appliance.home import events
 from appliance.home.commands import Command
+from appliance.home_locale import Locale
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import NOW, announce, config, live_devices, receive
 from tests.fakes.clock import VirtualClock
@@ -34,6 +35,7 @@ ZONES = {"json_attributes_topic": "s"}
 KELVIN_4000 = {"value": 4000, "unit": "kelvin"}
 RED = {"r": 255, "g": 10, "b": 0}
 
+NO_COORDINATES = "the home has no coordinates; set latitude and longitude in [locale]"
 ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("light", MODE_TOPIC, ['{"P":"ON","rgb":[255,10,0],"ct":250,"m":"color_temp"}'],
      {"power": "on", "color_mode": "color_temp", "color_temperature": KELVIN_4000}, []),
@@ -89,7 +91,7 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
     ("device_tracker", ZONES, ['{"in_zones":["zone.home"],"source_type":"router"}'], {"presence": True}, []),
     ("device_tracker", ZONES, ['{"in_zones":["zone.home"]}', '{"in_zones":[]}'], {"presence": False}, []),
     ("device_tracker", ZONES, ['{"in_zones":["zone.work","zone.town"]}', '{"latitude":1,"longitude":2}'],
-     {"presence": False, "custom.mqtt.zone": "work"}, []),
+     {"presence": False, "custom.mqtt.zone": "work"}, [NO_COORDINATES]),
     ("device_tracker", ZONES, ['{"in_zones":["zone.home"]}', "away"], {"presence": True},
      ["the payload is not JSON"]),
     ("device_tracker", {**STATE, "source_type": "gps"}, ["Work"],
@@ -219,6 +221,36 @@ def test_an_unknown_text_is_reported_for_its_own_attribute(
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     receive(live, "s", text.encode())
     assert attribute in [each.attribute for each in live.router.refused.values()]
+
+
+BERLIN = Locale(latitude=52.52, longitude=13.405)
+COORDINATES = {"json_attributes_topic": "s", "source_type": "gps"}
+
+
+@each_row(
+    ("locale", "keys", "text", "shown", "reasons"),
+    [
+        (BERLIN, COORDINATES, '{"latitude":52.5204,"longitude":13.4051}', {"presence": True}, []),
+        (BERLIN, COORDINATES, '{"latitude":52.522,"longitude":13.405}', {"presence": False}, []),
+        (BERLIN, COORDINATES, '{"latitude":52.522,"longitude":13.405,"gps_accuracy":150}', {"presence": True}, []),
+        (BERLIN, COORDINATES, '{"latitude":"52.52","longitude":"13.405"}', {"presence": True}, []),
+        (BERLIN, COORDINATES, '{"latitude":null,"longitude":13.405}', {}, []),
+        (BERLIN, COORDINATES, '{"latitude":52.52,"longitude":13.405,"in_zones":[]}', {"presence": False}, []),
+        (BERLIN, {**COORDINATES, "state_topic": "t"}, '{"latitude":52.52,"longitude":13.405}', {}, []),
+        (Locale(latitude=0, longitude=179.9999), COORDINATES, '{"latitude":0,"longitude":-179.9999}',
+         {"presence": True}, []),
+        (Locale(), COORDINATES, '{"latitude":52.52,"longitude":13.405}', {},
+         [NO_COORDINATES]),
+    ],
+)  # fmt: skip
+def test_coordinates_decide_about_the_presence_of_a_person(
+    locale: Locale, keys: dict[str, Any], text: str, shown: dict[str, Any], reasons: list[str]
+) -> None:
+    live = live_devices(locale=locale)
+    announce(live, config("device_tracker/x", **keys, unique_id="x"))
+    receive(live, "s", text.encode())
+    assert live.router.devices["mqtt:x"].attributes == shown
+    assert [each.reason for each in live.router.refused.values()] == reasons
 
 
 def test_the_attributes_without_a_value_are_listed() -> None:

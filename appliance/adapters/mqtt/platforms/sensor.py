@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity
-from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_number, read_word
+from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_number, read_word, stated_number
 from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
+from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.classes import BINARY_SENSORS, SENSORS
 from appliance.home.values import Value
+from appliance.home_locale import ANYWHERE
 from appliance.tables.checks import is_number
 
 _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F"}
 """Standard units by the spellings that some devices use."""
+
+HOME_RADIUS_METERS = 100
+"""Distance within which a person is at home. Home Assistant's zone has the same default."""
 
 _WORD_CLASSES = ("", "date", "enum", "timestamp", "uptime")
 """Device classes whose values are not numbers. An empty string means no class."""
@@ -164,8 +171,10 @@ class DeviceTracker(Entity):
     """A person's device, which reports `presence`, and the name of the zone or room.
 
     A person in a GPS zone is away from home. A person in a room, detected by another sensor such as Bluetooth, is
-    at home.
+    at home. Without a state topic, the coordinates of the person decide.
     """
+
+    locale = ANYWHERE
 
     device_class = "person"
     is_renamed = True
@@ -192,12 +201,26 @@ class DeviceTracker(Entity):
         return {self.label: is_home or is_room, zone: text[:200] if is_zone else None}
 
     def _parse_zones(self, text: str) -> Update:
-        """Return the presence of a JSON object with `in_zones`, a list such as `["zone.home"]`. Ignore an object
-        without this list."""
-        zones = parse_object(text, "the attributes").get("in_zones") if text else None
+        """Return the presence of a JSON object with `in_zones`, a list such as `["zone.home"]`, or with coordinates.
+        Ignore other objects."""
+        attributes = parse_object(text, "the attributes") if text else {}
+        zones = attributes.get("in_zones")
         if not isinstance(zones, list):
-            return {}
+            return {} if "state_topic" in self.config else self._located(attributes)
         names = [str(each).removeprefix("zone.")[:200] for each in zones]
         is_home = "home" in names
         [zone] = self.more_keys
         return {self.label: is_home, zone: None if is_home or not names else names[0]}
+
+    def _located(self, attributes: Mapping[str, Any]) -> Update:
+        """Return the presence at the coordinates. Within `HOME_RADIUS_METERS`, plus the accuracy of the position, the
+        person is at home."""
+        latitude, longitude = (stated_number(attributes.get(each)) for each in ("latitude", "longitude"))
+        if latitude is None or longitude is None:
+            return {}
+        if not self.locale.has_coordinates:
+            raise Invalid("the home has no coordinates; set latitude and longitude in [locale]")
+        accuracy = max(stated_number(attributes.get("gps_accuracy")) or 0, 0)
+        is_home = self.locale.distance_to(latitude, longitude) - accuracy < HOME_RADIUS_METERS
+        [zone] = self.more_keys
+        return {self.label: is_home, zone: None}

@@ -232,7 +232,7 @@ def _uneven_steps(words: list[str]) -> Iterator[str]:
                     else ""
                 )
                 reason = f"because {step} does not divide {size}"
-                yield f"{field.name} {part} means {listed}, then again {field.low}, {reason}{hint}"
+                yield f"{field.name} {part} means {listed}, and starts again at {field.low}, {reason}{hint}"
 
 
 def _warning(weekday: str) -> str | None:
@@ -241,7 +241,7 @@ def _warning(weekday: str) -> str | None:
     if meant is None:
         return None
     here = _renamed(weekday, 1)
-    return f"{weekday} means {here}, because 1 is SUN; write {here}, or {meant} if you mean those days"
+    return f"{weekday} means {here}, because 1 is SUN; write {here}, or {meant} if you count weekdays as Unix does"
 
 
 def _as_in_unix(weekday: str) -> str | None:

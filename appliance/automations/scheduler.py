@@ -374,7 +374,7 @@ class Scheduler:
 def _report_passed(name: str, passed: int) -> None:
     if passed:
         count = f"{MAX_COUNTED} or more" if passed >= MAX_COUNTED else passed
-        log.warning("%s: missed occurrences, which will not run later: %s", name, count)
+        log.warning("%s: number of missed runs, which will not be repeated: %s", name, count)
 
 
 def _safely(do: Callable[[], None]) -> None:

@@ -115,7 +115,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         count = sum(len(each.members) for each in self.groups.values()) + len(kept) - len(previous.members)
         if count > MAX_MEMBERS and len(kept) > len(previous.members):
             raise Invalid(
-                f"group '{group_id}': all groups can have {MAX_MEMBERS} members, not {count}; remove some first"
+                f"group '{group_id}': all groups together can have {MAX_MEMBERS} members, not {count}; remove some"
             )
         return self._with(groups={group_id: Group(id=group_id, name=name, members=kept)})
 

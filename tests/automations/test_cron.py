@@ -123,10 +123,10 @@ def test_invalid_expressions_are_refused_with_an_error(expression: str, sentence
 @each_row(
     ("weekday", "warning"),
     [
-        ("1-5", "1-5 means SUN-THU, because 1 is SUN; write SUN-THU, or MON-FRI if you mean those days"),
-        ("7", "7 means SAT, because 1 is SUN; write SAT, or SUN if you mean those days"),
-        ("2,4", "2,4 means MON,WED, because 1 is SUN; write MON,WED, or TUE,THU if you mean those days"),
-        ("2/3", "2/3 means MON/3, because 1 is SUN; write MON/3, or TUE/3 if you mean those days"),
+        ("1-5", "1-5 means SUN-THU, because 1 is SUN; write SUN-THU, or MON-FRI if you count weekdays as Unix does"),
+        ("7", "7 means SAT, because 1 is SUN; write SAT, or SUN if you count weekdays as Unix does"),
+        ("2,4", "2,4 means MON,WED, because 1 is SUN; write MON,WED, or TUE,THU if you count weekdays as Unix does"),
+        ("2/3", "2/3 means MON/3, because 1 is SUN; write MON/3, or TUE/3 if you count weekdays as Unix does"),
         ("MON-FRI", None),
         ("*/2", None),
         ("?", None),

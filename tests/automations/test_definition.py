@@ -346,7 +346,7 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
     assert cron.definition is not None
     assert cron.warnings == (
         "trigger.expression uses numbers for weekdays: 2-6 means MON-FRI, because 1 is SUN; "
-        "write MON-FRI, or TUE-SAT if you mean those days",
+        "write MON-FRI, or TUE-SAT if you count weekdays as Unix does",
     )
     minutes, hours = "trigger.expression has an uneven step: minute", "trigger.expression has an uneven step: hour"
     pauses = "; for equal intervals, use the trigger interval"
@@ -354,17 +354,17 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
         (
             "0 */90 * * * *",
             "local",
-            (f"{minutes} */90 means 0, then again 0, because 90 does not divide 60{pauses}",),
+            (f"{minutes} */90 means 0, and starts again at 0, because 90 does not divide 60{pauses}",),
         ),
         (
             "0 */7 * * * *",
             "local",
-            (f"{minutes} */7 means 0, 7 … 56, then again 0, because 7 does not divide 60{pauses}",),
+            (f"{minutes} */7 means 0, 7 … 56, and starts again at 0, because 7 does not divide 60{pauses}",),
         ),
         (
             "0 0 0/9 * * *",
             None,
-            (f"{hours} 0/9 means 0, 9, 18, then again 0, because 9 does not divide 24{pauses}",),
+            (f"{hours} 0/9 means 0, 9, 18, and starts again at 0, because 9 does not divide 24{pauses}",),
         ),
         ("0 */15 */2 * * *", None, ()),
         ("0 30 7 * * MON-FRI", "utc", ()),

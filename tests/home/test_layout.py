@@ -30,7 +30,9 @@ def test_the_number_of_groups_is_limited() -> None:
 def test_the_members_of_all_groups_share_a_limit() -> None:
     groups = {"big": Group(id="big", name="Big", members=MANY), "old": Group(id="old", name="Old", members=("b:1",))}
     layout = Layout(groups={**groups, "small": Group(id="small", name="Small")}, room_assignments={})
-    with pytest.raises(Invalid, match=r"^group 'old': all groups can have 20000 members, not 20002; remove some"):
+    with pytest.raises(
+        Invalid, match=r"^group 'old': all groups together can have 20000 members, not 20002; remove some"
+    ):
         layout.put_group("old", "Old", ("b:1", "b:2"), {"b:2": None})  # type: ignore[dict-item]
     assert layout.put_group("old", "New", None, {}).groups["old"].members == ("b:1",), "beyond the limit already"
     assert len(layout.set_members("big", MANY[1:], {}).groups["big"].members) == MAX_MEMBERS - 1

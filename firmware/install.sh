@@ -321,7 +321,7 @@ install() {
 	if [ -f "$CURRENT" ] && cmp -s "$file" "$CURRENT"; then
 		make_service
 		start || fail 69 "the hub did not become ready; see its log"
-		say "$(version "$CURRENT") was installed already"
+		say "$(version "$CURRENT") is already installed"
 		return
 	fi
 	[ "$file" = "$NEW" ] || cp "$file" "$NEW"
@@ -352,7 +352,7 @@ rollback() {
 	swap
 	make_service
 	start || fail 69 "the previous version did not become ready; see its log"
-	say "$(version "$CURRENT") is installed again; rollback once more undoes this"
+	say "$(version "$CURRENT") is installed again; to undo this, roll back once more"
 }
 
 uninstall() {

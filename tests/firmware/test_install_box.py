@@ -157,7 +157,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert data.stat().st_mode & 0o777 == 0o700 and data.stat().st_uid == (data / "lock").stat().st_uid != 0
     assert b"Lares on %h" in root.read("etc/avahi/services/lares.service")
     assert root.run("/usr/local/bin/lares", "--version").stdout.startswith(f"lares {VERSION}\n")
-    assert root.install_sh("install", first) == f"lares: {VERSION} was installed already\n"
+    assert root.install_sh("install", first) == f"lares: {VERSION} is already installed\n"
     root.check_root_commands()
     os.chown(config.parent, 0, -1)  # a restore needs write access to the parent folder, which user 7 lacks
     root.restores(["systemctl", "disable", "--now"], ["systemctl", "restart"])

@@ -48,7 +48,6 @@ DIMMER = (POWER, spec("brightness"), spec("color_temperature", min=2200, max=650
 
 SHUTTER = spec("cover_position", "open", "stop", "close", "set")
 DRAWN = {"power_consumption": measured(43, "W")}
-AIR = {"temperature": celsius(19.8)}
 HUMID = {"humidity": measured(52, "%")}
 CLIMATE = (
     spec("target_temperature", min=5, max=30, step=0.5, unit="°C"),

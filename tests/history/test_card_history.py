@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from msgspec.structs import replace
 
-from appliance.history.collector import CardEntry, Collected, CollectedHours, Importance
+from appliance.history.collector import MAX_PACKED_BYTES, CardEntry, Collected, CollectedHours, Importance
 from appliance.history.day_budget import LINE_END_BYTES, Written, allowance, fit
 from appliance.history.device_history import AttributeEntry, Resolution
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
@@ -27,7 +28,6 @@ from appliance.home.events import CommandEnded, DeviceRemoved, DeviceStateChange
 from appliance.home.model import Device, changed_attributes
 from appliance.settings import HistorySettings
 from appliance.store.month_files import FoundLines, MonthFiles
-from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
 from tests.fakes.moody_disk import MoodyDisk
 from tests.history.test_device_history import _a_device
@@ -101,14 +101,12 @@ class Box:
         return [_values_of(entry) for entry in found.entries]
 
 
-async def test_of_packed_data_beyond_the_limit_the_oldest_are_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("appliance.history.collector.MAX_PACKED_BYTES", 1000)
+async def test_of_packed_data_beyond_the_limit_the_oldest_are_lost(tmp_path: Path) -> None:
     box = Box(tmp_path)
     async with box.run():
         for number in range(20):
-            box.show(f"lamp{number}", brightness=number, power="on")
+            bulky = {token_hex(MAX_PACKED_BYTES // 20): "on"}
+            box.show(f"lamp{number}", brightness=number, power="on", **bulky)
             box.bus.publish(DeviceRemoved(device_id=f"lamp{number}"))
             assert await box.history.pack()
         figures = box.card.collector.figures()
@@ -358,13 +356,14 @@ async def test_a_damaged_file_loses_its_damaged_lines_which_are_counted(tmp_path
         assert await box.values("brightness") == [(5, 5, 5), (2, 2, 2), (0, 0, 0)]
 
 
-async def test_lines_of_an_older_version_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lines_of_an_older_version_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "history" / "2026-10.jsonl"
+    file.parent.mkdir()
+    file.write_bytes(
+        b'{"format":1,"kind":"history","month":"2026-10","crc":"e5f3e7ff"}\n'
+        b'{"d":"lamp","a":"brightness","u":null,"t":1791936000,"h":[[0,0,1,1,1]],"crc":"40c95f56"}\n'
+    )
     box = Box(tmp_path)
-    box.clock.set(MADE_AT - timedelta(days=40))
-    with monkeypatch.context() as older:
-        older.setattr("appliance.history.card_history.MADE_AT", MADE_AT - timedelta(days=90))
-        async with box.run():
-            box.show(brightness=1)
     async with box.run():
         assert await box.values("brightness") == [(1, 1, 1)]
 

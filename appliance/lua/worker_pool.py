@@ -254,7 +254,7 @@ class WorkerPool:
     def _note_loss(self, worker: Worker, reason: str) -> None:
         self._kill_count += 1
         self._kills.appendleft({"at": timestamp(self._settings.clock.now()), "pid": worker.pid, "reason": reason})
-        log.error("a Lua worker is lost: %s", reason)
+        log.error("a Lua worker ended unexpectedly: %s", reason)
         self._on_kill(reason)
 
 

@@ -167,7 +167,7 @@ make_folders() {
 		say "the configuration is in $CONFIG_DIR/config"
 	fi
 	# Only root and the hub may read the configuration, because it can contain the master key. After the first
-	# installation, owner and mode are up to the user. `check` lists files that the hub cannot read.
+	# installation, the user may change owner and mode. `check` lists files that the hub cannot read.
 	if [ -n "$IS_NEW" ]; then
 		chown -R root:lares "$CONFIG_DIR"
 		chmod -R u+rwX,g+rX,g-w,o-rwx "$CONFIG_DIR"
@@ -200,7 +200,7 @@ make_service() {
 
 is_running_systemd() { [ -d /run/systemd/system ] && command -v systemctl >/dev/null; }
 
-# Start the current version, and fail unless it becomes ready.
+# Start the current version. Fail if it does not become ready.
 start() {
 	if [ "$KIND" = openwrt ]; then
 		before=$(ask_hub)
@@ -259,7 +259,7 @@ stop() {
 # Remove the files that root's commands have unpacked, because these files belong to the other version.
 forget_unpacked() { rm -rf "$HOME_DIR/program"; }
 
-# link FILE NAME: link the file to a second name, or copy the file on a file system without links.
+# link FILE NAME: link the file to a second name, or copy the file if the file system has no links.
 link() {
 	rm -f "$2"
 	ln "$1" "$2" 2>/dev/null || cp "$1" "$2" || {
@@ -296,7 +296,7 @@ swap() {
 
 version() { try "$1" --version | sed -n 's/^lares //p'; }
 
-# Fail unless the version accepts the configuration.
+# Fail if the version does not accept the configuration.
 check() {
 	code=0
 	try "$1" check --config "$CONFIG_DIR/config/default.toml" --data-dir "$DATA_DIR" >"$SCRATCH/said" 2>&1 || code=$?

@@ -54,9 +54,9 @@ class Server:
 
     The constructor binds the socket, and raises `StartFailed` on failure. On exit, the server accepts no new
     connections, closes event streams with 1001, and waits up to `limits.stop_secs` for requests and running
-    executions. After this time, the server aborts the `work`, waits up to `limits.abort_secs` for responses, and
-    aborts the remaining connections. `control` is a bound Unix socket that serves the same API, without a key, to
-    root and to this process's user.
+    executions. When this time has passed, the server aborts the `work`, waits up to `limits.abort_secs` for
+    responses, and aborts the remaining connections. `control` is a bound Unix socket that serves the same API,
+    without a key, to root and to this process's user.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ def _raise_file_limit(files: int) -> int:
 
 def _bind(address: Address) -> socket.socket:
     """Return a socket bound to the address. A socket bound to `[::]` also accepts IPv4."""
-    # bytes, because Python would import its IDNA codec for a `str`
+    # use bytes, because Python would import its IDNA codec for a `str`
     host = address.host.encode("ascii" if address.host.isascii() else "idna")
     try:
         family, _, _, _, place = socket.getaddrinfo(

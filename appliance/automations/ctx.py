@@ -200,7 +200,7 @@ class CtxMethods:
         """Send the message to all targets concurrently. Return the results in target order."""
         check_notification(message, fields)
         if not self._targets:
-            # without "%s", because the log limit compares the format texts
+            # do not use "%s", because the log limit compares the format texts
             log.info(message, extra={"source": context.source})
             context.warn("notify", reason := "no targets are configured; set targets in [notify]")
             return [_result("notify", Status.UNSUPPORTED, reason)]

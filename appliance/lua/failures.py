@@ -83,7 +83,7 @@ def _fault(message: str, position: str, absent: str, *, files: Sequence[Source],
         path = re.findall(r"[a-zA-Z_]\w*", returned["path"])
         line = files[0].line_of(*path) or files[0].line_of_return or line
     context = ErrorContext(message=message, absent=absent)
-    # coroutine.wrap puts its own position before the message
+    # coroutine.wrap puts an additional position before the message
     while (found := _POSITION.match(context.message)) is not None:
         source = _file(found["file"], files)
         if source is None:

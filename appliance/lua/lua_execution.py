@@ -217,7 +217,7 @@ class LuaExecution:
         """Return the parts of the ANSWER frame, with a module or the result of a `ctx` method. If `stop_after_call`
         was called, do nothing.
 
-        If the method does not only read, restart the running time. Extend the backstop by the time of `UNCOUNTED`
+        If the method does more than read, restart the running time. Extend the backstop by the time of `UNCOUNTED`
         methods.
         """
         operation, arguments = request.parts[0].decode(), request.parts[1]

@@ -49,7 +49,7 @@ def confine(parent: int, max_address_bytes: int) -> list[str]:
     if _libc is not None:
         _libc.prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
         _libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        with contextlib.suppress(AttributeError):  # musl has no mallopt, but only one arena
+        with contextlib.suppress(AttributeError):  # musl has no mallopt, and has only one arena
             _libc.mallopt(_MAX_ARENAS, 2)
     if os.getppid() != parent:
         os._exit(0)

@@ -39,7 +39,7 @@ class FrameKind(IntEnum):
     ANSWER = 4  # timing, is_ok as "1" or "", body, module name
     STOP = 5  # reason as a byte
     PING = 6  # the worker answers with PONG about the same execution
-    CALL = 7  # timing, text, name, call as JSON: run the file of an adapter kind, then one of its functions
+    CALL = 7  # timing, text, name, call as JSON: run the file of an adapter kind, then a function in it
     READY = 16  # the protections that the sandbox lacks, as text
     REQUEST = 17  # operation, arguments as JSON, position, CPU
     LOG = 18  # level, message, fields as JSON or empty

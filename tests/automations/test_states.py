@@ -92,7 +92,8 @@ YEARS = 56 * 365 * 86_400
         (ONCE, (0, (0, B), 30.5, 59.9, 60, 119), ["", "", duplicate(30, 30), duplicate(59, 1), "", duplicate(59, 1)]),
         # an event that the cooldown refused is not remembered
         (BOTH, (0, ("ok", 0), (5, B), (10, B)), ["", cooling(5), ""]),
-        # both survive a restart, but a run that the restart interrupts does not start a cooldown
+        # cooldown and deduplication survive a restart, but a run that the restart interrupts does not start a
+        # cooldown
         (BOTH, (0, ("ok", 5), "restart", 14, 15, "restart", 60), ["", cooling(1), duplicate(15, 45), ""]),
         (COOL, (0, "restart", 1), ["", ""]),
         # a clock that was wrong by years delays at most one run

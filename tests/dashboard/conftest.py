@@ -119,7 +119,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared() -> AsyncIterator[App]:
-    """Provide the hub for all tests of a module, which polls its devices every second."""
+    """Provide a hub that polls its devices every second, for all tests of a module."""
     async with open_app() as app:
         yield app
 

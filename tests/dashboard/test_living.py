@@ -108,7 +108,9 @@ async def test_every_component_has_a_sheet_with_its_own_controls(browser: Browse
             await expect(place.locator("[aria-busy]")).to_have_count(0)
             await way(place)
             await received(messages, f"home/{component}/{topic}", part)
-            for at, state in ANNOUNCED[component][1].items():  # repeat the state, so that no command waits for it
+            for at, state in ANNOUNCED[component][
+                1
+            ].items():  # repeat the state, so that no command waits for a report
                 await client.publish(f"home/{component}/{at}", state, qos=1)
 
 

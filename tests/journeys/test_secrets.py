@@ -176,7 +176,7 @@ def test_no_secret_is_left_anywhere_after_a_whole_journey(tmp_path: Path, form: 
         use(traces, running.url(), owner, is_good=False)
         journey(traces, tmp_path, running, again)
         note_words(traces, running.stop())
-    for file in tmp_path.glob("*.out"):  # the command prints the secret for people; it was checked above
+    for file in tmp_path.glob("*.out"):  # the command prints the secret for people; the secret was checked above
         file.unlink()
     traces.note_files(tmp_path)
     assert len(traces.secrets) >= 15 and len(traces.texts) > 100

@@ -232,7 +232,7 @@ async def test_a_section_of_mqtt_starts_and_stops_publishing_the_home(home: Home
             home.save(VIRTUAL, section)
             assert (await home.reload())["sections"] == {"mqtt": "replaced"}
             while await states.get():
-                pass  # until the change is reverted
+                pass  # the report remains until the change is reverted
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
     home.save(VIRTUAL)

@@ -59,7 +59,7 @@ function readRoute() {
 	return { view: "home", id: "", sheet: null, isUnknown: ![undefined, "", "home"].includes(view) || Boolean(id) };
 }
 
-// The view below a sheet. The browser's history entry stores this view, so that Back returns to it.
+// The view below a sheet. The browser's history entry stores this view, so that the Back button returns to the view.
 function below() {
 	if (!history.state?.below) history.replaceState({ below: { view: shown.view ?? "home", id: shown.id }, isOver: shown.view !== null }, "");
 	return history.state.below;

@@ -32,7 +32,7 @@ let isHeard = false; // the stream has brought a frame
 let isFetched = false; // the overview has come since the stream was opened
 let hiddenAt = Infinity;
 
-// Remove a key from the page's address and use it. If the hub rejects the key, store the reason.
+// Remove a key from the page's address, and use the key. If the hub rejects the key, store the reason.
 export function takeAddress() {
 	state.notice = readAddress((refusal) => {
 		state.notice = refusal;
@@ -82,8 +82,8 @@ async function fetchOverview() {
 	showOnline();
 }
 
-// Show the hub as reachable only if both the overview and the stream arrive, because a proxy may forward only one of
-// them.
+// Show the hub as reachable only if both the overview and the stream arrive, because a proxy may forward only the
+// overview or only the stream.
 function showOnline() {
 	if (isHeard && isFetched) {
 		retryMs = MIN_RETRY_MS;
@@ -131,7 +131,7 @@ function requestKey() {
 	changed();
 }
 
-// Fetch the overview once after a sleep. If the stream broke during the sleep, reopen it first.
+// Fetch the overview once after a sleep. If the stream broke during the sleep, first reopen the stream.
 function wake() {
 	hiddenAt = Infinity;
 	retryMs = MIN_RETRY_MS;

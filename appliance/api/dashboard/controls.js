@@ -124,7 +124,7 @@ function kindOf(command, look) {
 	return hasButtons ? (drawn) => span({ class: "shutter" }, buttons({ ...drawn, value: undefined }), setting?.(drawn)) : setting;
 }
 
-// Return the function that draws the control for a value. A device with a pending order shows its present value
+// Return the function that draws the control for a value. If a command is pending, the present value is shown
 // separately.
 function settingOf({ schema: { type, values = [] } }, look) {
 	if (!values.length || type === "boolean") return BY_TYPE[type];

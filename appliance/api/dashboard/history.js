@@ -233,7 +233,8 @@ function Chart({ entries, from, until, label, told, step, gaps }) {
 		band && ul({ class: "legend" }, li({ class: "mean" }, t("chart.mean")), li({ class: "span" }, t("chart.span"))));
 }
 
-// Return the outline of the band between the lowest and highest values. Return null without such values.
+// Return the outline of the band between the lowest and highest values. Return null if there are no lowest and
+// highest values.
 function bandOf(points, x, y) {
 	if (points.every(({ min }) => min === undefined)) return null;
 	const there = points.map(({ at, high }, index) => `${index ? "H" : "M"}${x(at)}${index ? "V" : " "}${y(high)}`);
@@ -299,7 +300,7 @@ export function Day({ measured }) {
 }
 
 // Several series in one chart, over the same time and scale. Each of the `lines` has a name, entries (newest first),
-// and `text`, which formats a value. With separate scales, each series fills the chart's height.
+// and `text`, which formats a value. If the scales are separate, each series fills the chart's height.
 function SeriesChart({ label, lines, from, until, hasOwnScales = false }) {
 	const drawn = lines.map(({ name, entries, text }) => ({ name, text, points: pointsOf(entries), now: entries[0].value }));
 	const all = drawn.flatMap(({ points, text }) => points.map((point) => ({ ...point, text })));

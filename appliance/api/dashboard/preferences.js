@@ -1,5 +1,5 @@
 // Favourites, order, and hidden devices. The hub stores these preferences for this page's key. If the key is
-// read-only, the browser stores them.
+// read-only, the browser stores the preferences.
 
 import { get, put as replace } from "./api.js";
 import { stored } from "./storage.js";
@@ -19,7 +19,7 @@ const edited = (preferences, [name, edit]) => ({ ...preferences, [name]: edit(li
 export const isIn = (name, id) => listOf(name).includes(id);
 export const favourites = () => listOf("favourites").map((id) => state.devices.get(id)).filter(Boolean);
 
-// Use the preferences of a new overview, unless a change has not been saved yet.
+// Use the preferences in a new overview. If a change has not been saved yet, ignore them.
 export function takePreferences({ caller, preferences }) {
 	if (saveTimer !== null || state.pending.has("preferences")) return;
 	state.preferences = caller.role === "read" ? readStored() : preferences;
@@ -58,8 +58,8 @@ function save() {
 	unsaved = [];
 }
 
-// Fetch and merge the preferences before saving, because another page with the same key may have changed them. A
-// closing page has no time to fetch them.
+// Fetch and merge the preferences before saving, because another page with the same key may have changed them. When
+// the page closes, there is no time to fetch the preferences.
 async function replaceChanged() {
 	const kept = document.hidden ? state.preferences : await get("preferences");
 	const edits = unsaved;

@@ -188,7 +188,7 @@ function newKey({ label, key, hook, warning }, onClose) {
 	] });
 }
 
-// The devices that announce themselves in the local network, each with its section.
+// The devices that announce themselves in the local network, each with a section for the configuration.
 function Discovery() {
 	const [found, setFound] = useState(null);
 	const search = async () => setFound((await act("discovery", "search", () => get("discovery")))?.found ?? null);

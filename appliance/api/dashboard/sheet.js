@@ -77,7 +77,7 @@ const readingsOf = (device, commands) => attributesOf(device)
 const readingList = (device, readings) => readings.length > 0 && dl({ class: "values" }, readings.map(([name, value]) =>
 	div({ key: name }, dt(labelOf(name, device)), dd({ dir: "auto" }, show(name, value, device)))));
 
-// The hub's reasons for the state, fetched when a person opens them.
+// The hub's reasons for the state. The reasons are fetched when a person opens them.
 function Why({ id }) {
 	const [isOpen, setOpen] = useState(false);
 	return details({ ontoggle: ({ target }) => setOpen(target.open) }, summary(t("sheet.why")), isOpen && use(Reasons, { id }));

@@ -1,5 +1,5 @@
 // The state of the page: the home, requests in progress, and errors. Devices, rooms, and groups are replaced, never
-// changed, so that a component compares them by identity.
+// changed, so that components can compare them by identity.
 
 const MAX_EVENTS = 50;
 

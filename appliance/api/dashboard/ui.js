@@ -49,7 +49,7 @@ export const line = (key, look, at, head, text) => li({ key, class: look }, time
 export const scroll = (label, lines) => div({ class: "card scroll", tabindex: "0", role: "group", "aria-label": label },
 	lines?.length ? ol({ class: "lines" }, lines) : empty(t("nothing")));
 
-// A list of names and values without the empty values.
+// A list of names and values. Empty values are omitted.
 export const facts = (entries, look = "") =>
 	dl({ class: `facts ${look}` }, entries.map(([name, value]) => value !== null && value !== undefined && value !== "" &&
 		div({ key: name }, dt(name), dd(value))));
@@ -87,7 +87,7 @@ function copyBySelection(text) {
 
 export const HUB_LANGUAGE = "en"; // of the hub's own sentences, for screen readers
 
-// In safe mode, a sentence with the reason why the hub runs no automation, and with the remedy.
+// In safe mode, a sentence that explains why the hub runs no automation, and what to do.
 export const safeModeReason = () => state.safe && p({ class: "error", lang: HUB_LANGUAGE }, state.safe);
 
 export function outcomes(target, results = state.outcomes.get(target)) {

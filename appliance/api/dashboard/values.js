@@ -27,7 +27,7 @@ export function isCovered({ capability, schema: { values = [] } }, { commands })
 	return values.length > 0 && values.every((value) => own?.schema.values?.includes(value));
 }
 
-// The unit of a number without a unit: from the device's commands, otherwise from the capability.
+// The unit for a number that has none: from the device's commands, otherwise from the capability.
 function unitAt(attribute, device) {
 	const schema = device?.commands?.find(({ capability }) => capability === attribute)?.schema;
 	return unitOf(schema?.unit ?? (schema?.type === "percentage" ? "%" : state.units[attribute]));
@@ -62,7 +62,7 @@ export const actionWord = (name) => t(`action.${name}`, {}, plain(name));
 
 const DOING = /^(sleep until|computing for|command) (\S+)(?: (\S+) (\w+))?(?: (.*))?$/;
 
-// Translate the description of an execution. Return null if the page has no words for it.
+// Translate the description of an execution. Return null if the page cannot translate the description.
 export function doing(sentence) {
 	const [, kind, first, capability, action, value = null] = DOING.exec(sentence) ?? [];
 	if (kind === "sleep until") return t("doing.sleep", { time: timeOfDay(first) });

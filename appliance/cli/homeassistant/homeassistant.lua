@@ -16,7 +16,7 @@ function ha.value(ctx, device_id, attribute)
   return value
 end
 
---- Return the value of an attribute as a number, or the default if it is unknown or no number.
+--- Return the value of an attribute as a number. If the value is unknown or not a number, return the default.
 function ha.number(ctx, device_id, attribute, default)
   return ha.to_number(ha.value(ctx, device_id, attribute), default)
 end
@@ -98,7 +98,7 @@ function ha.start_timer(ctx, timer, text, offset_secs)
   end
 end
 
---- Return the next time that matches such a text, or nil if no time in the next 400 days matches.
+--- Return the next time that matches a text of this form, or nil if no time in the next 400 days matches.
 function ha.next_time(text, offset_secs)
   local year, month, day = tostring(text):match("(%d%d%d%d)-(%d%d?)-(%d%d?)")
   local time = ha.full_time(text)

@@ -99,7 +99,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         await self.clock.sleep(timer.due - self.clock.monotonic() + (MAX_EQUAL_LINES - 0.5) * every)
         secs_left = (until - self.clock.now()).total_seconds() + self.clock.monotonic() - timer.due
         if (more := math.ceil(secs_left / every) - 1) > 1:
-            timer.every = more * every  # one step for all times from the next time to the last
+            timer.every = more * every  # combine all times up to the last time into one step
             await self.clock.sleep(every)
             timer.every = every
             self.printer.repeat(f"automation:{active.id}", more - 1)

@@ -1,4 +1,5 @@
--- ctx: the first argument of execute. Each method is one request. A wrong argument raises an error at the user's line.
+-- ctx: the first argument of execute. Each call of a method sends one request. A wrong argument raises an error at
+-- the user's line.
 local lares = ...
 local type, tostring, rawequal, sub = type, tostring, rawequal, string.sub
 local running, yield, is_yieldable = coroutine.running, coroutine.yield, coroutine.isyieldable

@@ -7,7 +7,7 @@ local concat, mathtype, huge, utf8char, utf8len = table.concat, math.type, math.
 
 local MAX_DEPTH = 32
 local MAX_VALUE_BYTES, MAX_TABLES = 262144, 20000  -- limits of one value for the hub, which parses it on the event loop
-local arrays = setmetatable({}, {__mode = 'k'})   -- tables that were decoded from arrays, so that an empty one is encoded as []
+local arrays = setmetatable({}, {__mode = 'k'})   -- tables that were decoded from arrays, so that an empty array is encoded as []
 
 ---------------------------------------------------------------- reading: compact JSON that the hub wrote or checked
 local ESCAPES = {b = '\b', f = '\f', n = '\n', r = '\r', t = '\t'}

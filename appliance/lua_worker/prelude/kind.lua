@@ -176,8 +176,8 @@ local function exchange(given)
   return answer
 end
 
--- Return the first argument of the kind's function. If the job has `bytes`, they are the argument itself, or the
--- `body` in it.
+-- Return the first argument of the kind's function. If the job has `bytes`, the argument is these bytes, or a table
+-- that contains them as `body`.
 local function first_of(job)
   local first = job.first
   if not job.bytes then return first end

@@ -60,8 +60,8 @@ local function check()
   if reason then stop(reason) end
 end
 
--- Call this function after every caught error. If the error is a stop or a lack of memory, it raises a stop. The
--- function also polls, because the hook cannot run at the limit of the C stack.
+-- Call this function after every caught error. If the error is a stop or a lack of memory, the function raises a
+-- stop. The function also polls, because the hook cannot run at the limit of the C stack.
 local function caught(ok, fault)
   if lares.stopped then stop(lares.stopped) end
   if not ok and type(fault) == 'string' then

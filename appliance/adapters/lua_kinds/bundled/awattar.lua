@@ -15,7 +15,7 @@ local function rank_of(now, hours)
   return rank
 end
 
--- Return a time of a row in seconds. Rows have milliseconds.
+-- Return a time from a row, converted from milliseconds to seconds.
 local function seconds(row, name)
   local value = row[name]
   return type(value) == "number" and value > 0 and value < 1e14 and math.tointeger(value // 1000) or nil

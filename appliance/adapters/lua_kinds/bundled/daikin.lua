@@ -37,7 +37,7 @@ end
 
 local function degrees(text) return measure(tonumber(text), "°C") end
 
--- Name and firmware. If the unit does not report them, the next poll requests them again.
+-- Name and firmware. If the unit does not report name and firmware, the next poll requests them again.
 local function about(ctx)
   if not ctx.memory.about then
     local found = ask(ctx, "/common/basic_info")
@@ -47,8 +47,8 @@ local function about(ctx)
   return ctx.memory.about
 end
 
--- The sensors. After a few failed readings, the last values of the sensors are dropped. If a unit has no sensors,
--- these values are missing.
+-- The sensors. After a few failed readings, the last values of the sensors are dropped. If a unit has no sensors, the
+-- values of sensors are missing.
 local function sensors(ctx)
   local found, failures = ask(ctx, "/aircon/get_sensor_info"), (ctx.memory.failures or 0) + 1
   if found then failures = 0 elseif failures <= MAX_FAILURES then found = ctx.memory.sensor end

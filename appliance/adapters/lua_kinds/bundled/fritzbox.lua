@@ -18,7 +18,7 @@ local REMEDIES = {
   ["606"] = "give the user the right to see the settings of the box",
 }
 
--- Raise an error of the box. Only code 714 means that the box does not know the phone. With any other code, the state
+-- Raise an error of the box. Only code 714 means that the box does not know the phone. For any other code, the state
 -- of the phone is unknown, so the poll fails and the presence does not change.
 local function check_fault(answer)
   local code = answer.body:match("<errorCode>%s*(%d+)%s*</errorCode>")
@@ -52,7 +52,8 @@ local function id_of(name)
 end
 
 -- A sleeping phone is invisible for some minutes, so a person is away only once the time away_after has passed. After
--- a restart or an outage, this time starts again for each person at home, because time without an answer is no evidence.
+-- a restart or an outage, this time starts again for each person at home, because nothing is known about the time in
+-- which the box did not answer.
 local function poll(ctx)
   local found, now, home = {}, ctx:now(), {}
   local before = not ctx.memory.polled_at and ctx:kept("home") or ""

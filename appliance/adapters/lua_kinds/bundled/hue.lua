@@ -21,8 +21,8 @@ local OPTIONAL = { motion = true, temperature = true, light_level = true, device
 local UNREACHED = { connectivity_issue = true, disconnected = true }
 local ON, MOTIONS, CONTACTS = { [true] = "on", [false] = "off" }, { [true] = "detected", [false] = "clear" }, { contact = "closed", no_contact = "open" }
 
--- Return the resources of one type. An answer without a list fails the poll, because an empty list would remove every
--- lamp. Older bridges do not know every type.
+-- Return the resources of one type. If an answer contains no list, the poll fails, because an empty list would remove
+-- every lamp. Older bridges do not know every type.
 local function get(ctx, what)
   local answer = ctx:http { path = "/clip/v2/resource/" .. what }
   if answer.status == 404 and OPTIONAL[what] then return {} end

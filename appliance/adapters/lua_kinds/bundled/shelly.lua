@@ -34,7 +34,7 @@ local SYSTEM = {           -- these tables are of the first generation
   thermostats = true, concentration = true, gas_sensor = true, ext_sensors = true, ext_temperature = true, ext_humidity = true, act_reasons = true, adcs = true,
 }
 
--- Log each part without a device once, by name.
+-- Log the name of each unknown part, once per name.
 local function report_unknown(ctx, unknown)
   local reported = ctx.memory.reported or {}
   for _, name in ipairs(unknown) do
@@ -51,7 +51,7 @@ local function add(found, id, kind, class, commands, attributes)
   return found[#found]
 end
 
--- A cover without calibration has no position, so such a cover can only open, close, and stop.
+-- A cover that is not calibrated has no position, and can only open, close, and stop.
 local function add_cover(found, id, position, attributes)
   attributes.cover_position = position
   add(found, id, "Switch", "cover", { position and "cover_position" or MOVE, attributes.cover_tilt and TILT }, attributes)
@@ -353,8 +353,8 @@ local function read_components(ctx)
   return found
 end
 
--- Return the valves and sensors of a Bluetooth gateway, the zones of a presence sensor, and the virtual components. If no
--- reading is due, return only their ids, because the device pushes changes.
+-- Return the valves and sensors of a Bluetooth gateway, the zones of a presence sensor, and the virtual components.
+-- If no reading is due, return only the ids of the devices, because the gateway pushes changes.
 local function dynamic_devices(ctx)
   local now, memory = ctx:now(), ctx.memory
   if memory.read_at and (not next(memory.behind) or now < memory.read_at + COMPONENT_SECS and now > (memory.watched_until or 0)) then
@@ -457,7 +457,8 @@ local function request_of(what, asked, has_modes)
   return query, RPC[what] .. ".Set", parameters
 end
 
--- Send a command to a thermostat or a valve. A valve of a gateway can answer late. In this case, the next readings contain its state.
+-- Send a command to a thermostat or a valve. A valve of a gateway can answer late. If a valve answers late, the next
+-- readings contain its state.
 local function set_climate(ctx, device, what, number, asked)
   local mode, target, _, is_second = asked.capability == "hvac_mode" and asked.value, part(asked, "value").value, about(ctx)
   if not is_second then return ctx:http { path = "/thermostat/" .. number, query = { target_t_enabled = 1, target_t = target } } end

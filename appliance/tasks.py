@@ -156,8 +156,8 @@ async def end(task: asyncio.Task[Any]) -> None:
 async def _ending_of(work: Awaitable[T], on_end: Callable[[], None]) -> _Result[T] | BaseException:
     """Call `on_end` at the end of the work, and return the result of the work, or its exception.
 
-    Never raise, because a caller cannot catch exceptions that end the process, such as `KeyboardInterrupt`, from a
-    task.
+    Never raise an exception. Some exceptions, such as `KeyboardInterrupt`, end the process, and a caller cannot catch
+    them from a task.
     """
     try:
         return _Result(await work)

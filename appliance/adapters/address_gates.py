@@ -85,7 +85,7 @@ class AddressGate:
                 held.append(each)
 
     def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None) -> None:
-        """Raise `outage` in the waiting commands to these devices. If `device_ids` is None, raise it in all
+        """Raise `outage` in the waiting commands to these devices. If `device_ids` is None, raise `outage` in all
         waiting commands."""
         for waiting in self._waiting:
             if device_ids is None or not set(device_ids).isdisjoint(waiting.device_ids):

@@ -104,7 +104,7 @@ class Dispatcher:
         `devices`.
 
         `source` is for the audit log: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raise `Invalid` if
-        the command has a number without a unit and no device accepts it. No other exception is raised.
+        the command has a number without a unit, and every device requires a unit. No other exception is raised.
         """
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)

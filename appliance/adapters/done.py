@@ -125,7 +125,7 @@ async def read_until(
     pauses: tuple[float, ...],
 ) -> tuple[T, bool]:
     """Call `read` until `is_done` accepts the reading, for at most `within` seconds. Return the last reading, and
-    whether it was accepted.
+    whether `is_done` accepted the reading.
 
     `pauses` lists the seconds from the start of one reading to the start of the next. After the last pause, this
     pause is repeated. Raise the exceptions of `read`.

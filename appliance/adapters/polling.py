@@ -299,8 +299,8 @@ def delay_after(misses: int, interval: float) -> float:
 
 
 def attributes_in(report: Report, device_id: str) -> Mapping[str, Value]:
-    """Return the attributes that a report contains for the device. If the bridge does not reach the device, they
-    include `state`."""
+    """Return the attributes that a report contains for the device. If the bridge does not reach the device, the
+    attributes include `state`."""
     seen = next((each for each in reversed(report.observations) if each.device_id == device_id), None)
     if seen is None:
         return {}

@@ -156,7 +156,7 @@ class Publisher:
         self._bus.publish(event)
 
     def drop_ended(self, device_id: str, attribute: str) -> None:
-        """Publish that an attribute is no longer unusable."""
+        """Publish that an attribute is usable again."""
         self._bus.publish(events.DropEnded(adapter=self.name, device_id=device_id, attribute=attribute))
 
     def started(self) -> None:

@@ -34,8 +34,8 @@ class Connections:
     - `capacity`: the maximum number of connections of all peers.
     - `per_peer`: the maximum number of connections of one peer.
     - `now`: returns monotonic seconds.
-    - `is_proxy`: returns whether a peer is a proxy. A proxy has no connection limit. Instead, each connection of a
-      proxy counts for the client whose request it carried last.
+    - `is_proxy`: returns whether a peer is a proxy. A proxy has no connection limit. Instead, a connection of a proxy
+      is counted for the client that sent the latest request over the connection.
 
     At full capacity, the longest idle connection of the peer with the most connections is closed. If a peer with more
     than half of the capacity opens a connection, that connection is refused instead. A peer that repeatedly opens and

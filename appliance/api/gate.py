@@ -40,7 +40,7 @@ WRONG_KEY_LOG_SECS = 3600.0
 """Wrong keys of one client are logged at most once in this time."""
 
 MAX_KEPT_WRONG_PEERS = 256
-"""Maximum number of clients whose wrong keys are remembered. When this number is reached, all of them are
+"""Maximum number of clients whose wrong keys are remembered. When this number is reached, all clients are
 forgotten."""
 
 log = logging.getLogger("api")

@@ -1,7 +1,7 @@
 """The listener accepts connections within limits, so that a flood does not slow other clients.
 
-asyncio's server accepts the whole backlog at once. If no file descriptor is free, it logs a traceback each second for
-every waiting connection.
+asyncio's server accepts the whole backlog at once. If no file descriptor is free, asyncio's server logs a traceback
+each second for every waiting connection.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ RESERVED_IDS = ("reload",)
 """Ids that would conflict with a path of the API: `/automations/reload`."""
 
 MAX_PARTS = 200
-"""Maximum number of triggers, and of conditions including nested conditions. The hub checks all of them without a
-pause."""
+"""Maximum number of triggers, and of conditions including nested conditions. The number is limited because the hub
+checks all triggers and conditions without a pause."""
 
 EXAMPLE = "{ { type = … }, … }"
 

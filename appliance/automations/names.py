@@ -273,8 +273,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return f"names {name!r}, but there is no section [adapters.{section}]{hint}"
 
     def _missing_device(self, name: str) -> str | None:
-        """Return a sentence if no device has this id or alias. Return None if a device has it, or if devices are
-        not checked."""
+        """Return a sentence if no device has this id or alias. Return None if there is such a device, or if
+        devices are not checked."""
         id_ = (self.aliases or {}).get(name, name)
         if id_ in (self.devices or {}):
             return None

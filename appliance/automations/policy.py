@@ -54,8 +54,8 @@ class PolicyDecision(Struct, frozen=True):
 
 
 def apply_policy(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
-    """Return whether the automation may run for the event now. If it may run, `memory` includes the event and the
-    beginning of the cooldown."""
+    """Return whether the automation may run for the event now. If the automation may run, `memory` includes the
+    event and the beginning of the cooldown."""
     if not policy.cooldown_secs and not policy.dedupe_window_secs:
         return PolicyDecision(None, Memory())
     memory = _without_expired(policy, memory, now)

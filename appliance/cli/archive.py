@@ -144,7 +144,7 @@ def pack(archive: Archive) -> bytes:
 
 @contextmanager
 def opened(file: Path) -> Iterator[Archive]:
-    """Open the archive for the context. Raise `StartFailed` if this version of Lares cannot restore it."""
+    """Open the archive for the context. Raise `StartFailed` if this version of Lares cannot restore the archive."""
     with ExitStack() as stack:
         try:
             packed = stack.enter_context(open_named(file))

@@ -1,4 +1,4 @@
-"""Delays the import of modules that the hub rarely uses, although libraries import them.
+"""Delays the import of modules that libraries import, but that the hub rarely uses.
 
 Once this module is imported, rarely used modules are imported only at their first use. Until then, the hub needs 4 MB
 less memory.

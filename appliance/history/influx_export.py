@@ -264,8 +264,8 @@ class LineWriter:
                     return
 
     async def _send(self, batches: list[_Batch]) -> bool:
-        """Send the batches. Return whether the server has accepted or rejected them; otherwise, they must be sent
-        again."""
+        """Send the batches. Return whether the server has accepted or rejected the batches. If not, the batches
+        must be sent again."""
         self._requests += 1
         count = sum(each.lines for each in batches)
         try:

@@ -174,7 +174,7 @@ class Observation(Struct, frozen=True, kw_only=True):
     """A vendor's complete current description of a device.
 
     - `attributes`: the canonical attributes without `state`.
-    - `is_available`: false if the device exists, but its bridge or broker cannot reach it.
+    - `is_available`: false if the device exists, but its bridge or broker cannot reach the device.
     - `wrong`: a sentence for each attribute with an unreadable value. The device keeps its earlier values of these
       attributes.
     - `kept`: attributes with stored values that the device has not reported since the hub's start.

@@ -135,7 +135,7 @@ class Registry:
         return self.find_devices(self.get_group(group_id).members)
 
     def apply(self, report: Report) -> None:
-        """Apply an adapter's report. If the report is complete, remove the adapter's devices that it does not
+        """Apply an adapter's report. If the report is complete, remove the adapter's devices that the report does not
         contain.
 
         If the catalog does not allow a value, drop it and publish `ObservationDropped`. The attribute then keeps its

@@ -165,7 +165,7 @@ class Executor:
         return {"running": len(self._running), "waiting": len(self._all_waiting()), "ended": ended}
 
     def is_working(self, until: float) -> bool:
-        """Return whether a running execution could still end by `until`, in seconds of the monotonic clock."""
+        """Return whether a running execution could still end by `until`, a time in seconds of the monotonic clock."""
         return any(each.lua is not None and each.lua.is_working(until) for each in self._running)
 
     def list_executions(self, id_: str | None = None) -> list[ExecutionView]:

@@ -80,8 +80,8 @@ class KindReading(Struct, frozen=True, kw_only=True):
 class KindCatalog:
     """The kinds that the home's sections use, and the `KindHost` of their adapters.
 
-    If a file has a fault, its previously loaded kind remains. Bundled kinds are loaded only if a section uses them.
-    Each load publishes an event for each section.
+    If a file has a fault, its previously loaded kind remains. A bundled kind is loaded only if a section uses the
+    kind. Each load publishes an event for each section.
 
     - `folder`: the home's folder of kinds, which may be missing.
     - `unsaved`: a text that is used instead of the file with the same name.

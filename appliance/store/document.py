@@ -101,8 +101,8 @@ class _Waiting(Struct):
 
 
 class Document:
-    """A mapping of keys to JSON values that survives power cuts. Entering the context reads the files; leaving it
-    closes them."""
+    """A mapping of keys to JSON values that survives power cuts. The files are read when the context is entered,
+    and closed when it is left."""
 
     recovered: Recovered
 
@@ -226,7 +226,7 @@ class Document:
 
         Changes are prepared and committed in order; concurrent changes share one sync. A started change finishes even
         if the caller is cancelled. Exceptions of `prepare` are raised to the caller. If the card rejects earlier
-        changes in the batch, `prepare` is called again without them.
+        changes in the batch, `prepare` is called again without these changes.
         """
         loop = asyncio.get_running_loop()
         waiting = _Waiting(prepare, commit, loop.create_future())

@@ -42,8 +42,8 @@ class Recovered(Struct, kw_only=True):
 
     - `base`: the generation of the snapshot that was used.
     - `generation`: the newest generation with a file.
-    - `is_clean`: whether `base` is complete and equal to `generation`. If it is clean, the journal can continue at
-      `journal_end`, after the line `last`.
+    - `is_clean`: whether `base` is complete and equal to `generation`. If `is_clean` is true, the journal can
+      continue at `journal_end`, after the line `last`.
     - `notes`: sentences about the findings.
     - `damaged`: files to keep for inspection.
     - `missing`: missing journals. A power cut can remove the name of an empty journal.

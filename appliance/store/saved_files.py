@@ -48,7 +48,7 @@ class FileVersion(Struct, frozen=True, kw_only=True):
 class SavedFiles:
     """Saves and deletes files in the folder of `home`, and keeps their previous texts in the folder of `data`.
 
-    Methods block, and can raise `OSError`. Only one thread at a time may call them.
+    Methods block, and can raise `OSError`. Only one thread at a time may call methods.
     """
 
     def __init__(self, home: Disk, data: Disk) -> None:

@@ -473,7 +473,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def mail_server(
     certificate: Path, tls: str, refusals: dict[str, list[str]] | None = None
 ) -> AsyncIterator[tuple[MailServer, str]]:
-    """Run a server. Yield the server, and the lines of a section that sends to it."""
+    """Run a server. Yield the server, and the lines of a section that sends to the server."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     it = MailServer(context if tls == "starttls" else None, refusals or {})

@@ -52,7 +52,7 @@ os.chdir(home)
 os._exit(main(["restore", archive]))
 """
 """A program that restores the archive. The program exits after `count` file changes. If a fault is given, an error
-occurs while it moves the old configuration away."""
+occurs when the program moves the old configuration away."""
 
 
 def cut(folder: Path, archive: Path, count: int, *fault: str) -> int:

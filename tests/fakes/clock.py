@@ -104,7 +104,7 @@ class VirtualClock(Clock):
         return task.result()
 
     def _wake_next(self) -> bool:
-        """Advance to the next alarm and fire it. Return False if no task waits for it."""
+        """Advance to the next alarm and fire it. Return False if no task waits for an alarm."""
         due, _, future = heapq.heappop(self._heap)
         if future.done():
             return False

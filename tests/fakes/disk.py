@@ -78,8 +78,8 @@ MAX_GRANTED_BYTES = 6 * 1024
 
 
 class RecordingDisk(Disk):
-    """A disk in memory. `log` contains the operations, `fault` decides which of them fail, and `refusals` counts the
-    failures.
+    """A disk in memory. `log` contains the operations, `fault` decides which operations fail, and `refusals` counts
+    the failures.
 
     `operations` lists the names of all calls.
     """

@@ -1,4 +1,4 @@
-"""A home with a device of each bundled kind. The API, scenes, and automations command or read it."""
+"""A home with a device of each bundled kind. The API, scenes, and automations command or read the devices."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ Tue 21:00 hall power off
 
 
 FADING = re.compile(r"(?m)^\w+ 06:(?!30|40|50)\d\d bed brightness \d+$")
-"""The steps of the wake-up light. The table of expected commands omits them."""
+"""The steps of the wake-up light. The table of expected commands omits these steps."""
 
 
 def furnish(folder: Path) -> Path:

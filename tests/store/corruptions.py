@@ -84,8 +84,8 @@ def check_healthy_files_are_read(maker: Maker) -> None:
 
 
 def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
-    """Check that a flipped bit makes its record and all later records invalid, and that these are counted. If the
-    flip is in the last record, it may be treated as an interrupted write."""
+    """Check that a flipped bit makes its record and all later records invalid, and that these are counted. A flip
+    in the last record may be treated as an interrupted write."""
     all_states, starts = states(), _starts()
     image = healthy()
     for position, flipped in _flips(image[JOURNAL]):

@@ -1,5 +1,5 @@
-"""Each sync and each check of the store is necessary. If one of them is removed, a test of the store fails. The
-sites are found in the syntax tree."""
+"""Each sync and each check of the store is necessary. If a sync or a check is removed, a test of the store fails.
+The sites are found in the syntax tree."""
 
 from __future__ import annotations
 

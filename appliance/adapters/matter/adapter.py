@@ -307,7 +307,7 @@ class MatterAdapter(Adapter):
         return {"node_id": node_id, "devices": self.live.ids_of(node_id)}
 
     async def _unpair(self, payload: Mapping[str, Value]) -> Value:
-        """Remove the node of a device. Return all devices of the node, because they are all removed."""
+        """Remove the node of a device. Return all devices of the node, because all of these devices are removed."""
         node = self._target_in("unpair", payload).node
         devices = self.live.ids_of(node.id)
         await self._ask("remove_node", {"node_id": node.id}, self.operation_secs["unpair"] - 5)

@@ -157,8 +157,8 @@ class LiveNodes:
         return is_over.is_set()
 
     def _newest(self, node: Node) -> Node:
-        """Return the new description if the server reaches the node. If the server does not, mark the known node
-        as unavailable and return it."""
+        """Return the new description if the server reaches the node. If the server does not reach the node, mark
+        the known node as unavailable and return it."""
         known = self._nodes.get(node.id)
         if known is None or node.is_available:
             return node

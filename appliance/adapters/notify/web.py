@@ -170,8 +170,8 @@ def _is_json(body: str) -> bool:
 
 
 def _fill_json(body: str, texts: Texts) -> str:
-    """Fill in a JSON template. A placeholder inside a string becomes part of it. A placeholder outside of a string
-    becomes a string."""
+    """Fill in a JSON template. A placeholder inside a string becomes part of the string. A placeholder outside of
+    a string becomes a string."""
     parts = re.split(r'("(?:[^"\\]|\\.)*")', body)
     return "".join(
         _fill(part, texts, lambda text: json.dumps(text)[1:-1])

@@ -26,7 +26,7 @@ def read_preferences(document: Document, key_id: str) -> dict[str, Any]:
 
 
 def check_preferences(raw: Any) -> dict[str, Any]:
-    """Return the preferences. Raise `MalformedRequest`, `Invalid`, or `TooLarge` if they are invalid."""
+    """Return the preferences. Raise `MalformedRequest`, `Invalid`, or `TooLarge` if the preferences are invalid."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {format_value(raw)}")
     checked: dict[str, Any] = table(raw)

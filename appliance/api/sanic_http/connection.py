@@ -211,8 +211,8 @@ class StrictConnection(HttpProtocol):
         return 0 if self.transport is None else unsent_bytes(self.transport)
 
     def close(self, timeout: float | None = None) -> None:
-        """Close the connection. After the last response, give the client time to close it first, at most
-        `LINGER_SECS`."""
+        """Close the connection. After the last response, give the client time to close the connection first, at
+        most `LINGER_SECS`."""
         has_ended = self._task is None and self.websocket is None and self._linger_timer is None
         if has_ended and self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()

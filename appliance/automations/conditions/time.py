@@ -153,7 +153,7 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
 class SunCondition(TimeCondition, frozen=True, kw_only=True):
     """The time is between `after` and `before`, each a sunrise or sunset. The home must have coordinates.
 
-    If one edge is missing, it is the opposite event of the other edge. A polar night is treated as after sunset and
+    If one edge is missing, the opposite event of the other edge is used. A polar night is treated as after sunset and
     before sunrise, and a polar day as after sunrise and before sunset.
     """
 

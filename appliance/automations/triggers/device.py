@@ -229,7 +229,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
 
     def follow(self, event: DeviceStateChanged, pending: Match | None) -> Match | None:
         """Return the pending match after this event of a device. If the result is the same object, the wait
-        continues, even over a gap. A different object restarts the wait, and None ends it."""
+        continues, even over a gap. A different object restarts the wait, and None ends the wait."""
         if pending is None:
             return self.match(event)
         if self.attribute is None or self.attribute not in event.changed:

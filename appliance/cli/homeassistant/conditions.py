@@ -40,7 +40,7 @@ def translate_list(value: Any, scope: Scope) -> list[Declared | Computed]:
 
 
 def translate(value: Any, scope: Scope) -> Declared | Computed:
-    """Translate one condition. Raise `NotTranslated` with the reason if it cannot be translated."""
+    """Translate one condition. Raise `NotTranslated` with the reason if the condition cannot be translated."""
     if isinstance(value, bool):
         return Computed(literal(value))
     if is_template(value):

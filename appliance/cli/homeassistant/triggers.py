@@ -42,7 +42,7 @@ class Trigger(Struct, frozen=True, kw_only=True):
 
 
 def translate(value: Any, entities: Entities) -> list[Trigger]:
-    """Translate one trigger. Raise `NotTranslated` with the reason if it cannot be translated."""
+    """Translate one trigger. Raise `NotTranslated` with the reason if the trigger cannot be translated."""
     if not isinstance(value, Mapping):
         raise NotTranslated("the trigger is not a YAML mapping")
     check_part(value)

@@ -152,7 +152,7 @@ class ShellyTwo(Vendor):
 
 class Tasmota(Vendor):
     """A Tasmota with Gladys's captures. `status` is the answer to `Status 0`. If `password` is set, requests need
-    it."""
+    the password."""
 
     def __init__(self, status: Mapping[str, Any] | None = None, password: str = "", **base: Any) -> None:
         super().__init__({"/cm": self._command}, **base)

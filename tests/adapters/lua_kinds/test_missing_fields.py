@@ -23,7 +23,7 @@ from tests.adapters.lua_kinds.vendor import Vendor
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 OTHERS: Iterator[Any] = itertools.cycle((None, "x", 0, 1e300, [7], {"x": 7}, ""))
-"""Replacement values. Each field is tested with two of them."""
+"""Replacement values. Each field is tested with two replacement values."""
 
 LEAF = re.compile(r"<(\w+)>([^<]*)</\1>")
 

@@ -118,7 +118,7 @@ class RecordedServer(MatterSimulator):
     async def _await_request(
         self, socket: web.WebSocketResponse, message: Mapping[str, Any], ids: dict[Any, Any]
     ) -> bool:
-        """Wait for the recorded request. Return False if the connection ends before it."""
+        """Wait for the recorded request. Return False if the connection ends before the request arrives."""
         while (asked := await self._receive(socket)) is not None:
             if asked["command"] == message["command"]:
                 ids[message["message_id"]] = asked["message_id"]

@@ -117,7 +117,7 @@ def described(device: MqttDevice) -> dict[str, Any]:
 
 
 def write() -> None:
-    """Update the table. Check the difference before you commit it."""
+    """Update the table. Check the difference before you commit the table."""
     EXPECTED.write_text("".join(f"{line}\n" for line in expected_lines()))
 
 

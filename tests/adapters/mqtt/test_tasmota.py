@@ -341,7 +341,7 @@ async def test_a_tasmota_device_takes_its_commands(name: str) -> None:
 async def commanded(
     live: LiveDevices, device: TasmotaDevice, device_id: str, command: dict[str, Any]
 ) -> list[tuple[str, str]]:
-    """Return the messages of a command. The device responds to each of them at once."""
+    """Return the messages of a command. The device responds to each message at once."""
     sent: list[tuple[str, str]] = []
 
     class Connection:

@@ -531,7 +531,8 @@ class TemplateGenerator:
 
 @pytest.mark.slow
 def test_no_random_template_exceeds_its_time_or_two_megabytes() -> None:
-    """`PROOF_TEMPLATE_SECS=600` searches for ten minutes. An error contains the seed that reproduces it."""
+    """`PROOF_TEMPLATE_SECS=600` searches for ten minutes. An error message contains the seed that reproduces the
+    error."""
     until, seed = time.monotonic() + float(os.environ.get("PROOF_TEMPLATE_SECS", "15")), random.randrange(2**32)
     payloads = [("ab" * 30_000, list(range(20_000))), ('{"a": 1}', {"a": "x,y", "l": [1, "a", None, {"b": 2.5}]})]
     rendered = 0

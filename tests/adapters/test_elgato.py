@@ -68,6 +68,24 @@ def _kelvin(value: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("model", "battery", "shown"),
+    [
+        ("Elgato Key Light Mini", {"powerSource": 1, "level": 78.57, "status": 2}, 79),
+        ("Elgato Key Light Mini", {"level": 100.4}, 100),
+        ("Elgato Key Light Mini", {"level": None}, None),
+        ("Elgato Key Light Mini", None, None),
+        ("Elgato Key Light", {"level": 50}, None),
+    ],
+)
+async def test_the_battery_of_a_key_light_mini_is_shown(
+    adapter: ElgatoAdapter, light: LightSimulator, model: str, battery: dict[str, Any] | None, shown: int | None
+) -> None:
+    light.info["productName"], light.battery = model, battery
+    [seen] = (await adapter.poll()).observations
+    assert seen.attributes.get("battery") == shown and seen.info is not None and seen.info.model == model
+
+
+@pytest.mark.parametrize(
     ("kelvin", "mired", "shown"),
     [
         (7000, 143, 6993),

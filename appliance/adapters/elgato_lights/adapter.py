@@ -23,7 +23,7 @@ from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command, without_toggle
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value, kelvin_in, kelvin_of, mireds_of
-from appliance.tables.checks import format_value, integer, number
+from appliance.tables.checks import format_value, integer, is_number, number
 from appliance.tasks import time_limit
 
 LIGHT_MIRED_RANGE = (143, 344)
@@ -36,7 +36,9 @@ INFO_INTERVAL_SECS = 600.0
 """Seconds between two readings of name, model, and firmware."""
 
 INFO_TIMEOUT_SECS = 2.0
-"""Time limit for the reading of name, model, and firmware during a poll."""
+"""Time limit for the reading of name, model, firmware, and battery during a poll."""
+
+BATTERY_MODEL = "Elgato Key Light Mini"
 
 log = logging.getLogger("adapters")
 
@@ -123,6 +125,7 @@ class ElgatoAdapter(PollingAdapter):
 
     _unreadable: frozenset[str] = frozenset()
     _accessory_info: Mapping[str, Any] = {}
+    _battery_info: Mapping[str, Any] = {}
     _info_due_at = 0.0
     _answer: Mapping[str, Any] = {}
 
@@ -204,15 +207,17 @@ class ElgatoAdapter(PollingAdapter):
         return answer
 
     async def _refresh_info(self) -> None:
-        """Read `accessory-info` every `INFO_INTERVAL_SECS`. If a request fails, keep the result of the previous
-        request."""
+        """Read `accessory-info`, and the battery of a Key Light Mini, every `INFO_INTERVAL_SECS`. If a request fails,
+        keep the result of the previous request."""
         if self.clock.monotonic() < self._info_due_at:
             return
         try:
             async with time_limit(INFO_TIMEOUT_SECS):
                 self._accessory_info = await self._fetch_object("/elgato/accessory-info")
+                if _text(self._accessory_info, "productName") == BATTERY_MODEL:
+                    self._battery_info = await self._fetch_object("/elgato/battery-info")
         except (AdapterFailed, TimeoutError) as error:
-            log.debug("%s: accessory-info: %s", self.name, error)
+            log.debug("%s: details of the device: %s", self.name, error)
         self._info_due_at = self.clock.monotonic() + INFO_INTERVAL_SECS
 
     def _require_readable(self, states: list[LightState | Invalid], index: int) -> None:
@@ -245,6 +250,9 @@ class ElgatoAdapter(PollingAdapter):
             attributes["power"] = "on" if light.on else "off"
         if light.brightness is not None:
             attributes["brightness"] = light.brightness
+        level: Any = self._battery_info.get("level")
+        if is_number(level):
+            attributes["battery"] = round(min(max(level, 0), 100))
         if light.mired is not None:
             attributes["color_temperature"] = {"value": kelvin_of(light.mired), "unit": "kelvin"}
         elif light.hue is not None or light.saturation is not None:

@@ -54,11 +54,12 @@ _INFO = {
 
 
 class LightSimulator(SimulatedDevice):
-    """Simulates a mains-powered Elgato light with any number of lamps.
+    """Simulates an Elgato light with any number of lamps.
 
     `writes` holds the bodies of all PUT requests in order. A body that is not JSON is stored as text. `identified`
     counts the requests to blink. `writes` and `identified` include requests that an injected fault made ineffective.
-    `info` is the answer to `accessory-info`. `base` holds the arguments of `SimulatedDevice`.
+    `info` is the answer to `accessory-info`, and `battery` to `battery-info`. A mains-powered light has no battery.
+    `base` holds the arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"
@@ -71,6 +72,7 @@ class LightSimulator(SimulatedDevice):
     ) -> None:
         super().__init__(**base)
         self.info: dict[str, Any] = deepcopy(_INFO)
+        self.battery: dict[str, Any] | None = None
         self.writes: list[Any] = []
         self.identified = 0
         self._lights: list[Any] = [deepcopy(light) for light in lights]
@@ -93,6 +95,7 @@ class LightSimulator(SimulatedDevice):
             web.get("/elgato/lights", self._get_lights),
             web.put("/elgato/lights", self._put_lights),
             web.get("/elgato/accessory-info", self._get_info),
+            web.get("/elgato/battery-info", self._get_battery),
             web.post("/elgato/identify", self._identify),
         ]
 
@@ -128,6 +131,9 @@ class LightSimulator(SimulatedDevice):
     async def _get_info(self, request: web.Request) -> web.Response:
         self._apply_due_writes()
         return self._json(self.info)
+
+    async def _get_battery(self, request: web.Request) -> web.Response:
+        return self._json({}, status=404) if self.battery is None else self._json(self.battery)
 
     async def _identify(self, request: web.Request) -> web.Response:
         return web.Response()

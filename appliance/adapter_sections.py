@@ -13,7 +13,7 @@ from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.out.home_publishers import SectionPublishers
+from appliance.adapters.mqtt.out.section_publishers import SectionPublishers
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.config_changes import ConfigChanges, ConfigFile, SectionChanges, compare_sections

@@ -22,8 +22,8 @@ from appliance.adapters.influx_post import LinePost
 from appliance.adapters.kinds import kind_of, list_operations
 from appliance.adapters.late_session import LateSession
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.out.home_publishers import open_publishers
-from appliance.adapters.mqtt.out.publishing import FrameOf, HomeAccess, no_frame
+from appliance.adapters.mqtt.out.home_access import FrameOf, HomeAccess, no_frame
+from appliance.adapters.mqtt.out.section_publishers import open_publishers
 from appliance.adapters.publisher import Publisher
 from appliance.automations.automations import Automations, build_automation_catalog
 from appliance.automations.ctx import CtxMethods

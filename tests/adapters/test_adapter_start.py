@@ -17,7 +17,7 @@ from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.kinds import kind_of
-from appliance.adapters.mqtt.out.home_publishers import PUBLISH_RETRY_SECS, SectionPublishers
+from appliance.adapters.mqtt.out.section_publishers import PUBLISH_RETRY_SECS, SectionPublishers
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.clock import Clock

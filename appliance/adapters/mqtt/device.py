@@ -6,7 +6,7 @@ from collections.abc import Container, Generator, Iterable, Iterator
 
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
+from appliance.adapters.mqtt.discovery import Announcement, DeviceFacts
 from appliance.adapters.mqtt.grouping import digits_of, identifier_of, slug
 from appliance.adapters.mqtt.platforms.entity import Entity, Offer
 from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity, TriggerEntity

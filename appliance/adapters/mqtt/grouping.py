@@ -7,7 +7,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.discovery import Announcement
 
 NAME_DIGITS = 6
 """Number of hexadecimal digits that distinguish ambiguous slugs."""

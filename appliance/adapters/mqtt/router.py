@@ -9,8 +9,8 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.announcements import Announcement, announced, parse_config
 from appliance.adapters.mqtt.device import TOO_MANY_ENTITIES, MqttDevice, build_devices
+from appliance.adapters.mqtt.discovery import Announcement, announced, parse_config
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
 from appliance.adapters.mqtt.messages import Message, Outgoing

@@ -13,8 +13,8 @@ from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Outcome
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
-from appliance.adapters.mqtt.out.publishing import HomeAccess, no_frame
 from appliance.adapters.mqtt.router import Router
 from appliance.clock import Clock
 from appliance.home import events

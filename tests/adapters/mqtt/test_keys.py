@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
-from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.device import MqttDevice, build_devices
+from appliance.adapters.mqtt.discovery import Announcement, DeviceFacts
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.table import COMPONENTS, is_excluded
 from appliance.errors import LaresError

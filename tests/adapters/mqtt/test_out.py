@@ -14,10 +14,11 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.out.announcement import announcement
-from appliance.adapters.mqtt.out.home_publishers import open_publishers
+from appliance.adapters.mqtt.out.discovery_payloads import device_payload
+from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.hub_publisher import MAX_WAITING_COMMANDS
-from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, no_frame, published_topics
+from appliance.adapters.mqtt.out.section_publishers import open_publishers
+from appliance.adapters.mqtt.out.topics import HubTopics, published_topics
 from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -344,7 +345,7 @@ def test_a_light_without_power_announces_none() -> None:
     registry = Registry(bus, VirtualClock())
     registry.apply(Report(adapter="elgato_lights", observations=(device,)))
     [shown] = registry.list_devices()
-    raw = json.loads(announcement(shown, None, HubTopics("here", "homeassistant"), ()))
+    raw = json.loads(device_payload(shown, None, HubTopics("here", "homeassistant"), ()))
     assert [each["platform"] for each in raw["components"].values()] == ["light"]
     assert '"power"' not in json.dumps(raw).replace("\\", "")
     light = raw["components"]["light"]

@@ -20,8 +20,8 @@ from appliance.adapters.mqtt.library import Client
 from appliance.adapters.mqtt.lifecycle import BIRTH_SECS, RETURN_SECS, Lifecycle
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.out.announcement import hub_announcement
-from appliance.adapters.mqtt.out.publishing import HubTopics, discovery_id
+from appliance.adapters.mqtt.out.discovery_payloads import hub_payload
+from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.refusals import Refusal
 from appliance.adapters.mqtt.router import Router
 from appliance.errors import BadAnswer, Invalid
@@ -65,7 +65,7 @@ def test_the_device_in_via_device_is_the_parent_whenever_it_is_announced() -> No
 
 def test_a_hub_ignores_its_own_announcements_and_accepts_other_hubs() -> None:
     topics = HubTopics("here", "homeassistant")
-    sent = Sent(topics.config("hub"), hub_announcement({"evening": "Evening"}, {}, topics), retain=True)
+    sent = Sent(topics.config("hub"), hub_payload({"evening": "Evening"}, {}, topics), retain=True)
     for hub_id, found in (("here", []), ("there", ["mqtt:lares_here_hub"]), ("her", ["mqtt:lares_here_hub"])):
         catalog = new_catalog(hub_id)
         take(catalog, (sent,))

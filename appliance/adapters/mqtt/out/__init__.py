@@ -1,2 +1,5 @@
-"""Publishing: the hub's devices, scenes, and automations on a broker, announced in Home Assistant's discovery
-format."""
+"""Publishes the hub's devices, scenes, and automations on a broker, in Home Assistant's discovery format.
+
+Read in this order: `section_publishers` (starts the publishers), `hub_publisher` (the work of one connection),
+`topics`, `discovery_payloads` and `components` (the announcements), `withdrawal` (deletes old messages).
+"""

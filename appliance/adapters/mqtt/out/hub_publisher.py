@@ -15,8 +15,9 @@ from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connec
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Outgoing, parse_json
-from appliance.adapters.mqtt.out.announcement import announcement, hub_announcement
-from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, discovery_id, retained
+from appliance.adapters.mqtt.out.discovery_payloads import device_payload, hub_payload
+from appliance.adapters.mqtt.out.home_access import HomeAccess
+from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id, retained
 from appliance.clock import Clock, timestamp
 from appliance.errors import AdapterFailed, Busy, Invalid, LaresError, NotFound, Unreachable
 from appliance.home import events
@@ -213,7 +214,7 @@ class HubPublisher:
             await self._keep(connection, state_topic, "")
             return
         room = None if device.room_id is None else self._home.registry.get_room(device.room_id).name
-        announced = announcement(device, room, self._topics, tuple(self._events.get(device_id, ())))
+        announced = device_payload(device, room, self._topics, tuple(self._events.get(device_id, ())))
         await self._keep(connection, config, announced.decode())
         self._sequence += 1
         state = {
@@ -248,7 +249,7 @@ class HubPublisher:
         names = {id_: name for id_, (name, _) in automations.items()}
         if self._catalogs != (scenes, names):
             self._catalogs = scenes, names
-            announced = hub_announcement(scenes, names, self._topics).decode()
+            announced = hub_payload(scenes, names, self._topics).decode()
             await self._keep(connection, self._topics.config("hub"), announced)
         states = {
             self._topics.of("automations", id_, "state"): "on" if is_enabled else "off"

@@ -2,5 +2,5 @@
 
 Read `entity` first, the base of all components, then `table` and any other file. The files `inputs`, `on_off`,
 `climate`, `robots`, and `event` begin with the base class of their components. `light` is the base of
-`light_schemas`. `published` is the base of the announcements by this hub.
+`light_schemas`.
 """

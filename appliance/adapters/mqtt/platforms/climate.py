@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, PayloadParser, WordParser, plain_number
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, number_parser
-from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, expression, shown_text
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -132,36 +131,6 @@ class Climate(Regulated):
         if name == "swing_horizontal_mode":
             return {"type": "enum", "values": options} if options else {"type": "string"}
         return {"values": [*options, "none"] if name == "preset_mode" else options} if options else {}
-
-
-CLIMATE_KEYS = ("hvac_mode", "hvac_state", "target_temperature", "fan_mode", "swing_mode", "preset_mode")
-
-
-def announce(device: PublishedDevice) -> Fields | None:
-    if device.specs.keys().isdisjoint(("target_temperature", "hvac_mode")):
-        return None
-    fields: Fields = {}
-    if (target := device.specs.get("target_temperature")) is not None:
-        unit = target.unit or "°C"
-        bounds = {"min_temp": target.min, "max_temp": target.max, "temp_step": target.step}
-        fields |= {"temperature_unit": "F" if "F" in unit else "C"}
-        fields |= {key: value for key, value in bounds.items() if value is not None}
-        value, shown = f'{{"value":{{{{ value }}}},"unit":"{unit}"}}', shown_text("target_temperature", ".value")
-        fields |= device.show_and_set("temperature", "target_temperature", value, shown, "state_template")
-    for key in ("hvac_mode", "fan_mode", "swing_mode", "preset_mode"):
-        if key in device.keys:
-            name = key.removeprefix("hvac_")
-            template = "value_template" if name == "preset_mode" else "state_template"
-            fields |= device.show_and_set(name, key, '"{{ value }}"', template=template)
-            values = device.specs[key].schema()["values"] if key in device.specs else ()
-            if options := [each for each in values if each != "none"]:
-                fields[f"{name}s"] = options
-    if "hvac_state" in device.keys:
-        words = {"dry": "drying", "fan_only": "fan"}
-        shown = expression("hvac_state")
-        template = f"{{% set words = {words} %}}{{{{ words.get({shown}, {shown}) }}}}"
-        fields |= {"action_topic": device.state_topic, "action_template": template}
-    return fields
 
 
 class Humidifier(Regulated):

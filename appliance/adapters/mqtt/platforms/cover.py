@@ -17,7 +17,6 @@ from appliance.adapters.mqtt.platforms.payloads import (
     read_number,
     read_word,
 )
-from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, expression, shown_text
 from appliance.home.classes import COVERS
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -170,36 +169,6 @@ def has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> b
     movement."""
     value = entity.attributes.get(attribute)
     return value is not None and (value == target or value != before)
-
-
-COVER_KEYS = ("garage_door", "door", "cover_position", "cover_tilt")
-
-
-def announce(device: PublishedDevice) -> Fields | None:
-    if device.keys.isdisjoint(COVER_KEYS):
-        return None
-    door = next((key for key in ("garage_door", "door") if key in device.keys), "")
-    main = door or "cover_position"
-    actions = device.specs[main].actions if main in device.specs else ()
-    state = {"state_topic": device.state_topic}
-    fields: Fields = {"command_topic": device.set_topic} if actions else {}
-    for action in ("open", "close", "stop"):
-        fields[f"payload_{action}"] = command_text(main, action) if action in actions else None
-    if door:
-        fields["device_class"] = "garage" if door == "garage_door" else door
-        fields |= state | {"value_template": shown_text(door)}
-    if "cover_position" in device.keys:
-        fields |= {"position_topic": device.state_topic, "position_template": shown_text("cover_position")}
-        if device.settable("cover_position"):
-            fields |= device.sends("set_position", "cover_position", "{{ position }}")
-        if not door:
-            shown = expression("cover_position")
-            ends = f"{{% if {shown} == 0 %}}closed{{% elif {shown} is defined %}}open{{% endif %}}"
-            fields |= state | {"value_template": ends}
-    if "cover_tilt" in device.keys:
-        fields |= {"tilt_status_topic": device.state_topic, "tilt_status_template": shown_text("cover_tilt")}
-        fields |= device.sends("tilt_command", "cover_tilt", "{{ tilt_position }}")
-    return fields
 
 
 _ENDS = {"payload_open": "open", "payload_close": "closed"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.discovery import Announcement
 from appliance.adapters.mqtt.fields import AnnouncedFields, is_filter, is_unreadable
 from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.payloads import Update, read_word

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import is_unknown
-from appliance.adapters.mqtt.platforms.published import Fields
 from appliance.adapters.mqtt.presses import press_name
 from appliance.adapters.mqtt.tasmota.discovery import Presses
 from appliance.errors import Invalid
@@ -55,10 +54,6 @@ class ActionSensor(EventEntity):
 
     def parse(self, text: str) -> EntityEvent | None:
         return event_of(text, self._source) if text and not is_unknown(text) else None
-
-
-def announce_events(topic: str, names: Sequence[str]) -> Fields:
-    return {"state_topic": topic, "event_types": list(names), "value_template": "{{ value_json | to_json }}"}
 
 
 class TriggerEntity(Entity):

@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 
 from appliance.adapters.mqtt.platforms.entity import Entity, Intent, plain_number
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_number, read_word
-from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, shown_text
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -52,12 +51,6 @@ class Text(Input):
         return super().set_value(command)
 
 
-def announce_text(device: PublishedDevice, key: str) -> Fields | None:
-    if device.settable(key).get("type") != "string":
-        return None
-    return {"value_template": shown_text(key), **device.sends("command", key, "{{ value | to_json }}")}
-
-
 class Number(Input):
     """A number. The default range is 1 to 100 in steps of 1.
 
@@ -82,14 +75,6 @@ class Number(Input):
         return self.intent("command", value, {self.custom: value}, value=value)
 
 
-def announce_number(device: PublishedDevice, key: str) -> Fields | None:
-    schema = device.settable(key)
-    if schema.get("type") not in ("number", "integer", "percentage"):
-        return None
-    bounds = {"min": 0, "max": 100} | {each: schema[each] for each in ("min", "max", "step") if each in schema}
-    return {**bounds, "value_template": shown_text(key), **device.sends("command", key, "{{ value }}")}
-
-
 class Select(Input):
     """One of the announced options."""
 
@@ -104,13 +89,6 @@ class Select(Input):
     def parse(self, text: str) -> Update:
         words = {"None": None, **{option: option[:1000] for option in self.config.texts("options")}}
         return {} if is_unknown(text) and text not in words else read_word(text, words, self.custom)
-
-
-def announce_select(device: PublishedDevice, key: str) -> Fields | None:
-    if not (options := device.settable(key).get("values")):
-        return None
-    sends = device.sends("command", key, '"{{ value }}"')
-    return {"options": list(options), "value_template": shown_text(key), **sends}
 
 
 _EXAMPLES = {"date": "2026-11-23", "time": "07:30:00", "datetime": "2026-11-23T07:30:00+01:00"}
@@ -167,9 +145,3 @@ class Button(Entity):
         payload = self.config.text("payload_press", "PRESS") if is_button else self.payload("on")
         if self.can("command"):
             self.offer(self.custom, ("press",), lambda self, _: self.intent("command", payload))
-
-
-def announce_button(device: PublishedDevice, key: str) -> Fields | None:
-    if key not in device.specs or "press" not in device.specs[key].actions:
-        return None
-    return {"command_topic": device.set_topic, "payload_press": command_text(key, "press")}

@@ -17,7 +17,6 @@ from appliance.adapters.mqtt.platforms.payloads import (
     parse_number,
     read_number,
 )
-from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, expression, if_defined
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import KELVIN_RANGE, Value, clamped_kelvin, kelvin_in, level_of, mireds_in, percent_of
@@ -251,50 +250,3 @@ def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
         for (_, key, top), number in parts
     }
     return {f"color_{notation}": color}
-
-
-LIGHT_KEYS = (
-    "brightness", "color_temperature", "color_rgb", "color_hs", "color_xy", "color_hex", "color_mode", "effect",
-)  # fmt: skip
-"""All attributes of a light except its power."""
-
-
-def announce(device: PublishedDevice) -> Fields | None:
-    if device.keys.isdisjoint(LIGHT_KEYS) or not ("power" in device.keys or "brightness" in device.specs):
-        return None
-    fields = device.power() if "power" in device.keys else _dimmed(device)
-    fields["state_value_template"] = fields.pop("value_template")
-    if "brightness" in device.keys:
-        fields |= device.show_and_set("brightness", "brightness", "{{ value }}") | {"brightness_scale": 100}
-    if (spec := device.specs.get("color_temperature")) is not None:
-        shown = expression("color_temperature")
-        kelvin = (
-            f"{{% if {shown}.unit == 'kelvin' %}}{{{{ {shown}.value }}}}{{% else %}}"
-            f"{{{{ (1000000 / {shown}.value) | round | int }}}}{{% endif %}}"
-        )
-        value, kelvin = '{"value":{{ value }},"unit":"kelvin"}', if_defined("color_temperature", kelvin)
-        fields |= device.show_and_set("color_temp", "color_temperature", value, kelvin)
-        fields |= {"color_temp_kelvin": True, "min_kelvin": spec.min or 2200, "max_kelvin": spec.max or 7000}
-    for name, parts, value in (
-        ("rgb", ("r", "g", "b"), '{"r":{{ red }},"g":{{ green }},"b":{{ blue }}}'),
-        ("hs", ("hue", "saturation"), '{"hue":{{ hue | round }},"saturation":{{ sat | round }}}'),
-        ("xy", ("x", "y"), '{"x":{{ x }},"y":{{ y }}}'),
-    ):
-        key = f"color_{name}"
-        if key in device.specs:
-            joined = ",".join(f"{{{{ {expression(key)}.{part} }}}}" for part in parts)
-            fields |= device.show_and_set(name, key, value, if_defined(key, joined))
-    if (spec := device.specs.get("effect")) is not None:
-        fields |= device.show_and_set("effect", "effect", '"{{ value }}"')
-        fields["effect_list"] = list(spec.schema()["values"])
-    return fields
-
-
-def _dimmed(device: PublishedDevice) -> Fields:
-    """Return the fields of a light without power. A brightness above 0 switches it on, and 0 switches it off."""
-    full, dark = (command_text("brightness", "set", value) for value in ("100", "0"))
-    state = f"{{% if {expression('brightness')} > 0 %}}{full}{{% else %}}{dark}{{% endif %}}"
-    return {
-        "payload_on": full, "payload_off": dark, "command_topic": device.set_topic,
-        "value_template": if_defined("brightness", state), "on_command_type": "brightness",
-    }  # fmt: skip

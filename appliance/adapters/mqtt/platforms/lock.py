@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.platforms.entity import Entity, Intent, WordParser, shows_one_of
-from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text, shown_text
 from appliance.adapters.mqtt.templates import texts
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import Invalid
@@ -57,14 +56,6 @@ class LockEntity(Entity):
         if self._code_format and not texts.fits(code, self._code_format):
             raise Invalid(f"the code for {command.capability} does not match the lock's code_format")
         return code
-
-
-def announce(device: PublishedDevice, key: str) -> Fields | None:
-    if key != "lock":
-        return None
-    payloads = {f"payload_{action}": command_text(key, action) for action in ("lock", "unlock")}
-    states = {f"state_{state}": state for state in ("locked", "unlocked", "jammed")}
-    return {"command_topic": device.set_topic, "value_template": shown_text(key), **payloads, **states}
 
 
 _ALARM_MODES: Mapping[str, str] = {

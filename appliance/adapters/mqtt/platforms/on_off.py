@@ -10,7 +10,6 @@ from msgspec import Struct
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, WordParser
 from appliance.adapters.mqtt.platforms.payloads import Update, number_parser, read_word
-from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, command_text
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -48,14 +47,6 @@ class Switch(OnOff):
         super().setup()
         self.device_class = "plug" if self.config.text("device_class") == "outlet" else "switch"
         self.add_power("value_template")
-
-
-def announce(device: PublishedDevice, key: str) -> Fields | None:
-    if key == "power":
-        return device.power()
-    if device.settable(key).get("type") != "boolean":
-        return None
-    return device.switched(key, {value: command_text(key, "set", value) for value in ("true", "false")})
 
 
 class Fan(OnOff):

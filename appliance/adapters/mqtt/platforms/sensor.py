@@ -9,13 +9,10 @@ from typing import Any
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_number, read_word, stated_number
-from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice, shown_text
 from appliance.errors import Invalid
-from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.classes import BINARY_SENSORS, SENSORS
 from appliance.home.values import Value
 from appliance.home_locale import ANYWHERE
-from appliance.tables.checks import is_number
 
 _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F"}
 """Standard units by the spellings that some devices use."""
@@ -92,38 +89,6 @@ class Sensor(Entity):
         return value
 
 
-_CLASSES = {
-    **{each.capability: name for name, each in reversed(SENSORS.items()) if name != "wind_direction"},
-    **dict.fromkeys(("energy_today", "energy_yesterday", "energy_month"), "energy"),
-    "temperature_outdoor": "temperature",
-    "wind_gust": "wind_speed",
-}
-"""Device class of each attribute. `wind_direction` is missing, because its value may be a word, which Home
-Assistant's class does not allow."""
-
-_STATE_CLASSES = {
-    **dict.fromkeys(("energy_total", "energy_today"), "total_increasing"),
-    **dict.fromkeys(("energy_yesterday", "energy_month", "rainfall"), "total"),
-}
-"""State class of each attribute that is a sum."""
-
-
-def announce_sensor(device: PublishedDevice, key: str) -> Fields | None:
-    value = device.attributes.get(key)
-    if value is None:
-        return None
-    is_measured = isinstance(value, dict) and "unit" in value
-    fields: Fields = {"value_template": shown_text(key, ".value" if is_measured else "")}
-    known = KNOWN_ATTRIBUTES.get(key) if is_number(value) else None
-    if unit := value["unit"] if is_measured else known and known.unit:
-        fields["unit_of_measurement"] = unit
-    if key in _CLASSES:
-        fields["device_class"] = _CLASSES[key]
-    if key in _CLASSES or is_number(value):
-        fields["state_class"] = _STATE_CLASSES.get(key, "measurement")
-    return fields
-
-
 class BinarySensor(Entity):
     """A read-only binary value. If no capability fits, the value is a boolean custom attribute."""
 
@@ -150,21 +115,6 @@ class BinarySensor(Entity):
     def _parse(self, text: str) -> Update:
         found = read_word(text, {self._on: True, self._off: self._off == self._on}, "is_on", ignored=self._ignored)
         return self.showing(found["is_on"]) if found else {}
-
-
-_BINARY_CLASSES = {
-    **{each.capability: (name, str(each.on), str(each.off)) for name, each in reversed(BINARY_SENSORS.items())},
-    "presence": ("presence", "True", "False"),
-}
-"""Device class of each capability, and the texts for on and off in templates."""
-
-
-def announce_binary_sensor(device: PublishedDevice, key: str) -> Fields | None:
-    device_class, on, off = _BINARY_CLASSES.get(key, (None, "True", "False"))
-    if device_class is None and not isinstance(device.attributes.get(key), bool):
-        return None
-    named = {"device_class": device_class} if device_class else {}
-    return {"value_template": shown_text(key), **named, "payload_on": on, "payload_off": off}
 
 
 class DeviceTracker(Entity):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.discovery import Announcement
 from appliance.adapters.mqtt.platforms.climate import Climate, Humidifier, WaterHeater
 from appliance.adapters.mqtt.platforms.cover import Cover, Valve
 from appliance.adapters.mqtt.platforms.entity import Entity

@@ -1,22 +1,15 @@
-"""The publisher's access to the hub, its topics, and the encoding of ids in topics."""
+"""The topics of a hub that publishes its devices, and the encoding of ids in topics."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import orjson
 from msgspec import Struct
 
 from appliance.adapters.base import Secrets
-from appliance.adapters.dispatch import Outcome
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.home.bus import Bus
-from appliance.home.commands import Command
-from appliance.home.events import Event
-from appliance.home.model import Device
-from appliance.home.registry import Registry
 
 _ENCODED = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"})
 """Characters that are percent-encoded in a topic level."""
@@ -75,31 +68,6 @@ class HubTopics(Struct, frozen=True):
     def identifier(self, device_id: str) -> str:
         """Return the identifier for a device's discovery payload."""
         return f"lares_{self.hub_id}_{device_id}"
-
-
-FrameOf = Callable[[Event], bytes | None]
-
-
-def no_frame(_: Event) -> None:
-    """Return None, because no event has a frame."""
-
-
-class HomeAccess(Struct, frozen=True, kw_only=True):
-    """The publisher's access to the hub. `send` is `Dispatcher.send`.
-
-    `scenes` returns names by id. `automations` returns the name by id, and whether the automation is enabled.
-    `run_scene` and `switch` raise `LaresError`. `frame_of` returns an event's JSON as in the event stream, or None if
-    the stream omits the event.
-    """
-
-    registry: Registry
-    bus: Bus
-    send: Callable[[Sequence[Device], Command, str], Awaitable[Sequence[Outcome]]]
-    scenes: Callable[[], Mapping[str, str]]
-    run_scene: Callable[[str], object]
-    automations: Callable[[], Mapping[str, tuple[str, bool]]]
-    switch: Callable[[str, bool], Awaitable[object]]
-    frame_of: FrameOf
 
 
 def published_topics(secrets: Secrets) -> HubTopics | None:

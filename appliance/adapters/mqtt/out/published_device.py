@@ -1,8 +1,4 @@
-"""Base of the announcements by this hub, which describe the hub's devices in Home Assistant's discovery format.
-
-The function `announce` of a platform returns the component's fields for a device or attribute of this hub. If
-another component must represent the device or attribute, `announce` returns None.
-"""
+"""A device of this hub, and the templates and commands in its announcement."""
 
 from __future__ import annotations
 

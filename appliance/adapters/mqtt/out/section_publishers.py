@@ -11,7 +11,8 @@ from typing import Any
 
 from appliance.adapters.base import Secrets
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, next_boot
-from appliance.adapters.mqtt.out.publishing import HomeAccess, HubTopics, keep_published, published_topics
+from appliance.adapters.mqtt.out.home_access import HomeAccess
+from appliance.adapters.mqtt.out.topics import HubTopics, keep_published, published_topics
 from appliance.clock import Clock
 from appliance.errors import StoreFailed
 from appliance.tasks import Tasks

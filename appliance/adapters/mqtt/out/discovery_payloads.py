@@ -2,59 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 
 import orjson
 
-from appliance.adapters.mqtt.out.publishing import HubTopics, discovery_id
-from appliance.adapters.mqtt.platforms import climate, cover, inputs, light, lock, on_off, sensor
-from appliance.adapters.mqtt.platforms.event import announce_events
-from appliance.adapters.mqtt.platforms.published import Fields, PublishedDevice
+from appliance.adapters.mqtt.out.components import components_of, describe_events
+from appliance.adapters.mqtt.out.published_device import Fields, PublishedDevice
+from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.home.model import Device
 from appliance.version import VERSION
 
-_JOINED = {
-    "light": (light.announce, ("power", *light.LIGHT_KEYS)),
-    "cover": (cover.announce, cover.COVER_KEYS),
-    "climate": (climate.announce, climate.CLIMATE_KEYS),
-}
-"""For each component that combines several attributes: the function that describes it, and the attributes."""
 
-_SINGLE: Mapping[str, Callable[[PublishedDevice, str], Fields | None]] = {
-    "lock": lock.announce,
-    "button": inputs.announce_button,
-    "switch": on_off.announce,
-    "select": inputs.announce_select,
-    "number": inputs.announce_number,
-    "text": inputs.announce_text,
-    "binary_sensor": sensor.announce_binary_sensor,
-    "sensor": sensor.announce_sensor,
-}
-"""Components for one attribute. An attribute gets the first component that accepts it."""
-
-
-def _components(device: PublishedDevice) -> Iterator[tuple[str, Fields]]:
-    """Yield the object id and the fields of each component of a device."""
-    left = set(device.keys)
-    for platform, (announce, keys) in _JOINED.items():
-        if (fields := announce(device)) is not None:
-            yield platform, {"platform": platform, "name": None, **fields}
-            left -= set(keys)
-    for key in sorted(left):
-        own = key.rpartition(".")[2]
-        name = None if key in ("power", "lock") else own.replace("_", " ").capitalize()
-        for platform, announce_one in _SINGLE.items():
-            if (fields := announce_one(device, key)) is not None:
-                yield own if key.startswith("custom.") else key, {"platform": platform, "name": name, **fields}
-                break
-
-
-def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
+def device_payload(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
     """Return the discovery payload of a device. `events` lists the names of the device's previous events."""
     state_topic = topics.of("devices", device.id, "state")
-    components = dict(_components(PublishedDevice(device, topics.of("devices", device.id, "set"), state_topic)))
+    components = dict(components_of(PublishedDevice(device, topics.of("devices", device.id, "set"), state_topic)))
     if events:
-        shown = announce_events(topics.of("devices", device.id, "event"), events)
+        shown = describe_events(topics.of("devices", device.id, "event"), events)
         components["event"] = {"platform": "event", "name": "Event", **shown}
     for key, component in components.items():
         component["unique_id"] = f"{topics.identifier(device.id)}_{key}"
@@ -88,7 +52,7 @@ def origin() -> dict[str, str]:
     return {"name": "Lares", "sw_version": VERSION}
 
 
-def hub_announcement(scenes: Mapping[str, str], automations: Mapping[str, str], topics: HubTopics) -> bytes:
+def hub_payload(scenes: Mapping[str, str], automations: Mapping[str, str], topics: HubTopics) -> bytes:
     """Return the discovery payload of the hub, with its scenes and automations, given as names by id."""
     components: dict[str, Fields] = {}
     for id_, name in scenes.items():

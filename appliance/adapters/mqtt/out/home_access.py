@@ -1,0 +1,38 @@
+"""The publisher's access to the hub: its devices, events, scenes, and automations."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from appliance.adapters.dispatch import Outcome
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.events import Event
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+
+FrameOf = Callable[[Event], bytes | None]
+
+
+def no_frame(_: Event) -> None:
+    """Return None, because no event has a frame."""
+
+
+class HomeAccess(Struct, frozen=True, kw_only=True):
+    """The publisher's access to the hub. `send` is `Dispatcher.send`.
+
+    `scenes` returns names by id. `automations` returns the name by id, and whether the automation is enabled.
+    `run_scene` and `switch` raise `LaresError`. `frame_of` returns an event's JSON as in the event stream, or None if
+    the stream omits the event.
+    """
+
+    registry: Registry
+    bus: Bus
+    send: Callable[[Sequence[Device], Command, str], Awaitable[Sequence[Outcome]]]
+    scenes: Callable[[], Mapping[str, str]]
+    run_scene: Callable[[str], object]
+    automations: Callable[[], Mapping[str, tuple[str, bool]]]
+    switch: Callable[[str, bool], Awaitable[object]]
+    frame_of: FrameOf

@@ -65,7 +65,8 @@ _PROPERTIES = {
     "cmd_t cmd_tpl stat_t": "hum=target_humidity",
     "t tpl val_tpl": "stat=state",
 }
-"""Properties that exist once for each of these endings, such as `bri_cmd_t` for `brightness_command_topic`."""
+"""The abbreviations of these properties are combined with each ending. For example, `bri_cmd_t` means
+`brightness_command_topic`."""
 
 _DEVICE = """
     cns=connections cu=configuration_url ids=identifiers name=name mf=manufacturer mdl=model mdl_id=model_id

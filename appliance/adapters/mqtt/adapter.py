@@ -29,13 +29,13 @@ from appliance.imports import import_ahead
 from appliance.tasks import run_together
 
 TICK_SECS = 0.25
-"""Seconds between two checks for expired values and parked messages, while there are any."""
+"""Seconds between two checks while messages are parked or values are about to expire."""
 
 MAX_TICK_SECS = 3600.0
-"""Maximum seconds between two such checks."""
+"""Maximum seconds between two checks for expired values."""
 
 ANSWERED_SECS = 5.0
-"""Minimum seconds between two reports that the broker responds, while messages arrive."""
+"""Minimum seconds between two reports that the broker responds. Each arriving message can cause a report."""
 
 BATCH = 50
 """Maximum number of messages that are taken from the inbox at once."""
@@ -65,7 +65,7 @@ class MqttAdapter(Adapter):
 
     concurrency = 1_000
     command_secs = 3 * RESULT_SECS
-    """Far longer than the timeouts inside a command, so that those expire first even on a busy event loop."""
+    """The timeouts inside a command are far shorter, so that they expire first even on a busy event loop."""
 
     def __init__(self, context: AdapterContext, settings: Mqtt) -> None:
         super().__init__(context)
@@ -206,7 +206,7 @@ class MqttAdapter(Adapter):
         yield from reader.process(received)
 
     def _report_parked(self, topic: str) -> None:
-        """Report once that a device, or the topic of a configuration, sends too many costly messages."""
+        """Report once that a device or a configuration topic sends too many costly messages."""
         announcer = self.live.reader_of(topic)
         if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
             self._costly.add(announcer)
@@ -227,7 +227,7 @@ class MqttAdapter(Adapter):
             await in_steps(self.clock, self.live.flush())
 
     def _secs_to_tick(self) -> float:
-        """Return the seconds until the next work of `_keep_time`."""
+        """Return the seconds until `_keep_time` has work."""
         router = self.live.router
         is_idle = self._budget.is_idle and self._reports.is_current(router.refused, router.limits)
         secs = self.live.secs_to_tick() if is_idle and not self._is_status_lost else 0.0

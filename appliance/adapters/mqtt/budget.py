@@ -21,7 +21,7 @@ LIGHT_SECS = 0.001
 """Maximum processor seconds of a cheap message."""
 
 MAX_KNOWN_TOPICS = 20_000
-"""Maximum number of topics whose last cost is remembered."""
+"""Maximum number of topics whose last cost is stored."""
 
 
 class Budget:
@@ -69,7 +69,7 @@ class Budget:
         self.parked.clear()
 
     def resume(self) -> Iterator[None]:
-        """Continue the parked work of topics that may use time again."""
+        """Continue parked work once its topic may use processor time again."""
         for topic in list(self.parked):
             if not self._must_wait(topic):
                 yield from self.run(topic, self.parked.pop(topic))
@@ -92,7 +92,7 @@ class Budget:
         return not is_cheap and self._level(self._heavy, HEAVY_SHARE) > BURST_SECS
 
     def _level(self, spent: tuple[float, float] | None, share: float) -> float:
-        """Return the seconds spent minus `share` of the time since then, at least 0."""
+        """Subtract `share` of the time since then from the spent seconds. Return at least 0."""
         if spent is None:
             return 0.0
         secs, at = spent

@@ -127,8 +127,7 @@ class BrokerConnection:
 class Broker:
     """The address and login of one broker. `receive` is called with each message as soon as it is read.
 
-    If there is a `status_topic`, its message becomes `offline` once the connection is lost, if necessary by the last
-    will.
+    After the connection is lost, the message at `status_topic` is `offline`, if necessary by the last will.
     """
 
     def __init__(
@@ -233,7 +232,7 @@ async def keep_connected(
     session: Callable[[BrokerConnection], Coroutine[Any, Any, None]],
     on_lost: Callable[[Unreachable], None],
 ) -> None:
-    """Connect, run a session until the connection is lost, pause, and reconnect, until cancelled.
+    """Run a session on each connection, and reconnect after a pause, until cancelled.
 
     A successful connection resets the pauses. If another client repeatedly takes over the session, the pauses grow,
     so that two hubs do not keep disconnecting each other.

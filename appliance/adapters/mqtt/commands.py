@@ -192,7 +192,7 @@ class PendingCommand:
             self.done.set()
 
     def check(self, update: Update, entity: Entity) -> None:
-        """Set `done` if the entity reports the expected values, and at least one of them since the command.
+        """Set `done` if the entity has the expected values, and has reported one of them since the command.
 
         An entity that was reported unavailable does not confirm a result.
         """

@@ -34,8 +34,8 @@ _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch"
 class MqttDevice(Struct):
     """One device: its entities, and for each attribute the entity that handles its commands.
 
-    `parent_id` is the device that contains this device. `bridge_id` is the bridge that connects it. The id is derived
-    from `identifier`.
+    `parent_id` is the device that contains this device. The device is connected to the bridge `bridge_id`. The id is
+    derived from `identifier`.
     """
 
     id: str

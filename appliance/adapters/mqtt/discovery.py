@@ -48,7 +48,7 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
     """One announced entity. `key` is unique per broker. `source` is the topic of the configuration.
 
     `availability` contains the objects of the list `availability`, which the entities of a configuration share.
-    `config` does not contain them, so that the garbage collector need not track it.
+    These objects are not part of `config`, so that the garbage collector need not track `config`.
     """
 
     key: str
@@ -76,7 +76,7 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
 def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
     """Return the component, node, and object of `<prefix>/<component>/[<node>/]<object>/config`.
 
-    An id may contain any printable character, more than Home Assistant accepts. Raise `Invalid` for other topics.
+    Unlike in Home Assistant, an id may contain any printable character. Raise `Invalid` for other topics.
     """
     levels = topic.removeprefix(f"{prefix}/").split("/")
     if not topic.startswith(f"{prefix}/") or levels[-1] != "config" or len(levels) not in (3, 4):
@@ -99,7 +99,8 @@ def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | N
     """Return the entities of a configuration. Return None for `migrate_discovery`: the topic will be deleted, but its
     entities will not.
 
-    An empty payload has no entities, so it removes the former ones. Raise `Invalid` for an unreadable payload.
+    Return an empty list for an empty payload, which removes the topic's entities. Raise `Invalid` for an unreadable
+    payload.
     """
     component, node_id, name = _ids(prefix, topic)
     if not payload:

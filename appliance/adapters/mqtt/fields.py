@@ -18,7 +18,7 @@ MAX_QUICK_CHARS = 500
 """Number of template characters that are parsed in one step. A step takes a few milliseconds at most."""
 
 LOOK_CHARS = 1
-"""Cost of reading one part of a configuration, as a number of characters that is added to the step."""
+"""Reading one part of a configuration takes as long as parsing this number of template characters."""
 
 
 MAX_TOPIC_BYTES = 1_024
@@ -67,7 +67,7 @@ class Texts(Struct, frozen=True, gc=False):
 
 
 class AnnouncedFields(Struct, gc=False):
-    """One configuration with full names. `problems` has a sentence as the key for each unreadable field."""
+    """One configuration with full names. The keys of `problems` are sentences about unreadable fields."""
 
     raw: Mapping[str, Any]
     problems: dict[str, None] = field(default_factory=dict)
@@ -124,8 +124,10 @@ class AnnouncedFields(Struct, gc=False):
         return self._checked(key, is_topic)
 
     def template(self, *keys: str) -> Template | None:
-        """Return the first announced template of these. For an unreadable template, add a problem and return one that
-        never renders a value."""
+        """Return the first announced template under these keys.
+
+        If the template is unreadable, add a problem, and return a template that never renders a value.
+        """
         for key in keys:
             if isinstance(text := self.raw.get(key), Template):
                 return text

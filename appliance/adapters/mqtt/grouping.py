@@ -47,9 +47,9 @@ class DeviceNames:
     def name(self, identifier: str) -> str:
         if identifier not in self._names:
             plain, full = slug(identifier), slug_with_digits(identifier)
-            is_anothers = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self._known))
+            is_taken = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self._known))
             has_digits = any(each.isalnum() and not each.isascii() for each in identifier)
-            self._names[identifier] = full if has_digits or is_anothers or full in self._known else plain
+            self._names[identifier] = full if has_digits or is_taken or full in self._known else plain
             self._owners.setdefault(self._names[identifier], identifier)
         return self._names[identifier]
 
@@ -62,13 +62,13 @@ def group_announcements(
     announcements: Iterable[Announcement],
     named: dict[str, list[Announcement]],
     names: DeviceNames,
-    there: Container[str],
+    present: Container[str],
     doubles: dict[str, tuple[str, str]],
 ) -> Iterator[None]:
     """Fill `named` with the announcements of each device by its slug, one announcement per step.
 
     Entities with a common identifier or connection form one device. If several announcements have the same unique id,
-    an announcement in `there` takes precedence, otherwise the first by topic. A migrating announcement is ignored
+    an announcement in `present` takes precedence, otherwise the first by topic. A migrating announcement is ignored
     once it has arrived at the new topic. `doubles` maps the key of each ignored announcement to its topic and the
     topic that is used instead.
     """
@@ -76,7 +76,7 @@ def group_announcements(
     for each in announcements:
         other = chosen.setdefault((each.component, each.unique_id or each.key), each)
         if other is not each:
-            pair = sorted((each, other), key=lambda one: (one.is_migrating, one.key not in there, one.key))
+            pair = sorted((each, other), key=lambda one: (one.is_migrating, one.key not in present, one.key))
             chosen[each.component, each.unique_id or each.key] = pair[0]
             if not pair[1].is_migrating:
                 doubles[pair[1].key] = pair[1].source, pair[0].source
@@ -111,7 +111,8 @@ def _markers(announcement: Announcement) -> list[str]:
 
 
 def _root(roots: dict[str, str], marker: str) -> str:
-    """Return the representative of all markers that are joined with this one. Each call halves the path to it."""
+    """Return the representative of all markers joined with this marker. Each call halves the path to the
+    representative."""
     while (above := roots.get(marker, marker)) != marker:
         roots[marker] = marker = roots.get(above, above)
     return marker

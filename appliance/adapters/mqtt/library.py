@@ -132,8 +132,8 @@ class BufferedSocket:
 
 
 class _PassingQueue(asyncio.Queue[aiomqtt.Message]):
-    """Replaces the library's queue. A queue that is always empty, because it passes each message to `receive` and
-    counts it."""
+    """Replaces the library's queue. The queue is always empty, because it passes each message to `receive`, and
+    counts the messages."""
 
     def __init__(self, receive: Callable[[Received], None]) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ The path of a message: 1. `process` finds the entities that read the message's t
 filters values by the pending command. 4. `_set_and_note` sets the values, and records the changed attributes. 5.
 `flush` publishes the changed devices.
 
-`tick` expires values when they are due. `replay` restores values after a restart or a new announcement.
+`tick` expires values. `replay` restores values after a restart or a new announcement.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from appliance.errors import Invalid
 from appliance.home.model import Device
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-"""Maximum total size of the stored messages, one per topic. With stored messages, a device that is announced again
-has its state at once."""
+"""Maximum total size of the stored messages, one per topic. A device that is announced again gets its state
+from these messages."""
 
 
 log = logging.getLogger("adapters")

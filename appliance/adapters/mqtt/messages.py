@@ -60,7 +60,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 class Message:
-    """A received message. `at` is the time of its arrival. The content of a retained message may be much older."""
+    """A received message. `at` is its arrival time. The content of a retained message may be much older."""
 
     def __init__(self, topic: str, payload: bytes, at: datetime, *, is_retained: bool = False) -> None:
         """Raise `Invalid` if the payload is too large or not text."""

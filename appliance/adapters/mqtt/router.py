@@ -207,7 +207,7 @@ class Router:
     def rebuild(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
         """Rebuild the devices whose announcements changed, in small steps, and add them to `rebuilt`.
 
-        Configurations that arrive meanwhile are handled by the next rebuild.
+        The next rebuild handles configurations that arrive meanwhile.
         """
         groups: dict[str, list[Announcement]] = {}
         doubles: dict[str, tuple[str, str]] = {}

@@ -176,15 +176,15 @@ _CLASSES = {
     "temperature_outdoor": "temperature",
     "wind_gust": "wind_speed",
 }
-"""Device class of each attribute. `wind_direction` is missing, because its value may be a word, which Home
-Assistant's class does not allow."""
+"""Device class of each attribute. `wind_direction` is missing, because its value may be a word, but Home Assistant's
+class allows only numbers."""
 
 
 _STATE_CLASSES = {
     **dict.fromkeys(("energy_total", "energy_today"), "total_increasing"),
     **dict.fromkeys(("energy_yesterday", "energy_month", "rainfall"), "total"),
 }
-"""State class of each attribute that is a sum."""
+"""State class of each attribute whose value is a sum."""
 
 
 def describe_sensor(device: PublishedDevice, key: str) -> Fields | None:

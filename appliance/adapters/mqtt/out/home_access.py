@@ -21,7 +21,7 @@ def no_frame(_: Event) -> None:
 
 
 class HomeAccess(Struct, frozen=True, kw_only=True):
-    """The publisher's access to the hub. `send` is `Dispatcher.send`.
+    """`send` is `Dispatcher.send`.
 
     `scenes` returns names by id. `automations` returns the name by id, and whether the automation is enabled.
     `run_scene` and `switch` raise `LaresError`. `frame_of` returns an event's JSON as in the event stream, or None if

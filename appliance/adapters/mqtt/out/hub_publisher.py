@@ -361,7 +361,7 @@ class HubPublisher:
 
 
 def _parse(target: str, payload: bytes) -> Command | bool | None:
-    """Parse a command: the command to a device, true or false to enable or disable an automation, None for a scene.
+    """Parse a message. Return a device's command, whether to enable an automation, or None to run a scene.
     Raise `LaresError`."""
     if target == "devices":
         if len(payload) > MAX_COMMAND_BYTES:

@@ -12,7 +12,7 @@ Fields = dict[str, Any]
 
 
 class PublishedDevice:
-    """A device of this hub. `keys` contains its attributes and capabilities except `state`."""
+    """`keys` contains the device's attributes and capabilities except `state`."""
 
     def __init__(self, device: Device, set_topic: str, state_topic: str) -> None:
         self.attributes = device.attributes
@@ -41,7 +41,7 @@ class PublishedDevice:
     def switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> Fields:
         """Return the fields of a switch with the same texts for commands and states.
 
-        `payloads` maps the value for on, and then the value for off, to a payload. The values are template literals.
+        `payloads` contains the payload for on, then the payload for off, by the value as a template literal.
         """
         shown, (on, off) = expression(key), payloads.values()
         is_on, is_off = (f"{shown} == {value}" for value in payloads)

@@ -71,10 +71,10 @@ async def open_publishers(
     """Return a publisher for each section with `publish = true`. Each publisher is an async context manager that
     publishes (or clears old topics) inside its `async with` block.
 
-    Topics to which a section no longer publishes are cleared. `every_broker` has the names of all MQTT sections, and
-    can change later. Devices of these sections are not published.
+    Topics to which a section no longer publishes are cleared. `every_broker` contains the names of all MQTT sections,
+    and can change later. Devices of these sections are not published.
 
-    Raises `StoreFailed` if the run number cannot be saved.
+    Raise `StoreFailed` if the run number cannot be saved.
     """
     brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
     publishers: list[AbstractAsyncContextManager[Any]] = []

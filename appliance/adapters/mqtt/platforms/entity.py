@@ -46,7 +46,7 @@ class Intent(Struct, frozen=True, kw_only=True):
 
     If `shows` is missing, the command is complete when it is sent. If `begins` is given, the command is complete when
     `begins` returns true for the entity. If the entity was announced again, `begins` gets the new entity object.
-    `fails` contains states that rule out the result.
+    `fails` contains the states of a failed command.
     """
 
     messages: tuple[Outgoing, ...]

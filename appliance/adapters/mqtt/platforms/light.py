@@ -243,7 +243,7 @@ def rgb_of_hex(text: str) -> dict[str, int]:
 
 
 def color_of(notation: str, numbers: Iterable[float]) -> dict[str, Value]:
-    """Return the attribute of a colour. Clamp the numbers, and round them if their range consists of integers."""
+    """Return the update for a colour. Clamp the numbers, and round them if their range consists of integers."""
     parts = zip(NOTATIONS[notation], numbers, strict=True)
     color = {
         key: clamped(number, 0, top) if isinstance(top, int) else min(max(number, 0.0), top)

@@ -1,4 +1,4 @@
-"""Parsing of message texts: first the known values, then an empty text, then unknown values, then an error."""
+"""Parses message texts: known values first, then an empty text, then texts for an unknown value."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def read_word(
 def read_number(
     text: str, key: str, convert: Callable[[float], Value] | None = None, *, keeps: bool = False
 ) -> Update:
-    """Return the number, after `convert`. An empty text changes nothing.
+    """Return the number, converted by `convert`. An empty text changes nothing.
 
     Raise `UnknownValue` for other texts. The attribute then becomes unknown. With `keeps`, the attribute keeps its
     value, even if the text means an unknown value.

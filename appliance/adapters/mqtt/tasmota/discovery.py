@@ -381,7 +381,7 @@ class _Tasmota:
             yield self._announcement("event", id_, name, config)
 
     def _has_own_name(self, number: int) -> bool:
-        """Return whether the switch has a name, which its messages then contain."""
+        """Return whether the switch has a name. The switch's messages then contain the name."""
         names = self._config.get("swn")
         return isinstance(names, list) and len(names) >= number and bool(names[number - 1])
 

@@ -84,8 +84,8 @@ class Router:
         self._paths.setdefault(path, {}).update(dict.fromkeys(methods, handler))
 
     def find(self, method: str, path: str) -> tuple[RouteHandler, dict[str, str]]:
-        """Return the handler for the method, and the ids in the path. Each id is one non-empty segment,
-        percent-decoded once.
+        """Return the handler for the method, and the ids in the path. Each id is a non-empty segment, decoded from
+        percent-encoding once.
 
         Raise `NotFound`, or `MethodNotAllowed` with the methods of the path.
         """

@@ -353,7 +353,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         else:
             ids = devices if owner == ANY_DEVICE else self.members.get(owner, ())
         there = [each for each in ids if each in devices]
-        # another check warns about a missing device; an empty room does not show that the name is wrong
+        # another check warns about a missing device; if a room is empty, its name may still be correct
         if not there:
             return None
         attributes = {each for device_id in there for each in devices[device_id]}

@@ -1,4 +1,5 @@
-"""Sends requests to the running hub over its control socket. If no hub runs, does the same work directly."""
+"""Sends requests to the running hub over its control socket. If no hub runs, the module does the same work
+directly."""
 
 from __future__ import annotations
 

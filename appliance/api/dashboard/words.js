@@ -96,8 +96,8 @@ export const seconds = SECONDS;
 const counted = (count, unit, more = {}) =>
 	new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "short", ...more }).format(count);
 
-// Format seconds in the largest unit with a whole count above 1: `60 s`, `2 min`, `3 hr`. A count of 1 would need
-// another sentence: "every hour".
+// Format seconds in the largest unit for which the count is a whole number above 1: `60 s`, `2 min`, `3 hr`. A count
+// of 1 would need another sentence: "every hour".
 export function duration(secs) {
 	if (secs > 3600 && secs % 3600 === 0) return counted(secs / 3600, "hour");
 	return secs > 60 && secs % 60 === 0 ? counted(secs / 60, "minute") : counted(secs, "second");

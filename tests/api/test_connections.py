@@ -41,7 +41,7 @@ class Fake:
 
 
 def fill(connections: Connections, **counts: int) -> dict[str, list[Fake]]:
-    """Create connections of each peer, one peer after the other."""
+    """Create connections for each peer, one peer after the other."""
     made: dict[str, list[Fake]] = {}
     for peer, count in counts.items():
         made[peer] = [Fake() for _ in range(count)]

@@ -37,8 +37,8 @@ A, B = {"type": "device_state_change", "value": 1}, {"type": "device_state_chang
 def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[str]:
     """For each event, return why it may not run the automation, or an empty string if it may run it.
 
-    A step is the second of an event (`A`, or a pair of both), a new policy, a pair of "ok" and the second of a
-    successful end, "fails", "never began" (of `B`), or "restart".
+    A step is one of these: the second of event `A`, a pair of an event and its second, a new policy, a pair of "ok"
+    and the second of a successful end, "fails", "never began" (the run for `B`), or "restart".
     """
     found, memory = [], memory or Memory()
     for step in steps:

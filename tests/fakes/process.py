@@ -151,8 +151,8 @@ async def running(
     max_files: int | None = None,
     prefix: Sequence[str] = (),
 ) -> AsyncIterator[Process]:
-    """Run a hub with the folder's configuration. Yield once the hub answers, and kill it at the end if it still
-    runs."""
+    """Run a hub with the folder's configuration. Yield once the hub answers. If the hub is still running at the
+    end, kill it."""
     log = folder / "hub.log"
     headers = {"Authorization": f"Bearer {KEY}"}
     with spawn(folder, log, extra, arguments, max_files, prefix) as popen:

@@ -77,7 +77,7 @@ class Box:
 
 @contextmanager
 def started(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> Iterator[Box]:
-    """Run the hub with this command. Yield once the hub answers, and kill it at the end if it still runs."""
+    """Run the hub with this command. Yield once the hub answers. If the hub is still running at the end, kill it."""
     log = folder / "box.log"
     with log.open("wb") as stream:
         process = subprocess.Popen(list(command), cwd=folder, env=dict(environment), stdout=stream, stderr=stream)

@@ -34,7 +34,7 @@ def parse_small(message: bytes | str, address: str) -> Any:
 
 
 async def parse_large(message: Any, clock: Clock) -> Any:
-    """Parse a JSON object in steps. Return any other value than text unchanged. Raise `Unreadable` on failure."""
+    """Parse a JSON object in steps. If the value is not text, return it unchanged. Raise `Unreadable` on failure."""
     if not isinstance(message, str):
         return message
     found: dict[str, Any] = {}

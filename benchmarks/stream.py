@@ -85,9 +85,8 @@ async def latencies_by_turns(sides: Sequence[tuple[int, int]], count: int) -> li
     """For each side, return the milliseconds from the request for a push until the last reader has received the
     frame.
 
-    A side consists of two ports. The first port is that of a hub or a bare broadcast. The second port makes the strip
-    push a change. The sides alternate quickly, because the kernel's assignment of processes to cores lasts for some
-    hundred changes.
+    A side is a pair of ports: the port of a hub or a bare broadcast, and the port that makes the strip push a change.
+    The sides alternate quickly, because the kernel's assignment of processes to cores lasts for some hundred changes.
     """
     async with AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(Readers(port, count)) for port, _ in sides]

@@ -126,6 +126,6 @@ def matches(stored_hash: str, text: str) -> bool:
 
 
 def bearer_of(header: str | None) -> str | None:
-    """Return the token in an `Authorization` header, or None. Ignore the case of the scheme."""
+    """Return the token in an `Authorization` header, or None. The scheme's case does not matter."""
     scheme, _, token = (header or "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None

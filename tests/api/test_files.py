@@ -289,8 +289,3 @@ async def test_without_files_enabled_the_routes_do_not_exist(tmp_path: Path) -> 
             headers = {"Authorization": f"Bearer {MASTER}"}
             async with app.session.request(method, app.url + path, json={"text": ""}, headers=headers) as answer:
                 assert (answer.status, (await answer.json())["code"]) == (404, "path_not_found")
-
-
-async def test_invalid_file_and_changed_are_codes_of_the_document(home: App) -> None:
-    codes = (await home.get("/openapi.json")).json["components"]["schemas"]["Error"]["properties"]["code"]["enum"]
-    assert {"invalid_file", "file_changed", "file_not_found", "version_not_found"} <= {*codes}

@@ -55,7 +55,7 @@ class FileEvent(Struct, frozen=True, kw_only=True):
 
 
 class FileHook(Struct, frozen=True, kw_only=True):
-    """One line: a hook call with data."""
+    """A hook call with data, from one line of the file."""
 
     at: datetime
     hook: str

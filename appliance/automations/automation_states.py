@@ -241,7 +241,7 @@ class AutomationStates:
         self.of(id_).is_enabled = is_enabled
 
     async def _remove(self, keys: list[str]) -> None:
-        with contextlib.suppress(StoreFailed):  # the next start finds these states again
+        with contextlib.suppress(StoreFailed):  # if the removal fails, these states still exist at the next start
             await self._storage.put_many(dict.fromkeys(keys))
 
     def _store(self, id_: str, state: AutomationState, *, is_minor: bool = False) -> None:

@@ -41,7 +41,7 @@ class CardWriter:
         return sizes
 
     def day_bytes(self, now: int) -> int:
-        """Return the bytes written on the day of `now` (in milliseconds since 1970), as far as known."""
+        """Return the known number of bytes written on the day of `now`, which is in milliseconds since 1970."""
         ledger = self._ledger
         return ledger.used if ledger is not None and ledger.day == now // DAY_MS else 0
 

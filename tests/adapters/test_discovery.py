@@ -128,7 +128,7 @@ def test_random_bytes_raise_only_the_expected_error() -> None:
 
 
 def read(*packets: tuple[bytes, str], services: Sequence[str] = ("_elg._tcp",)) -> MdnsAnswers:
-    """Return the answers of these packets, each from its sender."""
+    """Return the answers in these packets. Each packet is given with its sender."""
     answers = MdnsAnswers(services)
     for packet, sender in packets:
         answers.add(dns.decode_answer(packet), sender)

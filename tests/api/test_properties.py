@@ -32,7 +32,7 @@ from tests.fakes.app import MASTER, READER, open_app
 
 LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
 DECLARED = {501, 503}
-"""The statuses from 500 on that a request may cause."""
+"""The only statuses of 500 or more that a request may cause."""
 
 PATIENCE = 30.0
 

@@ -1,4 +1,4 @@
--- Adapter kinds: the ctx of their functions, and the tables json, xml, and crypto. Calls of the hub are requests,
+-- Adapter kinds: the ctx of their functions, and the tables json, xml, and crypto. Each call of the hub is a request,
 -- as in ctx.lua. Bytes are sent as text, with one character per byte (U+0000 to U+00FF).
 local lares = ...
 local type, tostring, tonumber, rawequal, next = type, tostring, tonumber, rawequal, next

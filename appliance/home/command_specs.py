@@ -71,8 +71,10 @@ class CommandSpec(Struct, frozen=True, kw_only=True, gc=False):
 
     def _check_option(self, value: Value) -> None:
         if value not in self.values:
-            options = ", ".join(self.values)
-            raise Invalid(f"{self.capability} must be one of {options} for this device, not {format_value(value)}")
+            found = format_value(value)
+            if str(value) in self.values:
+                found += f' (write the value as text: "{value}")'
+            raise Invalid(f"{self.capability} must be one of {', '.join(self.values)} for this device, not {found}")
 
     def _check_number(self, value: Value) -> None:
         number, unit = _in_unit(value, self.unit)

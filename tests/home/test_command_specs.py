@@ -13,6 +13,7 @@ from tests.fakes.rows import each_row
 WARMTH = CommandSpec(capability="color_temperature", actions=("set",), min=2900, max=7000, unit="kelvin")
 HEAT = CommandSpec(capability="target_temperature", actions=("set",), min=5, max=30, step=0.5, unit="°C")
 SPEED = CommandSpec(capability="custom.mqtt.speed", actions=("set",), min=1, max=3, step=1, type="integer")
+LEVEL = CommandSpec(capability="custom.mqtt.level", actions=("set",), values=("1", "2"))
 MODE = CommandSpec(capability="custom.mqtt.mode", actions=("set",), values=("eco", "boost"), type="enum")
 DIM = CommandSpec(capability="brightness", actions=("set", "increase"), min=10)
 CAP = CommandSpec(capability="volume", actions=("set",), max=60)
@@ -60,6 +61,7 @@ def test_a_value_within_the_range_is_accepted(spec: CommandSpec, value: Value) -
         (SPEED, True, "must be an integer, not true"),
         (MODE, "turbo", "must be one of eco, boost for this device, not 'turbo'"),
         (MODE, ["eco"], "must be one of eco, boost for this device, not an array"),
+        (LEVEL, 2, 'must be one of 1, 2 for this device, not 2 (write the value as text: "2")'),
         (DIM, 9, "must be at least 10 for this device, not 9"),
         (CAP, 61, "must be at most 60 for this device, not 61"),
         (TEXT, 5, "must be a string, not 5"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 import time
+from collections import deque
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
@@ -21,6 +22,10 @@ REQUEST_TURNS = 3
 only once."""
 
 SHORT_TURN_SECS = 0.005
+
+MAX_RESUMED_PER_TURN = 16
+"""Maximum number of tasks that `wait_for_short_turn` resumes per loop turn. If hundreds of tasks were resumed only to
+wait again, they would make each turn long."""
 
 MAX_EVENTS_PER_TURN = 32
 """Maximum number of sockets per loop turn. Hundreds of sockets in one turn would block all tasks for 30 ms."""
@@ -103,6 +108,7 @@ class _Selector(selectors.EpollSelector):
 class _Loop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self.lag = LoopLag()
+        self._line: deque[asyncio.Future[None]] = deque()
         super().__init__(_Selector(self.lag))
 
     @property
@@ -114,6 +120,22 @@ class _Loop(asyncio.SelectorEventLoop):
     def has_waiting(self) -> bool:
         """Return whether other callbacks or ready sockets are waiting for the current callback to end."""
         return bool(self._ready)  # type: ignore[attr-defined]
+
+    async def wait_in_line(self) -> None:
+        """Return in a later turn, in the order of the calls, with at most `MAX_RESUMED_PER_TURN` callers per turn."""
+        if not self._line:
+            self.call_soon(self._resume_some)
+        place: asyncio.Future[None] = self.create_future()
+        self._line.append(place)
+        await place
+
+    def _resume_some(self) -> None:
+        for _ in range(min(MAX_RESUMED_PER_TURN, len(self._line))):
+            place = self._line.popleft()
+            if not place.done():
+                place.set_result(None)
+        if self._line:
+            self.call_soon(self._resume_some)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -136,10 +158,11 @@ async def next_turn() -> None:
 
 
 async def wait_for_short_turn() -> None:
-    """Wait for a loop turn that has taken at most `SHORT_TURN_SECS`, so that hundreds of clients do not request
+    """Wait for a loop turn that has taken at most `SHORT_TURN_SECS`. Otherwise, hundreds of clients might request
     long work in one turn."""
-    while is_turn_long():
-        await next_turn()
+    loop = asyncio.get_running_loop()
+    while isinstance(loop, _Loop) and loop.turn_secs > SHORT_TURN_SECS:
+        await loop.wait_in_line()
 
 
 def is_turn_long() -> bool:

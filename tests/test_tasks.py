@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import time
+from collections import Counter
 from collections.abc import Coroutine
 from typing import Any
 
@@ -15,6 +16,7 @@ from appliance.clock import Clock
 from appliance.errors import Invalid
 from appliance.event_loop import (
     MAX_EVENTS_PER_TURN,
+    MAX_RESUMED_PER_TURN,
     REQUEST_TURNS,
     SHORT_TURN_SECS,
     in_steps,
@@ -258,6 +260,26 @@ def test_long_requests_that_arrive_together_are_served_in_separate_turns() -> No
 
     run(serve_all())
     assert len({*turns}) == 4
+
+
+def test_requests_that_wait_for_a_short_turn_continue_in_their_order_and_a_few_per_turn() -> None:
+    served: list[tuple[int, int]] = []
+
+    async def serve(number: int) -> None:
+        if number == 0:
+            time.sleep(2 * SHORT_TURN_SECS)  # noqa: ASYNC251 - that makes the turn long
+        await wait_for_short_turn()
+        served.append((loop_lag().turns, number))
+
+    async def serve_all() -> None:
+        async with Tasks() as tasks:
+            started = [tasks.start(serve(number), f"request {number}") for number in range(100)]
+            asyncio.get_running_loop().call_soon(started[1].cancel)  # the tasks run first, and wait
+            await asyncio.wait(started)
+
+    run(serve_all())
+    assert served == sorted(served, key=lambda each: each[1]) and len(served) == 99
+    assert max(Counter(turn for turn, _ in served).values()) <= MAX_RESUMED_PER_TURN
 
 
 def test_the_loop_records_each_long_turn() -> None:

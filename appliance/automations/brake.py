@@ -41,8 +41,8 @@ class _BrakeRecord(Struct):
 
 
 class Brake:
-    """Pauses an automation for a minute if it caused more than `max_runs` of its own runs within `secs` seconds, or
-    `MAX_SLOW_RUNS` within `SLOW_SECS`."""
+    """Pauses an automation for a minute if it has caused too many of its own runs: more than `max_runs` within
+    `secs` seconds, or `MAX_SLOW_RUNS` within `SLOW_SECS`."""
 
     def __init__(self, bus: Bus, clock: Clock, *, max_runs: int = 10, secs: float = 10) -> None:
         self._clock = clock

@@ -113,7 +113,8 @@ def remove_bytecode(folder: str) -> None:
 
 
 def remove_unused(base: str, ending: str = "", keep: str = "") -> None:
-    """Remove versions whose names have this ending. Keep `keep`, and versions from which a process is running."""
+    """Remove versions whose names have this ending. Do not remove `keep`, or versions from which a process is
+    running."""
     for name in os.listdir(base):
         path = f"{base}/{name}"
         if "-cpython-" in name and name.endswith(ending) and path != keep:

@@ -199,7 +199,7 @@ class Bench:
         await self.pass_by(15)
 
     async def drain(self) -> None:
-        """Let runs that have ended finish their work."""
+        """Let other tasks run for ten iterations of the event loop, so that runs can finish."""
         for _ in range(10):
             await asyncio.sleep(0)
 

@@ -79,7 +79,7 @@ class FilesApi(ApiResource):
 
     @route("DELETE", "/files/<file_path>", Role.ADMIN, statuses=(204, 405, 503))
     async def remove(self, call: Call, file_path: str) -> object:
-        """Delete the file. Its versions are kept, and its last text becomes a version. 405 for the configuration."""
+        """Delete the file. Keep its versions, and make its last text a version. The configuration returns 405."""
         if file_path == self.hub.files.locations.config_path:
             return json_response(error_body(NOT_DELETED, "method_not_allowed"), 405, {"Allow": "GET, HEAD, PUT"})
         try:

@@ -38,7 +38,7 @@ class RecipesApi(ApiResource):
 
     @route("POST", "/recipes/<recipe_id>", Role.ADMIN, SAVED_FILE, statuses=(200, 409, 503), body=RECIPE_BODY)
     async def use(self, call: Call, recipe_id: str) -> object:
-        """Write an automation or scene from the recipe, after the same checks as a save. 409 if the file exists."""
+        """Write an automation or scene from the recipe, with the checks of a save. An existing file returns 409."""
         recipe = await self.hub.recipes.get(recipe_id)
         stated = await call.body()
         try:

@@ -55,7 +55,7 @@ class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
 
 
 class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
-    """An error at run time. If `contains` is set, the message must contain this text."""
+    """An error occurs at run time. If `contains` is set, the message must contain this text."""
 
     type: str = "system_error"
     contains: str | None = None

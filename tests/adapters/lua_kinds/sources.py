@@ -215,7 +215,7 @@ DESCRIPTION = """<?xml version="1.0"?>
 
 
 class Ollama(Vendor):
-    """A language model that answers `reply`, from Ollama's documented API."""
+    """A language model that answers with `reply`, according to Ollama's API documentation."""
 
     def __init__(self, **base: Any) -> None:
         super().__init__(**base)

@@ -10,12 +10,14 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from appliance import config
+from appliance.automations.variables import MAX_VARIABLES
 from appliance.cli.homeassistant import scripts
 from appliance.cli.homeassistant.automation import MARK, TIMES, LuaFile, translate, translate_times
 from appliance.cli.homeassistant.entities import Entities, KnownDevice, NotTranslated
@@ -27,6 +29,7 @@ from appliance.cli.paths import HubPaths, config_folder, make_data_dir
 from appliance.cli.terminal import counted, say
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, StartFailed
+from appliance.home.layout import MAX_ROOMS
 from appliance.home.texts import identifier
 from appliance.home.texts import name as checked_name
 from appliance.store.disk import Disk, write_file
@@ -69,8 +72,9 @@ def import_(arguments: argparse.Namespace) -> int:
     entities = Entities(installation, _mqtt_section(file), known)
     with as_owner(data_dir):
         items = list(_items(installation, entities))
+        excess = _excess(installation)
         through_hub, in_store = partial(_through_hub, items, data_dir), partial(_in_store, items, data_dir)
-        steps = asyncio.run(ask_or_act(data_dir, through_hub, in_store))
+        steps = excess + asyncio.run(ask_or_act(data_dir, through_hub, in_store))
     with give_new_files(file.parent):
         steps += _import_locale(installation.locale, file)
         steps += _import_files(installation, entities, config_folder(file))
@@ -118,7 +122,7 @@ def _mqtt_section(file: Path) -> str:
 
 def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
     """Yield a room for each area, a variable for each helper, and the area and name of each known device."""
-    for area in installation.areas.values():
+    for area in islice(installation.areas.values(), MAX_ROOMS):
         yield Item(
             sentence=f"room {area.id} ({area.name})",
             key=ROOM_PREFIX + area.id,
@@ -145,7 +149,7 @@ def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
                 request=_post(f"/devices/{device_id}/name", {"name": name_}),
                 device_id=device_id,
             )
-    for entity_id, value in installation.helpers.items():
+    for entity_id, value in islice(installation.helpers.items(), MAX_VARIABLES):
         variable = entities.variable(entity_id)
         yield Item(
             sentence=f"variable {variable} = {json.dumps(value)}",
@@ -153,6 +157,19 @@ def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
             value={"value": value},
             request=HubRequest(path=f"/variables/{variable}", method="PUT", body={"value": value}),
         )
+
+
+def _excess(installation: Installation) -> list[tuple[bool, str]]:
+    """Describe areas and helpers beyond the limits of the hub."""
+    limits = (
+        (len(installation.areas), MAX_ROOMS, "areas", "rooms"),
+        (len(installation.helpers), MAX_VARIABLES, "helpers", "variables"),
+    )
+    return [
+        (False, f"{count - limit} of {count} {what}: Lares supports at most {limit} {parts}")
+        for count, limit, what, parts in limits
+        if count > limit
+    ]
 
 
 def _post(path: str, body: Any) -> HubRequest:

@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from appliance.cli.homeassistant import actions, conditions, templates, triggers
+from appliance.cli.homeassistant import actions, automation, conditions, templates, triggers
 from appliance.cli.homeassistant.conditions import Declared
 from appliance.cli.homeassistant.entities import Entities, NotTranslated
 from appliance.cli.homeassistant.source import Tagged, read_installation
+from appliance.cli.homeassistant.statements import as_yaml
 from appliance.cli.homeassistant.templates import Scope
+from appliance.errors import StartFailed
+from appliance.home.texts import name as checked_name
 from appliance.store.replacement import read_document
 from tests.cli.test_commands_line import Ended, ended
 from tests.fakes.process import ROOT, running
@@ -506,6 +509,127 @@ def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, 
 def test_odd_yaml_is_read_as_home_assistant_reads_it(tmp_path: Path, text: str, expected: list[str]) -> None:
     (tmp_path / "automations.yaml").write_text(text)
     assert [each["alias"] for _, each in read_installation(tmp_path).automations] == expected
+
+
+TEN = ", ".join(["{0}"] * 10)
+AUTOMATION = "- alias: A\n  trigger: []\n  action:\n"
+
+
+DEEP_ALIASES = "- &a0 x\n" + "".join(f"- &a{n} [[[[[*a{n - 1}]]]]]\n" for n in range(1, 14))
+
+
+def bomb(first: str, use: str, levels: int = 9) -> str:
+    """Return YAML lines in which each alias repeats the previous alias ten times."""
+    return first + "".join(f"a{n}: &a{n} {use.format(TEN.format(f'*a{n - 1}'))}\n" for n in range(1, levels))
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "sentence"),
+    [
+        ({"automations.yaml": bomb("a0: &a0 [x]\n", "[{}]")}, "automations.yaml:", "more than 500000 values"),
+        ({"automations.yaml": bomb("a0: &a0 {x: 1}\n", "{{<<: [{}]}}")}, "automations.yaml:", "500000 values"),
+        ({"automations.yaml": bomb("a0: &a0 !x [x]\n", "!x [{}]")}, "automations.yaml:", "500000 values"),
+        ({"automations.yaml": f"a: &a {'x' * 9999}\nb: [{'*a, ' * 6000}]"}, "automations.yaml:2", "500000 values"),
+        ({"automations.yaml": "&a [*a]"}, "automations.yaml:1", "the alias *a contains itself"),
+        ({"automations.yaml": f"{AUTOMATION}  - &a\n    then: *a\n"}, "automations.yaml:5", "*a contains itself"),
+        ({"automations.yaml": "- &x {a: *x}"}, "automations.yaml:1", "the alias *x contains itself"),
+        ({"automations.yaml": "[" * 100}, "automations.yaml:1", "more than 64 levels"),
+        ({"automations.yaml": DEEP_ALIASES}, "automations.yaml:", "more than 64 levels"),
+        ({"automations.yaml": "!include automations.yaml"}, "automations.yaml", "check that no file includes itself"),
+        (
+            {
+                "configuration.yaml": "automation: !include configuration.yaml\n"
+                "homeassistant: {packages: !include_dir_named .}"
+            },
+            "configuration.yaml",
+            "check that no file includes itself",
+        ),
+        (
+            {
+                "automations.yaml": "!include i0.yaml",
+                **{f"i{n}.yaml": f"- !include i{n + 1}.yaml\n" * 12 for n in range(9)},
+                "i9.yaml": "x",
+            },
+            "i9.yaml",
+            "more than 500000 values",
+        ),
+        (
+            {
+                "automations.yaml": "- {use_blueprint: {path: b.yaml, input: {x: [" + "y, " * 1000 + "]}}}",
+                "blueprints/automation/b.yaml": "a:\n" + "- !input x\n" * 1000,
+            },
+            "b.yaml",
+            "more than 500000 values",
+        ),
+        *(
+            ({"configuration.yaml": f"automation: {include}"}, "configuration.yaml", f"{include} is outside the")
+            for include in (
+                "!include ../out.yaml",
+                "!include /etc/passwd",
+                "!include_dir_list /proc",
+                "!include_dir_named ..",
+            )
+        ),
+    ],
+)
+def test_a_configuration_that_expands_too_far_is_refused(
+    tmp_path: Path, files: Mapping[str, str], place: str, sentence: str
+) -> None:
+    (tmp_path / "automations.yaml").write_text("[]")
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with pytest.raises(StartFailed) as refused:
+        read_installation(tmp_path)
+    assert refused.value.exit_code == 65
+    assert f"{tmp_path}/{place}" in str(refused.value) or place == "b.yaml"
+    assert sentence in str(refused.value)
+
+
+def test_a_link_may_lead_to_another_file_in_the_folder_but_not_outside(tmp_path: Path) -> None:
+    (tmp_path / "ha" / "shared").mkdir(parents=True)
+    (tmp_path / "ha" / "shared" / "mine.yaml").write_text("- {alias: A, trigger: []}")
+    (tmp_path / "ha" / "automations.yaml").symlink_to("shared/mine.yaml")
+    assert [each["alias"] for _, each in read_installation(tmp_path / "ha").automations] == ["A"]
+    (tmp_path / "out.yaml").write_text("[]")
+    (tmp_path / "ha" / "automations.yaml").unlink()
+    (tmp_path / "ha" / "automations.yaml").symlink_to("../out.yaml")
+    with pytest.raises(StartFailed, match="is a link to a file outside the configuration folder"):
+        read_installation(tmp_path / "ha")
+
+
+@pytest.mark.parametrize(
+    ("alias", "expected"),
+    [("a\nb\t c", "a b c"), ("n" * 5000, "n" * 200), ("\x1b\u202e", "7"), (None, "7"), ("  x ", "x")],
+)
+def test_the_name_of_an_imported_file_is_valid(entities: Entities, alias: Any, expected: str) -> None:
+    made = automation.translate({"id": 7, "alias": alias, "trigger": []}, "here", entities, set())
+    assert made.name == checked_name(made.name) == expected
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ({"a": [1, {"b": None, "c": ["x"]}], "d": {}}, ["a:", "- 1", "- b: null", "  c:", "  - x", "d: {}"]),
+        ("on", ["'on'"]),
+        ({"a": "x: y", "t": "12:00:00", "n": "5"}, ["a: 'x: y'", "t: 12:00:00", "n: '5'"]),
+        (["{it's}", 'it\'s "x"'], ['- "{it\'s}"', "- 'it''s \"x\"'"]),
+        ({"a": "one\n two\n"}, ["a: |-", "  one", "   two"]),
+        ({"a": "word " * 30}, ["a: >-", f"  {'word ' * 17}word", f"  {'word ' * 11}word"]),
+        ([[1, 2], []], ["- - 1", "  - 2", "- []"]),
+    ],
+)
+def test_a_part_becomes_yaml_in_comments(part: Any, expected: list[str]) -> None:
+    assert as_yaml(part).split("\n") == expected
+
+
+def test_nested_lists_of_targets_are_not_unrolled_without_a_limit(entities: Entities) -> None:
+    action: dict[str, Any] = {"action": "light.turn_on", "target": {"entity_id": "{{ repeat.item }}"}}
+    for _ in range(6):
+        action = {"repeat": {"for_each": ["light.hall"] * 10, "sequence": [action]}}
+    made = actions.Actions(entities, ())
+    made.sequence([action])
+    assert len(made.lines.lines) < 200
 
 
 def test_another_folder_is_refused(home: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from appliance.cli.homeassistant.conditions import check_part
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import literal, name, negated, quote
 from appliance.cli.homeassistant.services import Services
-from appliance.cli.homeassistant.source import as_list, is_template
+from appliance.cli.homeassistant.source import as_list, is_template, mentions
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, as_yaml, words_of
 from appliance.cli.homeassistant.times import SECONDS, duration, seconds, whole
 from appliance.lua.lua_execution import MAX_WAIT_SECS
@@ -54,6 +54,7 @@ class Actions:
         self.lines, self.problems = self.statements.lines, self.statements.problems
         self._known: dict[str, Any] = {}
         self._loops = 0
+        self._copies = 1
         self._reads_waits = reads_waits
 
     def define(self, variables: Any) -> None:
@@ -70,7 +71,7 @@ class Actions:
             self.lines.add(f"local {local} = {made}")
             self.statements.names[str(key)] = local
             self._known.pop(str(key), None)
-            if not is_template(as_yaml(value)):
+            if not mentions(value, "{{") and not mentions(value, "{%"):
                 self._known[str(key)] = value
 
     def define_by_trigger(self, variables: Mapping[str, Mapping[str, Any]]) -> None:
@@ -209,7 +210,7 @@ class Actions:
         names, self._loops = dict(self.statements.names), self._loops + 1
         index = f"index{self._loops}" if self._loops > 1 else "index"
         self.statements.names |= {"repeat_index": index, "repeat_first": f"{index} == 1"}
-        counts = "repeat." in as_yaml(repeat)
+        counts = mentions(repeat, "repeat.")
         end = "end"
         if "count" in repeat:
             self.lines.open(f"for {index} = 1, {self.statements.value(repeat['count'])} do")
@@ -243,18 +244,20 @@ class Actions:
         items = repeat["for_each"]
         return (
             isinstance(items, list)
-            and len(items) <= MAX_UNROLLED
-            and not is_template(as_yaml(items))
+            and len(items) * self._copies <= MAX_UNROLLED
+            and not mentions(items, "{{")
+            and not mentions(items, "{%")
             and TARGET_ITEM.search(as_yaml(repeat.get("sequence"))) is not None
         )
 
     def _unroll(self, repeat: Mapping[str, Any]) -> None:
-        known = dict(self._known)
+        known, copies = dict(self._known), self._copies
+        self._copies *= len(repeat["for_each"])
         for index, item in enumerate(repeat["for_each"], 1):
             self._known["repeat"] = {"item": item, "index": index}
             self.statements.names |= {"repeat_item": self.statements.value(item), "repeat_index": str(index)}
             self.sequence(repeat.get("sequence"))
-        self._known = known
+        self._known, self._copies = known, copies
 
     def _filled_in(self, value: Any) -> Any:
         """Replace each template that contains only the name of a constant with the constant."""

@@ -14,7 +14,7 @@ from appliance.cli.homeassistant.actions import Actions
 from appliance.cli.homeassistant.conditions import Declared
 from appliance.cli.homeassistant.entities import Entities, NotTranslated
 from appliance.cli.homeassistant.lua import comment, literal, negated, quote, rows
-from appliance.cli.homeassistant.source import as_list, object_id
+from appliance.cli.homeassistant.source import as_list, mentions, object_id, title_of
 from appliance.cli.homeassistant.statements import ODD_FORMS, as_yaml, words_of
 from appliance.cli.homeassistant.triggers import Trigger
 
@@ -48,13 +48,13 @@ def translate(definition: Any, origin: str, entities: Entities, taken: set[str])
         raise NotTranslated("the blueprint is not in this folder: choose Take control in Home Assistant first")
     if not {"trigger", "triggers", "action", "actions"} & definition.keys():
         raise NotTranslated("the automation has neither triggers nor actions")
-    title = str(definition.get("alias") or definition.get("id") or "automation").strip()
+    title = title_of(definition.get("alias"), definition.get("id"), "automation")
     id_ = free_id(title, taken)
     notes: list[str] = []
     found = _triggers(definition, entities, notes)
     event_entities = tuple(dict.fromkeys(each for trigger in found for each in trigger.entities))
     sequence = definition.get("actions", definition.get("action"))
-    actions = Actions(entities, event_entities, reads_waits="wait." in as_yaml(sequence))
+    actions = Actions(entities, event_entities, reads_waits=mentions(sequence, "wait."))
     actions.define(definition.get("trigger_variables"))
     actions.define(definition.get("variables"))
     found = _unique(_guard(found, actions), actions)
@@ -112,7 +112,7 @@ def free_id(title: str, taken: set[str]) -> str:
 
 def _triggers(definition: Mapping[str, Any], entities: Entities, notes: list[str]) -> list[Trigger]:
     found: list[Trigger] = []
-    is_asked = "trigger.id" in as_yaml(definition) or "condition: trigger" in as_yaml(definition)
+    is_asked = mentions(definition, "trigger.id") or _has_trigger_condition(definition)
     for number, each in enumerate(as_list(definition.get("triggers", definition.get("trigger"))), 1):
         try:
             made = triggers.translate(each, entities)
@@ -123,6 +123,12 @@ def _triggers(definition: Mapping[str, Any], entities: Entities, notes: list[str
         except ODD_FORMS as reason:
             notes.append(_note(f"trigger {number}", words_of(reason), each))
     return found
+
+
+def _has_trigger_condition(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return value.get("condition") == "trigger" or any(map(_has_trigger_condition, value.values()))
+    return isinstance(value, list) and any(map(_has_trigger_condition, value))
 
 
 def _guard(found: list[Trigger], actions: Actions) -> list[Trigger]:

@@ -7,7 +7,7 @@ home by serial number, MAC address, or name. The classes of entities follow Home
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -154,8 +154,20 @@ class Entities:
         self.scenes: dict[str, str] = {}
         self.snapshots: set[str] = set()
         self.section = section
-        self._known = known
+        self._places: dict[tuple[str, str | None], list[HaEntity]] = {}
         self._names = DeviceNames()
+        helpers = {*installation.entities, *installation.helpers}
+        self._helper_names = Counter(each.partition(".")[2] for each in helpers if each.split(".")[0] in HELPERS)
+        self._by_serial: defaultdict[str, list[str]] = defaultdict(list)
+        self._by_name: defaultdict[str, list[str]] = defaultdict(list)
+        self._by_entity_name: defaultdict[str, list[str]] = defaultdict(list)
+        for device in known.values():
+            if device.serial:
+                self._by_serial[_code(device.serial)].append(device.id)
+            self._by_name[device.name.lower()].append(device.id)
+            for name in {device.name.lower(), device.id.lower()}:
+                self._by_entity_name[name].append(device.id)
+            self._by_entity_name[f".{object_id(device.name)}"].append(device.id)
         self._by_registry_id = {each.id: each for each in installation.entities.values() if each.id}
         self._tasmota = {each.device_id for each in installation.entities.values() if each.platform == "tasmota"}
         self._siblings: defaultdict[tuple[str, str], list[HaEntity]] = defaultdict(list)
@@ -172,9 +184,9 @@ class Entities:
             return f"{self.section}:{_code(ha_device.connections[0])}"
         codes = {_code(each) for _, each in ha_device.identifiers} | {_code(each) for each in ha_device.connections}
         codes |= {_code(ha_device.serial)} if ha_device.serial else set()
-        found = [each.id for each in self._known.values() if each.serial and _code(each.serial) in codes]
+        found = [each for code in codes for each in self._by_serial.get(code, ())]
         if not found and ha_device.name:
-            found = [each.id for each in self._known.values() if each.name.lower() == ha_device.name.lower()]
+            found = self._by_name.get(ha_device.name.lower(), [])
         return min(found, key=len) if found else None
 
     def entity(self, name: str) -> HaEntity:
@@ -278,21 +290,27 @@ class Entities:
             else:
                 yield entity_id
 
-    def _within(self, key: str, id_: str) -> Iterator[HaEntity]:
-        """Yield the entities of a device, area, floor, or label. Groups are omitted, because each member of a
+    def _within(self, key: str, id_: str) -> Iterable[HaEntity]:
+        """Return the entities of a device, area, floor, or label. Groups are omitted, because each member of a
         group has its own area."""
+        if not self._places:
+            self._places.update(self._entities_by_place())
+        return self._places.get((key, id_), ())
+
+    def _entities_by_place(self) -> dict[tuple[str, str | None], list[HaEntity]]:
         areas, devices = self.installation.areas, self.installation.devices
+        found: defaultdict[tuple[str, str | None], list[HaEntity]] = defaultdict(list)
         for each in self.installation.entities.values():
+            if each.platform == "group":
+                continue
             area, device = areas.get(self.area_of(each) or ""), devices.get(each.device_id or "")
             labels = {*each.labels, *(device.labels if device else ()), *(area.labels if area else ())}
-            members: Mapping[str, Collection[str | None]] = {
-                "device_id": {each.device_id},
-                "area_id": {self.area_of(each)},
-                "floor_id": {area.floor_id if area else None},
-                "label_id": labels,
-            }
-            if id_ in members[key] and each.platform != "group":
-                yield each
+            found["device_id", each.device_id].append(each)
+            found["area_id", self.area_of(each)].append(each)
+            found["floor_id", area.floor_id if area else None].append(each)
+            for label in labels:
+                found["label_id", label].append(each)
+        return dict(found)
 
     def custom(self, entity_id: str) -> Target:
         """Return the `custom` attribute of an entity without a capability in Lares."""
@@ -308,9 +326,7 @@ class Entities:
         """Return the variable's name: the object id. If several helpers have the same object id, the name also
         contains the domain."""
         domain, _, name = entity_id.partition(".")
-        helpers = {*self.installation.entities, *self.installation.helpers}
-        same = Counter(each.partition(".")[2] for each in helpers if each.split(".")[0] in HELPERS)
-        return slug(f"{domain}.{name}" if same[name] > 1 else name)[:64]
+        return slug(f"{domain}.{name}" if self._helper_names[name] > 1 else name)[:64]
 
     def _attribute(self, entity: HaEntity) -> str | None:
         """Return the capability for the entity's state, or None."""
@@ -325,10 +341,8 @@ class Entities:
         if device is not None:
             return self.device_id(device)
         name = (entity.name or entity.original_name or entity.entity_id.partition(".")[2].replace("_", " ")).lower()
-        found = [each.id for each in self._known.values() if name in (each.name.lower(), each.id.lower())]
-        found += [
-            each.id for each in self._known.values() if object_id(each.name) == entity.entity_id.partition(".")[2]
-        ]
+        object_name = f".{entity.entity_id.partition('.')[2]}"
+        found = [*self._by_entity_name.get(name, ()), *self._by_entity_name.get(object_name, ())]
         return min(found, key=len) if found else None
 
     def _rank(self, entity: HaEntity, attribute: str) -> int:

@@ -14,8 +14,7 @@ from appliance.cli.homeassistant.actions import Actions
 from appliance.cli.homeassistant.automation import LuaFile, description, free_id, head, mode_of
 from appliance.cli.homeassistant.entities import Entities, NotTranslated, Script
 from appliance.cli.homeassistant.lua import KEYWORDS, literal, quote
-from appliance.cli.homeassistant.source import Installation, as_list, object_id
-from appliance.cli.homeassistant.statements import as_yaml
+from appliance.cli.homeassistant.source import Installation, as_list, mentions, object_id, title_of
 
 NO_FIELDS = frozenset({"entity_id", "variables"})
 
@@ -32,7 +31,7 @@ def prepare(entities: Entities, taken: Mapping[str, set[str]]) -> list[str]:
             continue
         declared = definition.get("fields")
         fields = dict.fromkeys([*(declared if isinstance(declared, Mapping) else ()), *sorted(passed[key])])
-        is_function = bool(fields) or "response_variable" in as_yaml(definition.get("sequence"))
+        is_function = bool(fields) or mentions(definition.get("sequence"), "response_variable")
         folder = "scripts" if is_function else "scenes"
         names = tuple(map(str, fields))
         entities.scripts[key] = Script(id=free_id(key, taken[folder]), fields=names, is_function=is_function)
@@ -58,11 +57,11 @@ def translate_script(origin: str, key: str, definition: Any, entities: Entities)
         raise NotTranslated("this part is not a YAML mapping")
     if "use_blueprint" in definition:
         raise NotTranslated("the blueprint is not in this folder: choose Take control in Home Assistant first")
-    script, title = entities.scripts[key], str(definition.get("alias") or key).strip()
+    script, title = entities.scripts[key], title_of(definition.get("alias"), key)
     sequence = definition.get("sequence")
     actions = Actions(
         entities,
-        reads_waits="wait." in as_yaml(sequence),
+        reads_waits=mentions(sequence, "wait."),
         fields={each: f"fields{_index(each)}" for each in script.fields},
         depth=1 if script.is_function else 2,
     )
@@ -137,7 +136,7 @@ def _index(field: str) -> str:
 
 
 def _title(definition: Mapping[str, Any]) -> str:
-    return str(definition.get("name") or definition.get("id") or "scene").strip()
+    return title_of(definition.get("name"), definition.get("id"), "scene")
 
 
 def _passed_fields(installation: Installation) -> defaultdict[str, set[str]]:

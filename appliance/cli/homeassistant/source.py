@@ -7,6 +7,7 @@ The formats follow Home Assistant's documentation of YAML and of its registries 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 import orjson
 from msgspec import Struct
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.constructor import SafeConstructor
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from appliance.errors import StartFailed
@@ -23,8 +26,19 @@ from appliance.tables.plain_files import read_plain
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
 
-MAX_INCLUDES = 8
-"""The maximum nesting depth of included files."""
+MAX_VALUES = 500_000
+"""The maximum number of values in the configuration. Each use of an alias or an included file counts again, and a
+long text counts once per `VALUE_CHARS`."""
+
+VALUE_CHARS = 100
+
+INCLUDE_COUNT = 20
+"""Each use of an included file counts like this number of values."""
+
+MAX_TITLE_CHARS = 200
+
+MAX_DEPTH = 64
+"""The maximum nesting depth of values, including aliases and included files."""
 
 STORAGE = ".storage"
 
@@ -123,22 +137,23 @@ class Installation(Struct, frozen=True, kw_only=True):
     is_metric: bool = True
 
 
-def read_installation(folder: Path) -> Installation:
+def read_installation(path: Path) -> Installation:
     """Read the folder. Raise `StartFailed` if the folder is not a Home Assistant folder, or if a file cannot be
     read."""
-    if not folder.is_dir():
-        raise StartFailed(f"{folder} is not a folder; name Home Assistant's configuration folder", os.EX_NOINPUT)
+    if not path.is_dir():
+        raise StartFailed(f"{path} is not a folder; name Home Assistant's configuration folder", os.EX_NOINPUT)
     known = (
         "automations.yaml",
         "configuration.yaml",
         f"{STORAGE}/core.area_registry",
         f"{STORAGE}/core.device_registry",
     )
-    if not any((folder / each).is_file() for each in known):
+    if not any((path / each).is_file() for each in known):
         raise StartFailed(
-            f"{folder} contains neither automations.yaml nor .storage; name Home Assistant's configuration folder",
+            f"{path} contains neither automations.yaml nor .storage; name Home Assistant's configuration folder",
             os.EX_NOINPUT,
         )
+    folder = _Folder(path)
     parts = _parts(folder)
     configuration = _configuration(folder, parts)
     entities = {
@@ -162,7 +177,7 @@ def read_installation(folder: Path) -> Installation:
     )
 
 
-def _areas(folder: Path) -> Iterator[HaArea]:
+def _areas(folder: _Folder) -> Iterator[HaArea]:
     for row in _rows(folder, "core.area_registry", "areas"):
         id_, name = _text(row.get("id")) or _text(row.get("area_id")), _text(row.get("name"))
         if id_ and name:
@@ -205,9 +220,9 @@ def _entity(row: Mapping[str, Any]) -> HaEntity | None:
     )
 
 
-def _parts(folder: Path) -> list[tuple[str, Mapping[Any, Any]]]:
+def _parts(folder: _Folder) -> list[tuple[str, Mapping[Any, Any]]]:
     """Return the content and path of configuration.yaml and of each package, without included files."""
-    configuration = _mapping(_read_yaml(folder / "configuration.yaml"))
+    configuration = _mapping(folder.read_yaml("configuration.yaml"))
     core = _mapping(next(_files(folder, "configuration.yaml", configuration.get("homeassistant")), ("", None))[1])
     found = [("configuration.yaml", {**configuration, "homeassistant": core})]
     stated = core.get("packages")
@@ -218,21 +233,18 @@ def _parts(folder: Path) -> list[tuple[str, Mapping[Any, Any]]]:
     return [(origin, _mapping(value)) for origin, value in found]
 
 
-def _files(folder: Path, origin: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _files(folder: _Folder, origin: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the content and path of each included file. Yield a value without a tag unchanged."""
     if not isinstance(value, Tagged) or not value.tag.startswith("!include"):
         yield origin, value
         return
-    path = (folder / origin).parent / str(value.value)
-    for file in sorted(path.rglob("*.yaml")) if value.tag.startswith("!include_dir") else [path]:
-        if file.resolve().is_relative_to(folder.resolve()):
-            yield str(file.relative_to(folder)), _read_yaml(file)
+    for file in folder.list_included(origin, value):
+        yield file, folder.read_yaml(file)
 
 
-def _included(folder: Path, origin: str, value: Any, depth: int = 0) -> Any:
+def _included(folder: _Folder, origin: str, value: Any, depth: int = 1) -> Any:
     """Replace each include in the value with the content of the included files."""
-    if depth > MAX_INCLUDES:
-        return None
+    folder.count(origin, value, depth)
     if isinstance(value, Tagged) and value.tag.startswith("!include"):
         contents = [
             (file, _included(folder, file, content, depth + 1)) for file, content in _files(folder, origin, value)
@@ -243,8 +255,8 @@ def _included(folder: Path, origin: str, value: Any, depth: int = 0) -> Any:
             return [content for _, content in contents]
         return _merged(content for _, content in contents)
     if isinstance(value, Mapping):
-        return {key: _included(folder, origin, each, depth) for key, each in value.items()}
-    return [_included(folder, origin, each, depth) for each in value] if isinstance(value, list) else value
+        return {key: _included(folder, origin, each, depth + 1) for key, each in value.items()}
+    return [_included(folder, origin, each, depth + 1) for each in value] if isinstance(value, list) else value
 
 
 def _merged(values: Iterable[Any]) -> Any:
@@ -259,7 +271,7 @@ def _merged(values: Iterable[Any]) -> Any:
     return found
 
 
-def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> dict[str, Any]:
+def _configuration(folder: _Folder, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> dict[str, Any]:
     """Return the sections of configuration.yaml and its packages that the import needs."""
     found: dict[str, Any] = {}
     for origin, part in parts:
@@ -270,13 +282,13 @@ def _configuration(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]])
 
 
 def _contents(
-    folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str
+    folder: _Folder, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str
 ) -> Iterator[tuple[str, Any]]:
     """Yield the content and file of a section. The first is the file that Home Assistant's user interface writes,
     such as `automations.yaml`. Each key in the configuration follows."""
     read = {f"{section}s.yaml"}
     for file in read:
-        yield file, _included(folder, file, _read_yaml(folder / file))
+        yield file, _included(folder, file, folder.read_yaml(file))
     for origin, part in parts:
         for key, value in part.items():
             if str(key).split(" ")[0] != section:
@@ -289,26 +301,28 @@ def _contents(
                     read |= {file} if isinstance(value, Tagged) else set()
 
 
-def _listed(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str) -> Iterator[tuple[str, Any]]:
+def _listed(
+    folder: _Folder, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str
+) -> Iterator[tuple[str, Any]]:
     for file, content in _contents(folder, parts, section):
         for number, each in enumerate(as_list(content), 1):
             yield f"{file}, number {number}", _filled(folder, each, section)
 
 
-def _scripts(folder: Path, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> Iterator[tuple[str, str, Any]]:
+def _scripts(folder: _Folder, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> Iterator[tuple[str, str, Any]]:
     for file, content in _contents(folder, parts, "script"):
         for id_, each in _mapping(content).items():
             yield f"{file}, {id_}", str(id_), _filled(folder, each, "script")
 
 
-def _filled(folder: Path, definition: Any, section: str) -> Any:
+def _filled(folder: _Folder, definition: Any, section: str) -> Any:
     """Add the blueprint's parts to an automation or script. If the blueprint's file is missing, return the definition
     unchanged."""
     use = _mapping(_mapping(definition).get("use_blueprint"))
-    file = folder / "blueprints" / section / str(use.get("path"))
-    if not use or not file.resolve().is_relative_to(folder.resolve()):
+    file = f"blueprints/{section}/{use.get('path')}"
+    if not use or not folder.contains(file):
         return definition
-    blueprint = dict(_mapping(_read_yaml(file)))
+    blueprint = dict(_mapping(folder.read_yaml(file)))
     if not blueprint:
         return definition
     inputs = {
@@ -316,7 +330,7 @@ def _filled(folder: Path, definition: Any, section: str) -> Any:
         **_mapping(use.get("input")),
     }
     own = {key: each for key, each in definition.items() if key != "use_blueprint"}
-    return {**_replaced(blueprint, inputs), **own}
+    return {**_replaced(folder, file, blueprint, inputs), **own}
 
 
 def _defaults(inputs: Any) -> Iterator[tuple[str, Any]]:
@@ -327,15 +341,16 @@ def _defaults(inputs: Any) -> Iterator[tuple[str, Any]]:
             yield str(name), row["default"]
 
 
-def _replaced(value: Any, inputs: Mapping[str, Any]) -> Any:
+def _replaced(folder: _Folder, file: str, value: Any, inputs: Mapping[str, Any]) -> Any:
     if isinstance(value, Tagged) and value.tag == "!input":
-        return inputs.get(str(value.value), value)
+        return _included(folder, file, inputs.get(str(value.value), value))
+    folder.count(file, value)
     if isinstance(value, Mapping):
-        return {key: _replaced(each, inputs) for key, each in value.items()}
-    return [_replaced(each, inputs) for each in value] if isinstance(value, list) else value
+        return {key: _replaced(folder, file, each, inputs) for key, each in value.items()}
+    return [_replaced(folder, file, each, inputs) for each in value] if isinstance(value, list) else value
 
 
-def _timers(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
+def _timers(folder: _Folder, configuration: Mapping[str, Any]) -> dict[str, Any]:
     found = {str(name): _mapping(row).get("duration") for name, row in _mapping(configuration.get("timer")).items()}
     for row in _rows(folder, "timer", "items"):
         if id_ := _text(row.get("id")):
@@ -343,7 +358,7 @@ def _timers(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _zones(folder: Path, configuration: Mapping[str, Any]) -> dict[str, str]:
+def _zones(folder: _Folder, configuration: Mapping[str, Any]) -> dict[str, str]:
     """Return zone names by object id."""
     configured = configuration.get("zone")
     rows = [*_rows(folder, "zone", "items"), *(configured if isinstance(configured, list) else [configured])]
@@ -351,7 +366,7 @@ def _zones(folder: Path, configuration: Mapping[str, Any]) -> dict[str, str]:
     return {object_id(name): name for name in names}
 
 
-def _persons(folder: Path, configuration: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _persons(folder: _Folder, configuration: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each person's entity id, and the entity ids of the person's trackers."""
     configured = configuration.get("person")
     for row in [*_rows(folder, "person", "items"), *(configured if isinstance(configured, list) else ())]:
@@ -361,7 +376,7 @@ def _persons(folder: Path, configuration: Mapping[str, Any]) -> Iterator[tuple[s
 
 
 def _groups(
-    folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
+    folder: _Folder, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each group's members, from the configuration or from Home Assistant's user interface."""
     for name, row in _mapping(configuration.get("group")).items():
@@ -374,7 +389,7 @@ def _groups(
 
 
 def _named_rows(
-    folder: Path, domain: str, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
+    folder: _Folder, domain: str, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the entity id and the row of each helper in a domain, from the configuration or from Home Assistant's
     user interface."""
@@ -387,7 +402,7 @@ def _named_rows(
 
 
 def _schedules(
-    folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
+    folder: _Folder, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]
 ) -> Iterator[tuple[str, tuple[tuple[str, str, str], ...]]]:
     """Yield day, start, and end of each schedule block."""
     for entity_id, row in _named_rows(folder, "schedule", configuration, entities):
@@ -399,13 +414,13 @@ def _schedules(
         yield entity_id, tuple(blocks)
 
 
-def _helpers(folder: Path, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]) -> dict[str, Any]:
+def _helpers(folder: _Folder, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]) -> dict[str, Any]:
     """Return the last state of each helper, or its initial state if no last state is stored."""
     found: dict[str, Any] = {}
     for domain in sorted(HELPERS):
         for entity_id, row in _named_rows(folder, domain, configuration, entities):
             found[entity_id] = _first_state(domain, row)
-    stored = _mapping(_read_json(folder / STORAGE / "core.restore_state")).get("data")
+    stored = _mapping(folder.read_json("core.restore_state")).get("data")
     for row in stored if isinstance(stored, list) else ():
         state = _mapping(_mapping(row).get("state"))
         entity_id, value = str(state.get("entity_id")), state.get("state")
@@ -435,8 +450,8 @@ def helper_value(domain: str, state: Any) -> Any:
     return number(state) if domain in ("input_number", "counter") else str(state)
 
 
-def _locale(folder: Path, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    stored = _mapping(_mapping(_read_json(folder / STORAGE / "core.config")).get("data"))
+def _locale(folder: _Folder, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    stored = _mapping(_mapping(folder.read_json("core.config")).get("data"))
     both = {**stored, **_mapping(configuration.get("homeassistant"))}
     found: dict[str, Any] = {}
     if zone := _text(both.get("time_zone")):
@@ -469,12 +484,32 @@ def words(value: Any) -> list[str]:
     return [str(each).strip() for each in found if str(each).strip()]
 
 
+def mentions(value: Any, part: str) -> bool:
+    """Return whether a key or text in the value contains the part."""
+    if isinstance(value, str):
+        return part in value
+    if isinstance(value, Mapping):
+        return any(part in str(key) or mentions(each, part) for key, each in value.items())
+    if isinstance(value, Tagged):
+        return mentions(value.value, part)
+    return isinstance(value, list) and any(mentions(each, part) for each in value)
+
+
+def title_of(*texts: Any) -> str:
+    """Return the first text that is not empty, as a valid name in Lares: on one line, and not too long."""
+    for each in texts:
+        words_ = "".join(char if char.isprintable() else " " for char in str(each or "")).split()
+        if title := " ".join(words_)[:MAX_TITLE_CHARS].strip():
+            return title
+    return ""
+
+
 def is_template(value: Any) -> bool:
     return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
-def _is_metric(folder: Path, configuration: Mapping[str, Any]) -> bool:
-    stored = _mapping(_mapping(_read_json(folder / STORAGE / "core.config")).get("data"))
+def _is_metric(folder: _Folder, configuration: Mapping[str, Any]) -> bool:
+    stored = _mapping(_mapping(folder.read_json("core.config")).get("data"))
     system = _mapping(configuration.get("homeassistant")).get("unit_system", stored.get("unit_system_v2"))
     return system not in ("imperial", "us_customary")
 
@@ -514,48 +549,177 @@ _Constructor.add_constructor("tag:yaml.org,2002:int", _Constructor.construct_yam
 _Constructor.add_constructor("tag:yaml.org,2002:timestamp", SafeConstructor.construct_yaml_str)
 
 
+class _LimitExceeded(YAMLError):
+    """Raised for valid YAML that exceeds a limit of the import."""
+
+    def __init__(self, problem: str, mark: Any) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.problem_mark = mark
+
+
+class _Composer(Composer):
+    """Composes YAML nodes. Raises `_LimitExceeded` before aliases or merge keys expand to too many values."""
+
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader)
+        self._count = 0
+        self._deepest = 0
+        self._sizes: dict[int, tuple[int, int]] = {}
+        """The number of values and the nesting depth of each finished node with an anchor."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event, level = self.parser.peek_event(), self.depth + 1
+        before, deepest, self._deepest = self._count, self._deepest, level
+        self._check(event.start_mark)
+        node = super().compose_node(parent, index)
+        if not isinstance(event, AliasEvent):
+            self._count += _count_of(node.value)
+            if event.anchor is not None:
+                self._sizes[id(node)] = self._count - before, self._deepest - level
+        elif (size := self._sizes.get(id(node))) is not None:
+            self._count += size[0]
+            self._deepest += size[1]
+        else:
+            raise _LimitExceeded(
+                f"the alias *{event.anchor} contains itself; write the values instead", event.start_mark
+            )
+        self._check(event.start_mark)
+        self._deepest = max(deepest, self._deepest)
+        return node
+
+    def _check(self, mark: Any) -> None:
+        if self._count > MAX_VALUES:
+            raise _LimitExceeded(TOO_MANY, mark)
+        if self._deepest > MAX_DEPTH:
+            raise _LimitExceeded(TOO_DEEP, mark)
+
+
+TOO_MANY = (
+    f"with aliases and included files, the configuration has more than {MAX_VALUES} values; "
+    "remove files and values that the import does not need"
+)
+TOO_DEEP = (
+    f"with aliases and included files, values are nested more than {MAX_DEPTH} levels deep; "
+    "check that no file includes itself"
+)
+
+
+def _count_of(value: Any) -> int:
+    return 1 + (len(value) // VALUE_CHARS if isinstance(value, str) else 0)
+
+
 def _yaml() -> YAML:
-    yaml = YAML(typ="safe", pure=True)
+    yaml = YAML(typ="safe", pure=True, plug_ins=[])
     yaml.version = (1, 1)
     yaml.allow_duplicate_keys = True
+    yaml.Composer = _Composer
     yaml.Constructor = _Constructor
     return yaml
 
 
-def _read_yaml(file: Path) -> Any:
-    """Return the content of a YAML file, or None if it is missing."""
-    if not file.is_file():
-        return None
-    try:
-        return _yaml().load(_read(file).decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise StartFailed(f"{file} is not UTF-8 text", os.EX_DATAERR) from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{file}:{mark.line + 1}" if mark is not None else str(file)
-        problem = str(getattr(error, "problem", None) or "cannot be read").split("\n")[0]
-        raise StartFailed(f"{where}: not valid YAML: {problem}", os.EX_DATAERR) from None
+class _Folder:
+    """Reads the files of the configuration folder. The names of files are relative to the folder.
+
+    Raises `StartFailed` if a file is outside the folder, also through a link, or if the files exceed a limit.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._root = path.resolve()
+        self._count = 0
+        self._contents: dict[str, Any] = {}
+        self._lists: dict[tuple[str, str, str], list[str]] = {}
+
+    def contains(self, name: str) -> bool:
+        return self._is_inside(self._path / name)
+
+    def count(self, origin: str, value: Any, depth: int = 1) -> None:
+        """Count a value of the expanded configuration."""
+        self._count += _count_of(value)
+        if self._count > MAX_VALUES or depth > MAX_DEPTH:
+            fault = TOO_DEEP if depth > MAX_DEPTH else TOO_MANY
+            raise StartFailed(f"{self._path / origin}: {fault}", os.EX_DATAERR)
+
+    def list_included(self, origin: str, include: Tagged) -> list[str]:
+        """Return the names of the included files. Like Home Assistant, ignore hidden files and `secrets.yaml` in
+        an included folder."""
+        place = os.path.dirname(origin), include.tag, str(include.value)  # noqa: PTH120 - it is a text
+        found = self._lists.get(place)
+        if found is None:
+            found = self._lists[place] = self._list_included(origin, include)
+        self._count += INCLUDE_COUNT * len(found)
+        return found
+
+    def _list_included(self, origin: str, include: Tagged) -> list[str]:
+        name = os.path.normpath(Path(origin).parent / str(include.value))
+        if not self.contains(name):
+            raise StartFailed(
+                f"{self._path / origin}: {include} is outside the configuration folder; "
+                "copy it into the folder and change the path",
+                os.EX_DATAERR,
+            )
+        if not include.tag.startswith("!include_dir"):
+            return [name]
+        found = (each.relative_to(self._path) for each in (self._path / name).rglob("*.yaml"))
+        return sorted(
+            str(each)
+            for each in found
+            if each.name != "secrets.yaml" and not any(part.startswith(".") for part in each.parts)
+        )
+
+    def read_yaml(self, name: str) -> Any:
+        """Return the content of a YAML file, or None if it is missing."""
+        if name not in self._contents:
+            self._contents[name] = self._parse_yaml(self._path / name)
+        return self._contents[name]
+
+    def _parse_yaml(self, file: Path) -> Any:
+        if not file.is_file():
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return _yaml().load(self._read(file).decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            raise StartFailed(f"{file} is not UTF-8 text", os.EX_DATAERR) from None
+        except (YAMLError, ValueError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f"{file}:{mark.line + 1}" if mark is not None else str(file)
+            problem = str(getattr(error, "problem", None) or "cannot be read").split("\n")[0]
+            prefix = "" if isinstance(error, _LimitExceeded) else "not valid YAML: "
+            raise StartFailed(f"{where}: {prefix}{problem}", os.EX_DATAERR) from None
+
+    def read_json(self, registry: str) -> Any:
+        """Return the content of a registry, or None if it is missing."""
+        file = self._path / STORAGE / registry
+        if not file.is_file():
+            return None
+        try:
+            return orjson.loads(self._read(file))
+        except orjson.JSONDecodeError as error:
+            raise StartFailed(f"{file}: not valid JSON: {error}", os.EX_DATAERR) from None
+
+    def _is_inside(self, file: Path) -> bool:
+        try:
+            return file.resolve().is_relative_to(self._root)
+        except (RuntimeError, ValueError):  # a loop of links, or a name with a NUL character
+            return False
+
+    def _read(self, file: Path) -> bytes:
+        if not self._is_inside(file):
+            raise StartFailed(
+                f"{file} is a link to a file outside the configuration folder; copy the file into the folder",
+                os.EX_DATAERR,
+            )
+        try:
+            return read_plain(file, MAX_FILE_BYTES)
+        except OSError as error:
+            raise StartFailed(f"{file}: {error.strerror}", os.EX_NOINPUT) from None
 
 
-def _read_json(file: Path) -> Any:
-    """Return the content of a JSON file, or None if it is missing."""
-    if not file.is_file():
-        return None
-    try:
-        return orjson.loads(_read(file))
-    except orjson.JSONDecodeError as error:
-        raise StartFailed(f"{file}: not valid JSON: {error}", os.EX_DATAERR) from None
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return read_plain(file, MAX_FILE_BYTES)
-    except OSError as error:
-        raise StartFailed(f"{file}: {error.strerror}", os.EX_NOINPUT) from None
-
-
-def _rows(folder: Path, registry: str, key: str) -> list[Mapping[str, Any]]:
-    rows = _mapping(_mapping(_read_json(folder / STORAGE / registry)).get("data")).get(key)
+def _rows(folder: _Folder, registry: str, key: str) -> list[Mapping[str, Any]]:
+    rows = _mapping(_mapping(folder.read_json(registry)).get("data")).get(key)
     return [each for each in rows if isinstance(each, Mapping)] if isinstance(rows, list) else []
 
 

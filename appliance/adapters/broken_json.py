@@ -11,7 +11,7 @@ import orjson
 from appliance.errors import Invalid
 
 MAX_REPAIRED_BYTES = 1 << 16
-"""Maximum size of JSON that is repaired on the event loop, which takes about 10 ms."""
+"""Maximum size of JSON that is repaired on the event loop. A repair of this size takes about 10 ms."""
 
 _CONTROL = re.compile(r"[\0-\x1f]")
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"

@@ -217,9 +217,9 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str, hu
 def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
     """Give the new files the owner and mode of the replaced files, so that the hub's user can read them.
 
-    If a file or folder replaces nothing, it gets the owner and mode of the configuration folder. In this case, other
-    users cannot read the file, because it may contain secrets. If other users can read the folder, the hub's group
-    gets access.
+    If a file or folder replaces nothing, it gets the owner and mode of the configuration folder. Other users cannot
+    read a file that replaces nothing, because it may contain secrets. If other users can read the folder, the hub's
+    group gets access.
     """
     for path in [stage, *stage.rglob("*")]:
         there = folder / path.relative_to(stage)

@@ -41,7 +41,7 @@ def is_whole(folder: str, *, deep: bool = False) -> bool:
     the contents."""
     try:
         for name, (size, checksum) in json.loads(read(f"{folder}/{FILES}")).items():
-            if deep or not name.endswith(".pyc"):  # Python itself replaces bytecode with a wrong size
+            if deep or not name.endswith(".pyc"):  # Python itself replaces bytecode whose size is wrong
                 status = os.stat(f"{folder}/{name}")
                 is_same = status.st_size == size and status.st_mtime == DATE
                 if not is_same or (deep and zlib.crc32(read(f"{folder}/{name}")) != checksum):

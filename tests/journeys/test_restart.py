@@ -307,7 +307,7 @@ SPOILT: list[tuple[str, Callable[[Path], object], int, str]] = [
     ),
     ("journal", _make_a_folder, os.EX_IOERR, "the store cannot be read: "),
 ]
-"""Damaged files, the exit code of the start, and its error message."""
+"""Each row: a damaged file, the exit code of the start, and the error message."""
 
 
 async def test_a_start_from_unreadable_files_ends_with_a_sentence_and_keeps_them(tmp_path: Path) -> None:

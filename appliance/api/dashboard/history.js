@@ -206,7 +206,7 @@ const gridOf = (height, ticks) => {
 	return path({ class: "grid", d: [...lines, ...ticks.map(({ share }) => `M${(share * WIDTH) / 100} 0V${height}`)].join("") });
 };
 
-// A stepped line of values. Around means, a band shows the range from the lowest to the highest value.
+// A stepped line of values. If the values are means, a band shows the range from the lowest to the highest value.
 function Chart({ entries, from, until, label, told, step, gaps }) {
 	const [chosen, setChosen] = useState(null);
 	const points = pointsOf(entries);

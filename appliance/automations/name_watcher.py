@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from heapq import nsmallest
 from typing import Literal
 
 from msgspec import convert
@@ -133,12 +134,12 @@ class NameWatcher:
         """Return the newest removed devices by id. Call this method regularly, but not while many devices are being
         removed."""
         for device_id, name, at in self._removals.take_all():
-            if len(self._removed) >= MAX_REMOVED_DEVICES:
-                oldest = min(self._removed, key=lambda each: self._removed[each].at)
-                del self._removed[oldest]
-                self._remember(REMOVED_PREFIX + oldest, None)
             self._removed[device_id] = RemovedDevice(name=name, at=at)
             self._remember(REMOVED_PREFIX + device_id, {"name": name, "at": at})
+        excess = max(0, len(self._removed) - MAX_REMOVED_DEVICES)
+        for oldest in nsmallest(excess, self._removed, key=lambda each: self._removed[each].at) if excess else ():
+            del self._removed[oldest]
+            self._remember(REMOVED_PREFIX + oldest, None)
         return self._removed
 
     def _note(self, device_id: str, part: Literal["events", "attributes"], names: Collection[str]) -> None:

@@ -35,6 +35,12 @@ COMPLETE_FLUSHES = 12
 """Every `COMPLETE_FLUSHES`th flush is complete. All other flushes omit minor values, and devices of which only
 numbers have changed again. Without this rule, a hundred busy sensors would write 8 MB per day."""
 
+MAX_ENCODINGS = 4
+"""A flush encodes devices that change meanwhile again, this many times in total, in steps."""
+
+MAX_ENCODED_AT_ONCE = 64
+"""If at most this number of devices changed meanwhile, the flush encodes them in one turn of the event loop."""
+
 log = logging.getLogger("store")
 
 
@@ -121,15 +127,7 @@ class Recorder:
 
     async def _flush(self, *, is_complete: bool) -> None:
         dirty, self._dirty = self._dirty, set()
-        devices: dict[str, bytes | None] = {}
-        try:
-            await in_steps(self._clock, self._encoding(dirty, devices))
-        except asyncio.CancelledError:  # the hub is stopping; the last flush writes the changes
-            self._dirty |= dirty
-            raise
-        changed_meanwhile = dirty & (self._dirty | self._measured)
-        for _ in self._encoding(changed_meanwhile, devices):
-            pass
+        devices = await self._encode_steadily(dirty)
         forgets = self.trust.forgotten is not None and not self._is_forgotten
 
         def prepare(later: Mapping[str, Any], before: EncodedChanges) -> EncodedChanges:
@@ -152,6 +150,25 @@ class Recorder:
             self._dirty |= dirty
             if not isinstance(error, StoreFailed):  # the document has logged the failure
                 log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
+
+    async def _encode_steadily(self, dirty: set[str]) -> dict[str, bytes | None]:
+        """Return the present records of the devices. Devices that change meanwhile are encoded again."""
+        devices: dict[str, bytes | None] = {}
+        changed = dirty
+        try:
+            for _ in range(MAX_ENCODINGS):
+                await in_steps(self._clock, self._encoding(changed, devices))
+                changed = dirty & (self._dirty | self._measured)
+                if len(changed) <= MAX_ENCODED_AT_ONCE:
+                    break
+                self._dirty -= changed
+                self._measured -= changed
+        except asyncio.CancelledError:  # the hub is stopping; the last flush writes the changes
+            self._dirty |= dirty
+            raise
+        for _ in self._encoding(changed, devices):
+            pass
+        return devices
 
     def _encoding(self, device_ids: Iterable[str], encoded: dict[str, bytes | None]) -> Iterator[None]:
         """Encode the changed records of devices, one device per step."""

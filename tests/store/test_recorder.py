@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,12 +17,12 @@ import pytest
 from appliance.clock import timestamp
 from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
-from appliance.home.model import DeviceKind, Observation, Report
+from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.record_keys import CARD, STATE_PREFIX
-from appliance.store.recorder import COMPLETE_FLUSHES, Recorder
+from appliance.store.recorder import COMPLETE_FLUSHES, MAX_ENCODED_AT_ONCE, Recorder
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import RecordingDisk
@@ -84,6 +84,48 @@ async def test_a_device_that_is_stored_during_a_flush_keeps_its_newest_state(tmp
         await recorder.record(registry.list_devices())
         await flushing
         assert [stored(document, f"{STATE_PREFIX}a:{each}")["is"] for each in range(4)] == [{"battery": 2}] * 4
+
+
+class CountingRegistry(Registry):
+    """Counts the devices that the recorder looks up."""
+
+    found = 0
+
+    def find_devices(self, ids: Iterable[str]) -> list[Device]:
+        self.found += 1
+        return super().find_devices(ids)
+
+
+@pytest.mark.parametrize("turns", [10, 100, 190])
+async def test_devices_that_change_during_a_flush_are_encoded_in_steps(tmp_path: Path, turns: int) -> None:
+    clock, bus = SteppingClock(LATER), Bus()
+    registry, most = CountingRegistry(bus, clock), 0
+
+    def show(word: str) -> None:
+        seen = [
+            Observation(device_id=f"a:{each}", kind=DeviceKind.SENSOR, attributes={"custom.a.b": word})
+            for each in range(200)
+        ]
+        registry.apply(Report(adapter="a", observations=tuple(seen)))
+
+    async with (
+        Document(Disk(tmp_path), clock) as document,
+        Recorder(registry, bus, document, clock, flush_secs=300) as recorder,
+    ):
+        show("old")
+        flushing = asyncio.create_task(recorder.flush())
+        for turn in range(5000):
+            registry.found = 0
+            await asyncio.sleep(0)
+            most = max(most, registry.found)
+            if turn == turns:
+                show("new")
+            if flushing.done():
+                break
+        await flushing
+        stored_words = [stored(document, f"{STATE_PREFIX}a:{each}")["is"] for each in range(200)]
+        assert stored_words == [{"custom.a.b": "new"}] * 200
+        assert most <= MAX_ENCODED_AT_ONCE
 
 
 @pytest.mark.parametrize(

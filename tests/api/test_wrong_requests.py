@@ -268,7 +268,7 @@ def automations() -> Iterator[Row]:
     for asked, code, message in (
         ({"path": EVENING, "text": "return {"}, "invalid_file", "line 1"),
         ({"text": "return {}"}, "invalid_value", "path and text"),
-        ({"path": "x", "text": ""}, "invalid_value", "not a file"),
+        ({"path": "x", "text": ""}, "invalid_value", "neither a file"),
         ({"from": "yesterday"}, "invalid_value", "from must be a time"),
         ({"hours": 0}, "invalid_value", "hours must be"),
         ({"hours": "2"}, "invalid_value", "hours must be"),

@@ -36,6 +36,9 @@ READ_BYTES = 1 << 14
 """Maximum number of received bytes per iteration of the event loop. The number is low because each log line is
 searched for secrets."""
 
+MAX_FRAMES_AT_ONCE = 16
+"""Maximum number of frames per iteration of the event loop. The worker waits while more frames are pending."""
+
 
 class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
@@ -58,10 +61,11 @@ class Worker(asyncio.BufferedProtocol):
         self._on_ready = on_ready
         self._started_at = settings.machine.monotonic()
         self._process: WorkerProcess | None = None
-        self._transport: asyncio.WriteTransport | None = None
+        self._transport: asyncio.Transport | None = None
         self._closed = asyncio.Event()
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._decoder = Decoder()
+        self._received: deque[WorkerFrame] = deque()
         self._executions: dict[int, LuaExecution] = {}
         self._running: set[LuaExecution] = set()
         self._waiting: deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]] = deque()
@@ -149,23 +153,40 @@ class Worker(asyncio.BufferedProtocol):
         self._note_idle(execution)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.WriteTransport", transport)
+        self._transport = cast("asyncio.Transport", transport)
         self._resident_bytes()
 
     def get_buffer(self, _: int) -> memoryview:
         return self._buffer
 
     def buffer_updated(self, count: int) -> None:
-        """Pass each received frame to its execution."""
-        self._silent_checks = 0
+        """Pass each received frame to its execution. Pause reading until all these frames are passed."""
         try:
-            for frame in self._decoder.feed(self._buffer[:count]):
-                self._take(frame)
+            self._received += self._decoder.feed(self._buffer[:count])
+        except ValueError as error:
+            self.kill(f"the Lua worker sent an invalid frame ({error})")
+        if len(self._received) > MAX_FRAMES_AT_ONCE and self._transport is not None:
+            self._transport.pause_reading()
+        self._take_some()
+
+    def _take_some(self) -> None:
+        self._silent_checks = 0
+        self._take_received(MAX_FRAMES_AT_ONCE)
+        if self._received:
+            asyncio.get_running_loop().call_soon(self._take_some)
+        elif self._transport is not None:
+            self._transport.resume_reading()
+
+    def _take_received(self, count: int) -> None:
+        try:
+            for _ in range(min(count, len(self._received))):
+                self._take(self._received.popleft())
         except ValueError as error:
             self.kill(f"the Lua worker sent an invalid frame ({error})")
 
     def connection_lost(self, _: Exception | None) -> None:
         """Kill the process if it still runs."""
+        self._take_received(len(self._received))
         if self._process is not None:
             self._process.kill()
         self._closed.set()

@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
 from appliance.lua.process import ExecutionLimits
-from appliance.lua.worker import MAX_IDLE_GROWTH_BYTES, MAX_RUNNING
+from appliance.lua.worker import MAX_FRAMES_AT_ONCE, MAX_IDLE_GROWTH_BYTES, MAX_RUNNING
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.patience import until
 from tests.lua.bench import TRIVIAL, Notes, Started, ended, file, open_pool, run, scene, start
@@ -60,6 +61,30 @@ async def test_an_execution_begun_before_a_lost_worker_is_noticed_runs_in_a_new_
         figures = pool.figures()
     assert len(notes.asked) == 10
     assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for lack of memory)" in str(figures)
+
+
+@pytest.mark.parametrize("end", ["", 'error("over")'])
+async def test_many_log_lines_are_taken_in_several_turns_of_the_loop(end: str) -> None:
+    notes, most, is_over = Notes(), 0, asyncio.Event()
+
+    async def count() -> None:
+        nonlocal most
+        while not is_over.is_set():
+            before = len(notes.lines)
+            await asyncio.sleep(0)
+            most = max(most, len(notes.lines) - before)
+
+    async with open_pool() as pool:
+        counting = asyncio.create_task(count())
+        execution = start(
+            pool, scene(f'for i = 1, 500 do ctx:log("info", tostring(i)) end {end}'), notes, name="scene:x"
+        )
+        with pytest.raises(ScriptFailed, match="over") if end else nullcontext():
+            await ended(execution)
+        is_over.set()
+        await counting
+    assert notes.printed == [str(each) for each in range(1, 501)]
+    assert 0 < most <= MAX_FRAMES_AT_ONCE
 
 
 async def test_an_early_end_of_a_worker_starts_no_other_until_needed() -> None:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -34,6 +35,8 @@ from appliance.history.hours import Hour
 from appliance.history.series import ValueParts
 from appliance.home.events import CommandEnded
 from appliance.home.json_shapes import STATED_COMMAND
+
+_DAY_SECS = 86_400
 
 WRITTEN = b'{"k":"written",'
 """The beginning of the line at the end of a write."""
@@ -186,7 +189,12 @@ def fit_for_card(value: Any) -> Any:
 
 def month_of(secs: float) -> str:
     """Return the UTC month of a time in seconds since 1970: `2026-11`."""
-    return month_at(datetime.fromtimestamp(secs, UTC))
+    return _month_of_day(int(secs // _DAY_SECS))
+
+
+@lru_cache(maxsize=64)
+def _month_of_day(day: int) -> str:
+    return month_at(datetime.fromtimestamp(day * _DAY_SECS, UTC))
 
 
 def month_at(moment: datetime) -> str:

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from msgspec.structs import replace
 
+from appliance.history.card_lines import month_at, month_of
 from appliance.history.collector import MAX_PACKED_BYTES, CardEntry, Collected, CollectedHours, Importance
 from appliance.history.day_budget import LINE_END_BYTES, Written, allowance, fit
 from appliance.history.device_history import AttributeEntry, Resolution
@@ -533,3 +534,17 @@ async def test_a_day_stays_within_its_budget_and_lists_thinned_attributes(tmp_pa
         assert thinned["coarse"] > 0 and thinned["attributes"][0] in ("d0/temperature", "d1/temperature")
     size = (tmp_path / "history" / "2026-12.jsonl").stat().st_size
     assert size <= (3 * 16 << 10), size
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        (datetime(2026, 10, 31, 23, 59, 59, 999_000, tzinfo=UTC), "2026-10"),
+        (datetime(2026, 11, 1, tzinfo=UTC), "2026-11"),
+        (datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC), "1969-12"),
+        (datetime(999, 1, 1, tzinfo=UTC), "0999-01"),
+        (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), "9999-12"),
+    ],
+)
+def test_each_time_belongs_to_one_month(moment: datetime, expected: str) -> None:
+    assert month_of(moment.timestamp()) == month_at(moment) == expected

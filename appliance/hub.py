@@ -124,6 +124,7 @@ class Hub:
         self._ctx_methods: Mapping[str, CtxFunction] = {}
         self.has_files = config.files.enabled
         """Whether clients can read and save Lua files over HTTP."""
+        self.is_stopping = False
         self.worker_starts = asyncio.Event()
         """Is set when the Lua worker starts. If the worker has not started by the end of the hub's start, the
         event is set then."""
@@ -261,7 +262,8 @@ class Hub:
         self._store.record_stop()
 
     def begin_to_stop(self) -> None:
-        """Disable timers, triggers, and schedules. Running executions continue."""
+        """Disable timers, triggers, schedules, and backups. Running executions continue."""
+        self.is_stopping = True
         self.timers.pause()
         self.automations.engine.disarm()
 

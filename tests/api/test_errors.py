@@ -409,3 +409,11 @@ async def test_a_failing_listing_is_500_in_json_and_the_hub_continues(caplog: py
         assert (await app.get("/devices")).status == 200
     [entry] = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert entry.getMessage().startswith("GET /rooms failed: TypeError: ") and entry.exc_info is not None
+
+
+async def test_a_stopping_hub_begins_no_backup() -> None:
+    async with open_app(adapters={}) as app:
+        assert (await app.get("/diagnostics/backup")).status == 200
+        app.hub.begin_to_stop()
+        answer = await app.get("/diagnostics/backup")
+    assert (answer.status, answer.json["code"]) == (400, "stopping")

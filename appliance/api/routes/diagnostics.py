@@ -12,6 +12,7 @@ from appliance.api.metrics import CONTENT_TYPE, write_metrics
 from appliance.api.responses import Response
 from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.validation import anything, choice, whole_number
+from appliance.errors import Stopping
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES, LogQuery
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import COUNT, TEXT, array_of, record
@@ -96,6 +97,8 @@ class BackupApi(ApiResource):
     async def download(self, call: Call) -> HTTPResponse:
         """Return an archive like that of `lares backup`, for `lares restore`."""
         async with self._one_at_a_time:
+            if self.hub.is_stopping:
+                raise Stopping("the hub is stopping; request the backup again after the hub's next start")
             body = await asyncio.to_thread(self.parts.make_backup)
         name = f"lares-backup-{self.hub.clock.now():%Y-%m-%d}.tar"  # browsers unpack files that are called .tar.gz
         headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}

@@ -7,9 +7,18 @@ import gc
 import weakref
 
 from appliance.allocator import resident_bytes, serve_python
-from appliance.cli.process.garbage import GROWTH_BYTES, exclude_present, return_unused
+from appliance.cli.process.garbage import (
+    DEVICES_PER_EXCLUSION,
+    GROWTH_BYTES,
+    exclude_devices,
+    exclude_present,
+    return_unused,
+)
 from appliance.event_loop import run
+from appliance.home.bus import Bus
+from appliance.home.registry import Registry
 from tests.fakes.clock import VirtualClock
+from tests.fakes.furnished import ADAPTER, many, show
 
 
 class Node:
@@ -24,6 +33,26 @@ def test_cycles_that_are_made_after_the_start_are_freed() -> None:
     del later
     gc.collect()
     assert gone() is None
+
+
+def test_objects_of_new_devices_are_excluded_once() -> None:
+    """Devices that disappear and return exclude nothing, so the number of exclusions is limited."""
+    bus = Bus()
+    registry = Registry(bus, VirtualClock())
+    exclude_devices(bus)
+
+    def is_excluded_after(devices: int) -> bool:
+        before, later = gc.get_freeze_count(), [Node() for _ in range(100)]
+        show(registry, *many(devices))
+        return gc.get_freeze_count() >= before + len(later)
+
+    assert not is_excluded_after(DEVICES_PER_EXCLUSION - 1)
+    assert is_excluded_after(DEVICES_PER_EXCLUSION)
+    for device in registry.list_devices():
+        registry.remove(ADAPTER, device.id)
+    assert not is_excluded_after(DEVICES_PER_EXCLUSION)
+    assert not is_excluded_after(2 * DEVICES_PER_EXCLUSION - 1)
+    assert is_excluded_after(2 * DEVICES_PER_EXCLUSION)
 
 
 def test_returning_memory_continues_until_it_is_cancelled() -> None:

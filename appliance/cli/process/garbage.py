@@ -8,13 +8,18 @@ from collections.abc import Awaitable, Callable
 
 from appliance.allocator import resident_bytes, return_pages
 from appliance.clock import Clock
+from appliance.home.bus import Bus
+from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
 
 COLLECTION_THRESHOLDS = (700, 10, 50)
 """The thresholds of garbage collection. For the first generation, the threshold is a number of objects. For the other
 generations, the threshold is a number of collections of the previous generation.
 
-A full collection in a home of 2,000 devices blocks the loop for 100 ms, so it must be rare.
+A full collection blocks the loop, so it must be rare.
 """
+
+DEVICES_PER_EXCLUSION = 50
+"""Number of new devices after which their objects are excluded from garbage collections."""
 
 CHECK_SECS = 10.0
 """Seconds between two checks of the process's memory."""
@@ -34,6 +39,27 @@ def exclude_present() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def exclude_devices(bus: Bus) -> None:
+    """From now on, also exclude the objects of new devices from garbage collections.
+
+    Devices that disappear and return exclude nothing, because only a new maximum number of devices matters.
+    """
+    devices = excluded = 0
+
+    def count(event: Event) -> None:
+        nonlocal devices, excluded
+        if isinstance(event, DeviceRemoved):
+            devices -= 1
+        elif isinstance(event, DeviceStateChanged) and event.previous is None:
+            devices += 1
+            if devices >= excluded + DEVICES_PER_EXCLUSION:
+                excluded = devices
+                gc.collect(1)
+                gc.freeze()
+
+    bus.listen(count, DeviceStateChanged, DeviceRemoved)
 
 
 async def return_unused(clock: Clock, pack: Callable[[], Awaitable[bool]]) -> None:

@@ -19,7 +19,7 @@ from appliance.api.frames import frame_of
 from appliance.api.sanic_http.unused import stub_unused
 from appliance.cli.process.control_socket import control_socket
 from appliance.cli.process.first_key import open_keyring
-from appliance.cli.process.garbage import exclude_present, return_unused
+from appliance.cli.process.garbage import exclude_devices, exclude_present, return_unused
 from appliance.cli.process.notifier import Notifier
 from appliance.clock import Clock
 from appliance.config_changes import LoadConfig
@@ -66,6 +66,7 @@ async def serve(
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
         when_ready(hub, exclude_present)
+        exclude_devices(hub.bus)
         when_ready(hub, serve_python)
         when_ready(hub, notifier.ready)
         async with Tasks() as working:

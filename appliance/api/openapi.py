@@ -19,8 +19,8 @@ _DESCRIPTION = """\
 Every path except /health and /ready requires a key: `Authorization: Bearer <key>`. A key with the role `read` may \
 use operations for the role `read`; a key with the role `write`, operations for `read` and `write`; a key with the \
 role `admin` or `automation`, and the master key, every operation. Bodies are JSON, regardless of Content-Type; \
-unknown fields are ignored. Every response other than 2xx has at least `error`, a sentence, and `code`, the kind of \
-error for programs. HEAD returns the headers of GET. Ids in a path are percent-encoded.\
+unknown fields are ignored. Every response other than 2xx has at least `error` (a sentence for people) and `code` \
+(the kind of error, for programs). HEAD returns the headers of GET. Ids in a path are percent-encoded.\
 """
 
 _EVENTS_DESCRIPTION = """\

@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="lares", description="A home hub in one file.", parents=[_common(None)])
     parser.add_argument("--version", action="store_true", help="print version, Python, and platform")
     parser.add_argument(
-        "--licenses", action="store_true", help="print the packages in the single file and their licences"
+        "--licenses", action="store_true", help="list the packages inside lares.pyz, with their licences"
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     common = [_common(argparse.SUPPRESS)]

@@ -122,7 +122,7 @@ def refuse_other_home(*paths: Path) -> None:
         user = _name_of(owner.st_uid)
         raise StartFailed(
             f"{paths[0]} belongs to user {user}, so the hub must not run as root; run it as that user: "
-            f"`setpriv --reuid={user} --regid={owner.st_gid} --init-groups lares …`, or by its service",
+            f"`setpriv --reuid={user} --regid={owner.st_gid} --init-groups lares …`, or start the hub's service",
             os.EX_NOPERM,
         )
 

@@ -288,7 +288,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "sun_position", "after": "sunset", "before": "sunset"},
-            ["before must differ from after"],
+            ["before must not be the same as after; change its event or its offset"],
         ),
         (
             {"type": "variable", "name": "n"},

@@ -167,7 +167,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         if not table.has("after") and not table.has("before"):
             table.fault("after", "and before are both missing; set one or both")
         if after is not None and after == before:
-            table.fault("before", "must differ from after")
+            table.fault("before", "must not be the same as after; change its event or its offset")
         if not locale.has_coordinates:
             table.fault("type", "sun_position needs locale.latitude and locale.longitude in the configuration")
             return None

@@ -1,4 +1,4 @@
-"""Checks of settings for requests to a vendor: secrets, certificates, headers, and paths."""
+"""Checks the settings for requests to a vendor: secrets, certificates, headers, and paths."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ T = TypeVar("T")
 class AdapterRunner:
     """Runs one adapter inside its `async with` block. After each failure, `build` makes a new adapter.
 
-    If `begin` is given, the first adapter is made when this event is set. Until `begin` is set, a command waits for
-    up to five seconds. Methods may be called concurrently.
+    If the event `begin` is given, the first adapter is made when `begin` is set. Until `begin` is set, a command
+    waits for up to five seconds. Methods may be called concurrently.
     """
 
     def __init__(self, build: Build, context: AdapterContext, begin: asyncio.Event | None = None) -> None:
@@ -82,10 +82,10 @@ class AdapterRunner:
     async def command_when_free(
         self, device_ids: Sequence[str], command: Command, sender: Sender | None = None
     ) -> list[LaresError | None]:
-        """Send the command once the address is free, publish the readings, and return each device's error.
+        """When the address is free, send the command, publish the readings, and return each device's error.
 
-        Raise `LaresError` if the command failed for all devices: `Busy`, `Unreachable`, `Unsupported`, or another
-        `AdapterFailed`.
+        If the command failed for all devices, raise a `LaresError` (`Busy`, `Unreachable`, `Unsupported`, or another
+        `AdapterFailed`).
         """
         await self._wait_until_made()
         async with self.gate.lock(device_ids, sender):

@@ -92,10 +92,10 @@ class AddressGate:
                 waiting.outage = outage
 
     def is_stale(self, ended_before: int) -> bool:
-        """Return whether a reading may be older than the effect of a command, if `commands_ended` was
-        `ended_before` before the reading.
+        """Return whether a reading may be older than the effect of a command.
 
-        A reading may be older if a command is running, or has ended since then.
+        `ended_before` is the value of `commands_ended` before the reading. The reading may be older if a command is
+        running, or has ended since then.
         """
         return self.commands_under_way > 0 or self.commands_ended != ended_before
 

@@ -1,4 +1,4 @@
-"""Hints for wrong address keys in adapter sections. The hint contains the correct line."""
+"""Hints for wrong address keys in adapter sections. Each hint contains the correct line."""
 
 from __future__ import annotations
 

@@ -58,9 +58,9 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     """The parts of the hub that an adapter uses. `name` is the section's name, and the prefix of its devices' ids.
 
     `open_session` returns the `DeviceSession` that all adapters share. The first call opens the session. Relative
-    paths in the section start at `root`. `locale` has the home's time zone and coordinates. `record` stores devices,
-    and returns when they are durable or raises `StoreFailed`. `record` does not publish the devices. `lua_host` is
-    the `KindHost` of kinds in Lua.
+    paths in the section start at `root`. `locale` has the home's time zone and coordinates. `record` stores devices.
+    It returns when the devices are durable, and raises `StoreFailed` on failure. `record` does not publish the
+    devices. `lua_host` is the `KindHost` of kinds in Lua.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Adapter(ABC):
         """Poll or receive messages until cancelled. Call `publish.started()` after the first attempt."""
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Send a command that the device offers, within `command_secs`. At most `concurrency` calls run at a time.
+        """Within `command_secs`, send a command that the device offers. At most `concurrency` calls run at a time.
 
         The dispatcher has checked the command against the stored device. Check the command again with `command =
         check_offered(…)`, because the device's offered commands can change while the command waits.
@@ -152,7 +152,7 @@ class Adapter(ABC):
         return [await self.command(device_id, command) for device_id in device_ids]
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
-        """Return the newest still picture of a device, or of one of its attributes, within `command_secs`.
+        """Within `command_secs`, return the newest still picture of a device or of one of its attributes.
 
         Return None if there is no picture. Raise `AdapterFailed` on failure.
         """
@@ -178,7 +178,7 @@ class Adapter(ABC):
         """Handle a request to one of `hooks`, within `command_secs`. Calls can be concurrent.
 
         Publish the result in the same way as the result of a poll. Raise `Invalid` for an unusable request, and
-        `AdapterFailed`. The caller gets the error message.
+        `AdapterFailed` for any other failure. The caller gets the error message.
         """
         raise NotFound("hook", request.hook)
 

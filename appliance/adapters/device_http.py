@@ -34,8 +34,8 @@ RETRY_AFTER_SECS = 0.25
 """Pause before an unanswered request is repeated."""
 
 BUSY, BUSY_PAUSE_SECS, MAX_BUSY_PAUSE_SECS = frozenset({429, 503}), 0.5, 2.0
-"""For a busy device: its statuses, the pause before the request is repeated once, and the longest pause that a
-device can request."""
+"""The statuses of a busy device, the pause before the request is repeated once, and the longest pause that a device
+can request."""
 
 MAX_RESPONSE_BYTES = 256 * 1024
 """Size limit of a response. All known devices send less."""
@@ -87,7 +87,7 @@ def _open(
     *,
     is_owner: bool = True,
 ) -> aiohttp.ClientSession:
-    """Return a session without cookies, proxies, and compression."""
+    """Return a session without cookies, proxies, or compression."""
     return aiohttp.ClientSession(
         connector=connector,
         connector_owner=is_owner,

@@ -55,7 +55,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     @property
     def status(self) -> Status:
-        """`unsupported` if the device does not offer the command."""
+        """The value is `unsupported` if the device does not offer the command."""
         if self.error is None:
             return Status.OK
         return Status.UNSUPPORTED if isinstance(self.error, Unsupported) else Status.ERROR
@@ -104,7 +104,7 @@ class Dispatcher:
         `devices`.
 
         `source` is for the audit log: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raise `Invalid` if
-        the command has a number without a unit, and every device requires a unit. No other exception is raised.
+        the command has a number without a unit although every device requires a unit. No other exception is raised.
         """
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
@@ -155,7 +155,7 @@ class Dispatcher:
     async def picture(self, device: Device, attribute: str | None = None) -> Picture:
         """Return the newest still picture of a device, or of one of its attributes.
 
-        Raise `NoPicture` if there is no picture, and `LaresError`.
+        Raise `NoPicture` if there is no picture, and another `LaresError` for any other failure.
         """
         runner = self._runners.get(device.metadata.source)
         found = None if runner is None else await runner.picture(device.id, attribute)

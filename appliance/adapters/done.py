@@ -2,7 +2,7 @@
 the error message.
 
 Matter and MQTT compare the values that they sent, in the units of the protocol, because a device may round or limit a
-value. A Roku TV that has accepted a key press has no error, so its adapter compares only the power.
+value. The adapter for Roku TVs treats an accepted key press as a success, and compares only the power.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def failure(device_id: str, command: Command, attributes: Mapping[str, Value]) -
 
 
 def is_long_fade(command: Command) -> bool:
-    """Return whether the command's fade may end after `RESULT_SECS`, so that a missing result is not an error."""
+    """Return whether the command's fade may end after `RESULT_SECS`. If so, a missing result is not an error."""
     return (command.transition_secs or 0) >= RESULT_SECS - 1
 
 

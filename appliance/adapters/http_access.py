@@ -75,7 +75,7 @@ def named_status(status: int) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the reason, in a few words, why there was no response."""
+    """Return, in a few words, why there was no response."""
     if isinstance(error, aiohttp.ServerFingerprintMismatch):
         return f"its certificate has a different fingerprint, {error.got.hex()}"
     if isinstance(error, aiohttp.ClientConnectorError):

@@ -1,4 +1,4 @@
-"""The interface for the requests of Lua. Both executions in `lua` and functions of kinds use this interface."""
+"""The interface for the requests of Lua. The executions in `lua` and the functions of kinds use this interface."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 
 class LuaCalls(Protocol):
-    """Answers the calls of a Lua function. `counted_secs` is the time of nested executions, by which the
-    function's time limit is extended."""
+    """Answers the calls of a Lua function. `counted_secs` is the time of nested executions. The function's time limit
+    is extended by this time."""
 
     counted_secs: float
 

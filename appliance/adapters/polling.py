@@ -105,8 +105,8 @@ class PollingAdapter(Adapter):
     ) -> dict[str, CommandResult]:
         """Read until each device reports its result. Return the results by device. Raise `Unreachable` on failure.
 
-        A result has an error if the device does not report it within `within` seconds, or until `CONFIRM_MARGIN_SECS`
-        before the command's time limit.
+        A result has an error if the device has not reported the result after `within` seconds, or by
+        `CONFIRM_MARGIN_SECS` before the command's time limit.
         """
 
         def is_done(seen: StateReading, device_id: str) -> bool:

@@ -25,7 +25,7 @@ MAX_FAULTS = 100
 MAX_OBSERVATIONS_AT_ONCE = 5
 
 MAX_SET_AT_ONCE = 32
-"""When an outage begins or ends: maximum number of devices whose state changes in one turn of the loop."""
+"""Maximum number of devices whose state changes in one turn of the loop when an outage begins or ends."""
 
 log = logging.getLogger("adapters")
 

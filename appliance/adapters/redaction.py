@@ -1,6 +1,7 @@
 """Removes the secrets of a section from logs, errors, recordings, and devices.
 
-The time depends on the length of the text, not on the number of secrets, because a Lua file controls both.
+A Lua file controls the text and the number of secrets. Therefore the time depends on the length of the text, but not
+on the number of secrets.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ MIN_SECRET_CHARS = 3
 """Minimum length of a secret that is replaced in texts. Shorter secrets could occur in any text."""
 
 MIN_SHOWN_CHARS, MIN_SHOWN_KEPT_CHARS = 8, 16
-"""Minimum length of a secret, and of a kept text, that is replaced in the values of devices. A shorter text can be
-an ordinary value, such as `50` or `fan_only`."""
+"""Minimum length of a secret or kept text that is replaced in the values of devices. A shorter text can be an
+ordinary value, such as `50` or `fan_only`."""
 
 MAX_SECRETS = 300
 """Maximum number of a section's secrets that are replaced. The longest secrets take precedence."""

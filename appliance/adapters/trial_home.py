@@ -19,8 +19,8 @@ from appliance.home_locale import ANYWHERE, Locale
 
 
 class TrialHome:
-    """A home that contains only the section `name`, and collects its devices, its latest error, and a message for
-    each dropped value.
+    """A home with a single section, `name`. The home collects the section's devices, the section's latest error, and
+    a message for each dropped value.
 
     The adapter can read the section's `stored` secrets. Nothing is stored.
     """

@@ -201,7 +201,7 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 class _Refused(Exception):
-    """Raised for a damaged archive. The message is a sentence without its subject, the archive's name."""
+    """Raised for a damaged archive. The message completes a sentence that begins with the archive's name."""
 
 
 class _Entry(tarfile.TarInfo):
@@ -402,7 +402,7 @@ def _with_line(lines: list[str], value: str) -> list[str]:
 
 
 def _differ_only_in_key(one: str, other: str) -> bool:
-    """Return whether both texts are valid, and differ in nothing but the master key."""
+    """Return whether both texts are valid, and differ only in the master key."""
     try:
         return _bare(one) == _bare(other)
     except ConfigFailed:

@@ -83,7 +83,7 @@ def _words(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, li
 
 
 def _options_with_value(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the options of all commands that have a value."""
+    """For all commands, yield the options that take a value."""
     yield from (action for action in parser._actions if action.option_strings and action.nargs != 0)
     for child in subcommands(parser).values():
         yield from _options_with_value(child)

@@ -32,7 +32,7 @@ from appliance.store.lock import holder_of
 from appliance.store.month_files import MonthFiles
 
 COLUMNS = ("at", "kind", "device_id", "attribute", "value", "unit", "min", "max", "increase", "secs")
-"""The columns of the table. A row of type `hour` has `min`, `max`, and `secs`, the seconds with known values. The
+"""The columns of the table. A row of type `hour` has `min`, `max`, and `secs` (the seconds with known values). The
 row of a meter also has `increase`."""
 
 LINES_AT_ONCE = 500

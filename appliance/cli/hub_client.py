@@ -171,8 +171,8 @@ async def ask_or_act(data_dir: Path, request: Callable[[], T], act: Callable[[],
     """Return the result of `request` if a hub uses the data directory, otherwise the result of `act`. `act` has
     exclusive access.
 
-    Finish any interrupted restore before the call of `act`, because the restore would otherwise undo the changes by
-    `act` later. Raise `StartFailed` if the hub rejects the request, or does not answer within `HUB_START_SECS`.
+    Finish any interrupted restore before the call of `act`, because the restore would later undo the changes that
+    `act` makes. Raise `StartFailed` if the hub rejects the request, or does not answer within `HUB_START_SECS`.
     """
     clock = Clock()
     deadline = clock.monotonic() + HUB_START_SECS

@@ -40,8 +40,8 @@ def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
 
 
 def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Return whether the stream is connected to journald. JOURNAL_STREAM contains that stream's device and inode; see
-    systemd.exec(5)."""
+    """Return whether the stream is connected to journald. JOURNAL_STREAM contains the device and inode of journald's
+    stream; see systemd.exec(5)."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Switches a command of root to the user that owns the home, before the command opens the home's files."""
+"""Switches from root to the user that owns the home, before a command opens the home's files."""
 
 from __future__ import annotations
 

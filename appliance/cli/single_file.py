@@ -23,7 +23,7 @@ def running_file() -> Path | None:
 
 
 NOTICE = "NOTICE"
-"""The path inside the single file of the list of all licences with their texts."""
+"""The path of the list of all licences with their texts. The path is inside the single file."""
 
 
 def print_licences() -> int:

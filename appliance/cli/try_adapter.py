@@ -88,8 +88,8 @@ def _read_command(device_id: str, text: str) -> tuple[str, Command]:
 
 
 def _section_of(arguments: argparse.Namespace, file: Path, replay: Any) -> LuaSection:
-    """Return the section with this name. If there is none, return a new section of this kind. Add the values of
-    `--set`."""
+    """Return the section with the given name. If there is no such section, return a new section of the kind with this
+    name. Add the values of `--set`."""
     name = arguments.name
     raw: dict[str, Any] = {"type": name}
     if replay is not None:

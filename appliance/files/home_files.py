@@ -147,7 +147,7 @@ class HomeFiles:
         return await self._tasks.finish(self._save(location, lambda _: data, version), f"save of {path}")
 
     async def change_config(self, change: Callable[[str], str], version: str | None) -> SavedFile:
-        """Apply `change` to the configuration's text, including its secrets, and save the result. Raises the
+        """Apply `change` to the configuration's text, including its secrets, and save the result. Raise the
         exceptions of `save`."""
         location = self.locations.get(self.locations.config_path)
 
@@ -180,7 +180,7 @@ class HomeFiles:
         return found
 
     async def read_version(self, path: str, n: int) -> str:
-        """Return the text of the saved version with this number. Raise `NotFound` if there is none."""
+        """Return the text of the saved version with this number. Raise `NotFound` if there is no such version."""
         found: list[FileVersion] = await self._run(partial(self._saved.list_versions, path))
         version = next((each for each in found if each.n == n), None)
         if version is None:

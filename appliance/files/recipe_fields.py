@@ -1,4 +1,4 @@
-"""Parses the fields of recipes, which users fill in on a form, and checks their values.
+"""Parses the fields of recipes, and checks the values of the fields. Users fill in the fields on a form.
 
 A comment before a `local` declares its field: `--- @field sensor device motion|occupancy: the motion sensor`.
 """

@@ -140,7 +140,8 @@ def check_recipes(folder: Folder) -> tuple[dict[str, Recipe], list[Fault]]:
 
 
 def _fields_of_result(tokens: Sequence[LuaToken]) -> dict[str, str | None]:
-    """Return the fields of the file's returned Lua table. If a value is not a literal text, it is None."""
+    """Return the fields of the file's returned Lua table. If a field's value is not a literal text, return None in
+    place of the value."""
     start = max((n for n, token in enumerate(tokens) if token.word == "return" and token.column == 0), default=0)
     found: dict[str, str | None] = {}
     depth = 0

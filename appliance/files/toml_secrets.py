@@ -1,4 +1,4 @@
-"""Replaces the secrets in a TOML text with marks, and marks with secrets, and leaves the rest of the text
+"""Replaces the secrets in a TOML text with marks, and replaces marks with secrets. The rest of the text remains
 unchanged."""
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _CLOSERS = {'"""': '"""', "'''": "'''", "[": "]", "{": "}"}
 
 
 class _Secret(Struct, frozen=True):
-    """A secret in a text. In a comment, `number` is its position among the comments with the same path, starting at
-    1. For an active value, `number` is 0."""
+    """A secret in a text. For a secret in a comment, `number` is the comment's position among the comments with the
+    same path, starting at 1. For an active value, `number` is 0."""
 
     path: Path
     start: int

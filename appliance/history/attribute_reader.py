@@ -23,7 +23,7 @@ MAX_PARTS = 3
 """Maximum number of lines per hour. A write and a restart can each split an hour."""
 
 PartHour = tuple[ValueParts, Hour]
-"""The parts of a value other than its number, such as the unit, and an `Hour` of values with these parts."""
+"""The parts of a value without its number (for example, the unit), and an `Hour` of values with these parts."""
 
 UNBOUNDED = 1 << 30
 

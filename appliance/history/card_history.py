@@ -170,8 +170,8 @@ class CardHistory:
         known: Sequence[int],
         decode: Callable[[Mapping[str, Any]], T],
     ) -> list[T]:
-        """Return entries whose lines begin with `beginning`, at most as many as the period's limit leaves. Skip
-        entries with `known` times."""
+        """Return entries whose lines begin with `beginning`. Skip entries with `known` times. The returned and the
+        known entries together do not exceed the period's limit."""
         if len(known) >= period.max_entries:
             return []
         async with self._lock:

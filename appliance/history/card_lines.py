@@ -62,7 +62,7 @@ def attribute_beginning(device_id: str, attribute: str) -> bytes:
 
 
 def command_beginning(device_id: str | None) -> bytes:
-    """Return the beginning of the lines for commands to this device, or to any device if None."""
+    """Return the beginning of the lines for commands to this device or, if `device_id` is None, to any device."""
     return COMMANDS if device_id is None else b'%b"d":%b,' % (COMMANDS, orjson.dumps(device_id))
 
 
@@ -120,8 +120,8 @@ def encode_written(at: int, used: int, days: int) -> bytes:
 
 
 def decode_hours(line: Mapping[str, Any]) -> list[tuple[ValueParts, Hour]]:
-    """Return the hours in a line, each with the value's parts other than the number, such as the unit. If the line
-    is of another type, it contains no hours. Raise `Faulty` if the line is invalid."""
+    """Return the hours in a line, each with the parts of the value without the number (for example, the unit). If the
+    line is of another type, it contains no hours. Raise `Faulty` if the line is invalid."""
     if "h" not in line:
         return []
     parts, first = line["u"], line["t"]

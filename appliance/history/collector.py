@@ -96,7 +96,7 @@ class Collected(Struct, kw_only=True):
 
 
 class Collector:
-    """Collects history from the bus until `close`. Call all methods on the event loop. They never block.
+    """Collects history from the bus until `close`. Call all methods on the event loop. The methods never block.
 
     - `grid_ms`: the offset of full hours in the home's time zone, for example 30 minutes in some zones.
     - `lost`: the number of hours, changes, and entries dropped because of the limits.

@@ -11,7 +11,8 @@ from sys import getsizeof
 from typing import Any, Self, TypeGuard
 
 MAX_ENTRIES = 8192
-"""Maximum number of entries per series. The limit keeps thinning fast, and form indices within two bytes."""
+"""Maximum number of entries per series. Because of this limit, thinning is fast, and a form index fits in two
+bytes."""
 
 SERIES_BYTES = 480
 """Memory overhead of a series in bytes: its objects, table entries, and a short first form."""
@@ -36,7 +37,7 @@ _MAX_EXACT = 1 << 53
 
 
 ValueParts = Mapping[str, Any] | None
-"""The parts of a value other than its number, such as the unit. None means that the value is only a number."""
+"""The parts of a value without its number (for example, the unit). None means that the value is only a number."""
 
 _FORM_TYPES: Mapping[str, type[Any]] = {"int": int, "float": float, "str": str}
 
@@ -104,7 +105,7 @@ class Series:
 
     def list_indices(self, first_ms: int, last_ms: int, step_ms: int) -> Iterator[int]:
         """Yield the indices of entries between the inclusive times, newest first. Yield only the last entry of each
-        `step_ms`, or every entry if it is 0."""
+        `step_ms`, or every entry if `step_ms` is 0."""
         bucket, times = None, self.times
         for index in range(bisect_right(times, last_ms) - 1, bisect_left(times, first_ms) - 1, -1):
             if step_ms == 0 or bucket != times[index] // step_ms:

@@ -96,7 +96,7 @@ def list_found(
     answers: Iterable[SsdpAnswer],
     sections: Collection[str] = (),
 ) -> list[Found]:
-    """Return at most `MAX_FOUND` devices of these answers. If a device has answered both by mDNS and by SSDP, list
+    """Return at most `MAX_FOUND` devices from these answers. If a device has answered both by mDNS and by SSDP, list
     it only once."""
     seen: dict[tuple[str, str, int], tuple[DiscoveryMethod, str, str, int, str | None]] = {}
     for way in ways:

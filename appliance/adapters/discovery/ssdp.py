@@ -12,7 +12,7 @@ MAX_HEADERS = 64
 """Maximum number of header lines that are read from one answer."""
 
 SSDP_MX_SECS = 1
-"""The time limit for devices' answers, in seconds, which is sent in the header `MX`."""
+"""The value of the header `MX`: the time limit for devices' answers, in seconds."""
 
 
 class SsdpAnswer(Struct, frozen=True, kw_only=True):

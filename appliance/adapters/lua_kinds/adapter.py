@@ -42,8 +42,8 @@ from appliance.tables.checks import format_value, is_number
 from appliance.tasks import run_together
 
 MIN_MESSAGE_SECS, MAX_UNPACED_MESSAGES = 0.01, 10
-"""If more than this number of messages are waiting, the time between two messages to the file is at least this
-number of seconds."""
+"""Minimum seconds between two messages to the file while many messages wait, and the number of waiting messages above
+which this minimum applies."""
 
 MAX_LOGGED_FAULTS = 100
 """Maximum number of different faults that are logged for messages and hooks."""
@@ -115,8 +115,8 @@ class LuaAdapter(PollingAdapter):
         return AdapterFailed(f"{place} took longer than {self.command_secs:g} s without waiting for the device")
 
     async def poll_once(self) -> None:
-        """Poll and publish. If the file has no function `poll`, check the connection instead, and the time since
-        its last message."""
+        """Poll and publish. If the file has no function `poll`, check instead that the connection is open, and that
+        its last message is recent."""
         if self._definition.has_poll:
             await super().poll_once()
             await self.publish_events()
@@ -166,7 +166,7 @@ class LuaAdapter(PollingAdapter):
         return float(self._interval)
 
     def describe_answer(self) -> str:
-        """Return the fields of the answers to the last poll, if it found no device."""
+        """If the last poll found no device, return the fields of its answers."""
         return self.redact(self._answer)
 
     def _report_empty(self, *, is_empty: bool) -> None:
@@ -251,7 +251,7 @@ class LuaAdapter(PollingAdapter):
         return await self.functions.redacted(found["first"], self.redact.in_value)
 
     async def apply_update(self, function: str, raw: Any) -> None:
-        """Publish an update that `receive` or `hook` returned, and do what it requests. If the update contains
+        """Publish an update that `receive` or `hook` returned, and carry out its requests. If the update contains
         devices or events, wait for the first poll before publishing."""
         has_devices = isinstance(raw, dict) and raw.keys() & {"devices", "events"}
         if has_devices and self._definition.has_poll and not self._has_polled:

@@ -48,7 +48,8 @@ ASKING = frozenset({"http", "send", "ask"})
 
 
 class FunctionCalls:
-    """The `LuaCalls` of one running function. `request_secs` is the default and maximum time limit of its requests.
+    """The `LuaCalls` of one running function. `request_secs` is the default and maximum time limit of the function's
+    requests.
 
     `failure` is the error of the last request if its answer was missing or unreadable. `is_asking` is true during a
     request. `repeats` is passed to `WebRequest.repeat`.

@@ -106,7 +106,7 @@ class KindDefinition(Struct, frozen=True, kw_only=True):
 
 
 class ListenDefinition(Struct, frozen=True, kw_only=True):
-    """The connection on which a kind listens. `reply` is the field of a reply that contains the message id.
+    """The connection on which a kind listens. `reply` is the name of the field with the message id in a reply.
 
     If `path` is None, a function of the file returns the path for each section. If this function returns nil, no
     connection is opened.
@@ -315,7 +315,7 @@ def _one_of(check: Callable[[Any], Any], values: Sequence[Any], *, is_list: bool
 
 
 def _without_value(check: Callable[[Any], Any], kind: str) -> Callable[[Any], Any]:
-    """Return a check of a secret whose error message does not contain the value."""
+    """Return a check of a secret. The error message of the check does not contain the secret."""
 
     def checked(value: Any) -> Any:
         try:

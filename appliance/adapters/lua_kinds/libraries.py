@@ -57,8 +57,8 @@ def compact_json(body: bytes | str) -> bytes:
 def decode_xml(text: bytes) -> dict[str, Any]:
     """Parse XML. Return the root element as `{value: {name, attributes, text, children}}`, or `{fault}`.
 
-    Names have no namespaces. Entities are rejected. The function blocks, for a time that is proportional to the
-    length of the text.
+    Names have no namespaces. Entities are rejected. The function blocks for a time that is proportional to the length
+    of the text.
     """
     try:
         root = parse_xml(text)

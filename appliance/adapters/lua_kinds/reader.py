@@ -32,7 +32,7 @@ EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
 """Actions that a command offers only if the file lists them."""
 
 DEVICE_FAULT = "\0fault"
-"""The key of a message that replaces a device in a list, because JSON cannot represent the device."""
+"""If JSON cannot represent a device, an object with this key and an error message replaces the device in its list."""
 
 MAX_DEVICE_FAULTS = 1000
 """Maximum number of different device faults that one adapter reports."""
@@ -143,8 +143,8 @@ class ReadRow(Struct, frozen=True, kw_only=True):
 
 
 class ReadDevices(Struct, kw_only=True):
-    """The rows of a list, and the events of their devices. `ids` also contains the devices of which the list
-    contains only the id."""
+    """The rows of a list, and the events of their devices. `ids` also contains the ids that the list contains without
+    a row."""
 
     rows: list[ReadRow] = field(default_factory=list)
     ids: dict[str, None] = field(default_factory=dict)

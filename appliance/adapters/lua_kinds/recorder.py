@@ -29,7 +29,7 @@ UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate
 NO_RECORDING = "the file is not a recording of lares try-adapter"
 
 MAX_MESSAGES, MAX_MESSAGE_BYTES = 200, 16 << 20
-"""Maximum number of recorded messages, and of their bytes."""
+"""Maximum number of recorded messages, and maximum total size of these messages in bytes."""
 
 _SENT = ("origin", "query", "json", "form")
 
@@ -115,7 +115,7 @@ class Recorder:
 
     @classmethod
     def for_trial(cls, origins: Origins, recorded: Any, redact: Callable[[Any], Any]) -> Recorder:
-        """Return a recorder for the device, or for the recording `recorded` in its place. Raise `Invalid` if
+        """Return a recorder for the device or, if `recorded` is given, for this recording instead. Raise `Invalid` if
         `recorded` is not a recording."""
         if recorded is None:
             return cls(origins, origins.main)
@@ -253,7 +253,8 @@ def _read_message(raw: Any) -> Message:
 
 
 def _without_secret(value: Any, redacted: Any, field: Field[Any]) -> Any:
-    """Return a value without secrets that the setting accepts. A number is replaced with a power of ten."""
+    """Return a value that contains no secret and that the setting accepts. A number is replaced with a power of
+    ten."""
     for each in [redacted] if redacted == value else [redacted, *(10**digits for digits in range(15, -1, -1))]:
         with suppress(Invalid):
             field.check(each)

@@ -22,7 +22,7 @@ NOT_FOR_LUA = frozenset({"type", "enabled", "password_file", "token_file", "ca_f
 class LuaSection(Redacted, frozen=True, kw_only=True):
     """An enabled section as written in the configuration. Only the name of the section's kind has been checked.
 
-    `line_of` returns the line of a path of keys in `file`, or 0 for an unknown line.
+    `line_of` returns the line of a key path in `file`, or 0 if the line is unknown.
     """
 
     HIDDEN = ("raw",)

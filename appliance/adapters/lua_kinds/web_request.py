@@ -51,7 +51,8 @@ class Transport(Protocol):
     """Sends the requests of one section."""
 
     async def exchange(self, request: WebRequest) -> HttpResponse:
-        """Return the response. Raise `Unreachable`, `BadAnswer`, or, for an unknown origin, `Invalid`."""
+        """Return the response. Raise `Invalid` for an unknown origin, and otherwise `Unreachable` or `BadAnswer` on
+        failure."""
 
 
 def _text(value: Any) -> str:

@@ -64,7 +64,7 @@ SHARE_SECS = 300
 
 _CODE = re.compile(r"MT:[0-9A-Z.\-]{16,}|\d{11}|\d{21}")
 _PROBE = "0/40/0"
-"""Attribute of every node, which is read to check whether the node responds."""
+"""Every node has this attribute. The adapter reads the attribute to check whether a node responds."""
 
 
 T = TypeVar("T")
@@ -252,7 +252,8 @@ class MatterAdapter(Adapter):
         """Wait for a report with the result. If there is no such report, read the device. Return whether the device
         reports the result.
 
-        If `asks_first` is true, the device had already reported this state before the command, so read it at once.
+        If `asks_first` is true, the device had already reported this state before the command, so read the device at
+        once.
         """
         left = until - self.clock.monotonic()
         if not asks_first and await self._is_shown(device_id, request, min(left, REPORT_SECS)):

@@ -324,7 +324,7 @@ def read(endpoint: Endpoint, power_source: Endpoint | None) -> tuple[dict[str, V
 
 
 def find_nulls(endpoint: Endpoint, power_source: Endpoint | None) -> list[str]:
-    """Return the attributes that the endpoint has without a value so far."""
+    """Return the endpoint's attributes that have no value yet."""
     fields = _readable(endpoint, power_source)
     return sorted(
         {

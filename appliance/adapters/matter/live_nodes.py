@@ -29,10 +29,10 @@ MAX_DEVICES, MAX_NODES = 2_000, 2_000
 """Maximum numbers of devices and nodes of one server."""
 
 REMEMBERED_EVENTS = 64
-"""Number of event numbers to remember per node, to ignore repeated events."""
+"""Number of a node's last events that are remembered, so that repeated events are ignored."""
 
 _POWERED_ENDPOINTS = 31
-"""The attribute of a power source that lists the endpoints that it supplies."""
+"""The attribute with the list of the endpoints that a power source supplies."""
 
 
 class Target(Struct, frozen=True):
@@ -79,7 +79,7 @@ class LiveNodes:
         return not node.is_available or node.id in self.suspects or not node.is_reachable(target.endpoint)
 
     def replacing_all(self, raw: Iterable[Any]) -> Iterator[None]:
-        """Apply the server's list of nodes, in steps. Remove the nodes that the list does not contain. Raises
+        """Apply the server's list of nodes, in steps. Remove the nodes that the list does not contain. Raise
         `BadAnswer` on failure."""
         nodes: dict[int, Node] = {}
         for each in raw:

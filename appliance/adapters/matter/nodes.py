@@ -135,7 +135,7 @@ class Node:
         return self._bridged(endpoint, REACHABLE) is not False
 
     def name_of(self, endpoint: Endpoint, number: int | None) -> str:
-        """Return the name of the device. If the name is the node's label, `number` is appended, so that its
+        """Return the name of the device. If the name is the node's label, `number` is appended, so that the node's
         devices have different names."""
         own = self._bridged(endpoint, NODE_LABEL)
         labels = [value for _, value in endpoint.labels()]

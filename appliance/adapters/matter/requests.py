@@ -45,7 +45,7 @@ TIMED_REQUEST_MS = 1000
 accept only timed requests."""
 
 _EVEN_IF_OFF = {"optionsMask": 1, "optionsOverride": 1}
-"""The option ExecuteIfOff. If this option is missing, a light that is off confirms such commands but ignores them."""
+"""The option ExecuteIfOff. Without this option, a light that is off confirms a command but ignores it."""
 
 _OPEN, _CLOSED = 0, 10_000
 _ENDS = {"open": 100, "close": 0}

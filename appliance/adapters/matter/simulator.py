@@ -246,7 +246,7 @@ _COMMANDS: Mapping[str, str] = {
 
 
 def simulate() -> MatterSimulator:
-    """Return the server for the demo, which has two more devices than usual."""
+    """Return the demo's server, which has two more devices than usual."""
     server = MatterSimulator()
     server.nodes[3] = simulated_node(3, "Simulated thermostat", HEATING_UNIT)
     server.nodes[4] = simulated_node(4, "Simulated sensor", CONTACT, THERMOMETER)

@@ -1,4 +1,4 @@
-"""MQTT: devices that announce themselves on a broker, and the hub's own devices, published there.
+"""MQTT: connects the devices that announce themselves on a broker, and publishes the hub's own devices on a broker.
 
 Read in this order: `client` (the connection), `adapter` (the work of one connection), `lifecycle` (when devices are
 built and forgotten), `discovery` and `tasmota/discovery` (which convert configurations to announcements),

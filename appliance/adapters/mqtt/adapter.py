@@ -96,8 +96,7 @@ class MqttAdapter(Adapter):
         self.live = LiveDevices(router, self.publish, self.clock, self._locale.timezone, stopped_at(self._secrets))
         self._lifecycle = Lifecycle(self._settings, self.live, self.inbox, self.publish, self.clock)
         self._pictures = self.live.pictures
-        # If this hub publishes its own devices, the status topic and the last will belong to the publisher's
-        # connection.
+        # If this hub publishes its own devices, the publisher's connection has the status topic and the last will.
         self._status = None if self._settings.publish else f"lares/{hub_id}/status"
         client_id = await client_id_of(self.name, self._secrets)
         self._broker = Broker(self._settings, client_id, self._status, self.inbox.put)
@@ -141,7 +140,7 @@ class MqttAdapter(Adapter):
         return {"status": "sent", "devices": await self.live.commands.notify(connection, payload)}
 
     def _connected(self, what: str) -> BrokerConnection:
-        """Return the connection. Raise `Unreachable` if there is none."""
+        """Return the connection. Raise `Unreachable` if the broker is not connected."""
         if self.connection is None:
             raise Unreachable(f"the broker {self._settings.host} is not connected; the {what} was not sent")
         return self.connection

@@ -92,7 +92,8 @@ class Budget:
         return not is_cheap and self._level(self._heavy, HEAVY_SHARE) > BURST_SECS
 
     def _level(self, spent: tuple[float, float] | None, share: float) -> float:
-        """Subtract `share` of the time since then from the spent seconds. Return at least 0."""
+        """`spent` contains spent seconds and their time. Subtract `share` of the time since then from the seconds.
+        Return at least 0."""
         if spent is None:
             return 0.0
         secs, at = spent

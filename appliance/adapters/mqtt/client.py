@@ -77,7 +77,8 @@ class BrokerConnection:
         self._slots = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
     async def publish(self, message: Outgoing) -> None:
-        """Publish a message. With QoS 1 or 2, return when the broker has acknowledged it. Raise `Unreachable`."""
+        """Publish a message. With QoS 1 or 2, return when the broker has acknowledged the message. Raise
+        `Unreachable`."""
         async with self._slots:
             try:
                 await self._client.publish(message.topic, message.payload, qos=message.qos, retain=message.retain)
@@ -127,7 +128,8 @@ class BrokerConnection:
 class Broker:
     """The address and login of one broker. `receive` is called with each message as soon as it is read.
 
-    After the connection is lost, the message at `status_topic` is `offline`, if necessary by the last will.
+    When a connection ends, the hub publishes `offline` at `status_topic`. If the connection was lost, the broker
+    publishes `offline` as the hub's last will.
     """
 
     def __init__(
@@ -276,7 +278,7 @@ def _password(settings: Mqtt) -> str | None:
 
 
 def _tls_context(settings: Mqtt) -> ssl.SSLContext:
-    """Return a context that checks certificates and host names. Raise `AdapterFailed` or OSError."""
+    """Return a context that checks certificates and host names. Raise `AdapterFailed` or `OSError`."""
     for name in (settings.cert_file, settings.key_file):
         if name is not None and Path(name).exists() and not Path(name).is_file():
             raise OSError(f"{name} is not a regular file")  # the library would block on a named pipe

@@ -43,7 +43,7 @@ def is_filter(text: str) -> bool:
 
 
 def parse_templates(config: Any) -> Iterator[None]:
-    """Parse the templates of a configuration in steps. Building the entities is fast afterwards."""
+    """Parse the templates of a configuration in steps. Afterwards, building the entities is fast."""
     waiting, unparsed = [config], 0
     while waiting:
         each = waiting.pop()
@@ -60,8 +60,8 @@ def parse_templates(config: Any) -> Iterator[None]:
 
 
 class Texts(Struct, frozen=True, gc=False):
-    """A list of texts in a configuration. Unlike a list, it does not make the garbage collector track the
-    configuration."""
+    """The texts of a list in a configuration. Unlike a Python list, an object of this class does not make the garbage
+    collector track the configuration."""
 
     values: tuple[str, ...]
 

@@ -65,7 +65,7 @@ def group_announcements(
     present: Container[str],
     doubles: dict[str, tuple[str, str]],
 ) -> Iterator[None]:
-    """Fill `named` with the announcements of each device by its slug, one announcement per step.
+    """Fill `named` with each device's announcements by the device's slug. Each step handles one announcement.
 
     Entities with a common identifier or connection form one device. If several announcements have the same unique id,
     an announcement in `present` takes precedence, otherwise the first by topic. A migrating announcement is ignored
@@ -101,8 +101,8 @@ def group_announcements(
 
 
 def _markers(announcement: Announcement) -> list[str]:
-    """Return the identifiers and connections that link an announcement to its device. If it has neither, return the
-    announcement's own id."""
+    """Return the identifiers and connections that link an announcement to its device. If the announcement has
+    neither, return the announcement's own id."""
     facts = announcement.device
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections

@@ -46,7 +46,8 @@ class Inbox:
         return len(self._waiting)
 
     def put(self, message: Received) -> None:
-        """Add a message. If too many messages wait, remove an older message of its topic, or the oldest message."""
+        """Add a message. If too many messages wait, remove an older message of the same topic, or the oldest message
+        of all."""
         self._number += 1
         if len(self._waiting) >= CROWDED and (older := self._latest.get(message.topic)) is not None:
             self._drop(older)

@@ -1,5 +1,5 @@
-"""The MQTT library's client, with a socket that is emptied at once. Waits can be cancelled, and do not time out while
-many messages arrive."""
+"""The MQTT library's client, with a socket that is emptied at once. The client's waits can be cancelled, and do not
+time out while many messages arrive."""
 
 from __future__ import annotations
 
@@ -205,11 +205,11 @@ class _PacketReader:
 
 
 class Client(aiomqtt.Client):
-    """The library's client, but waits can be cancelled at any time, and do not time out while many messages arrive.
-    The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that comes together with
-    the result, so that the cancelled task never ends. In addition, an acknowledgement arrives only after all messages
-    that the broker had to send before it. Therefore the timeout restarts as long as messages arrive, up to
-    `MAX_FLOOD_SECS`.
+    """The library's client with other waits. They can be cancelled at any time, and do not time out while many
+    messages arrive. The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that
+    comes together with the result, so that the cancelled task never ends. In addition, an acknowledgement arrives
+    only after all messages that the broker had to send before it. Therefore the timeout restarts as long as messages
+    arrive, up to `MAX_FLOOD_SECS`.
     """
 
     def __init__(self, host: str, port: int, receive: Callable[[Received], None], **settings: Any) -> None:
@@ -237,7 +237,7 @@ class Client(aiomqtt.Client):
         return self
 
     async def _misc_loop(self) -> None:
-        """Send pings until the connection ends. The library would wake up every second."""
+        """Send pings until the connection ends. The library's own method would wake up every second."""
         secs = self._client.keepalive * PING_CHECK_SHARE
         while self._client.loop_misc() == 0 and not self._disconnected.done():
             await asyncio.wait({self._disconnected}, timeout=secs)

@@ -131,7 +131,8 @@ class Lifecycle:
         )
 
     async def _finish(self, connection: BrokerConnection) -> None:
-        """Request configurations and states that are not retained. All retained configurations must have arrived."""
+        """Request configurations and states that are not retained. All retained configurations must have arrived
+        before the call."""
         await self._rebuild(complete=True)
         if not self._seen and not self._has_warned:
             self._has_warned = True

@@ -64,7 +64,7 @@ class LiveDevices:
     """The devices of one broker: processes messages, and publishes observations and events.
 
     `stopped_at` is the stop time of the last run. Values that were known at that time had not expired, but their age
-    is unknown. `has_work` is set when `secs_to_tick` may have become shorter for another reason than a message.
+    is unknown. `has_work` is set when `secs_to_tick` may have become shorter for a reason other than a message.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Received messages, with JSON that is parsed only once, and messages to publish."""
+"""Messages to publish, and received messages, whose JSON is parsed only once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Return whether JSON is nested more deeply. Checking level by level is six times faster than recursion."""
+    """Return whether JSON has more than `levels` levels. Checking level by level is six times faster than
+    recursion."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(levels):
         inner = (each.values() if isinstance(each, dict) else each for each in level)
@@ -60,7 +61,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 class Message:
-    """A received message. `at` is its arrival time. The content of a retained message may be much older."""
+    """A received message. `at` is the message's arrival time. The content of a retained message may be much older."""
 
     def __init__(self, topic: str, payload: bytes, at: datetime, *, is_retained: bool = False) -> None:
         """Raise `Invalid` if the payload is too large or not text."""

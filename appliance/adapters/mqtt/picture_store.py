@@ -35,7 +35,8 @@ class _Key(Struct, frozen=True):
 class PictureStore:
     """The newest picture of each entity, as received. A picture is decoded only on request.
 
-    A new picture causes a device event, which is not written to storage. Only its media type is an attribute.
+    A new picture causes a device event, which is not written to storage. Only the picture's media type is an
+    attribute.
     """
 
     def __init__(self, publish: Publisher, clock: Clock) -> None:

@@ -31,7 +31,7 @@ _WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each)
 
 
 def press_name(raw: str) -> str:
-    """Return an event's name in lower case and without prefixes. Return the standard name of a press."""
+    """Return an event's name in lower case and without prefixes. For a press, return the standard name."""
     name = _without_prefix(raw.lower().replace(" ", "_"))
     if name in _WHOLE_NAMES:
         return _WHOLE_NAMES[name]

@@ -16,8 +16,8 @@ from appliance.errors import LaresError
 log = logging.getLogger("adapters")
 
 MAX_REPORTED = 50
-"""Maximum number of unusable announcements and messages that are reported within `REPEAT_SECS`. One line covers all
-others.
+"""Maximum number of unusable announcements and messages that are reported within `REPEAT_SECS`. One additional log
+line summarizes all others.
 
 The log accepts twice as many lines per minute.
 """

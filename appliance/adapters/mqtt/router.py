@@ -67,7 +67,7 @@ def is_wild(text: str) -> bool:
 
 
 def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether a filter, given as levels, matches a topic, given as levels, by the rules of MQTT."""
+    """Return whether the levels of a filter match the levels of a topic by the rules of MQTT."""
     for at, level in enumerate(levels):
         if level == "#":
             return True
@@ -112,7 +112,7 @@ class Router:
         return frozenset(self._readers)
 
     def expect(self, known: Mapping[str, str]) -> None:
-        """Expect known devices, given as identifiers by device id, to be announced again.
+        """Expect the devices in `known` to be announced again. `known` contains identifiers by device id.
 
         Expected devices keep their names. If there are too many devices, expected devices take precedence, then
         existing devices.
@@ -181,7 +181,8 @@ class Router:
         return topic in self._payloads or topic in self.refused
 
     def _device_of(self, topic: str) -> str:
-        """Return the id of a device that is announced at the topic. If there is none, return the topic."""
+        """Return the id of a device that is announced at the topic. If no device is announced at the topic, return
+        the topic."""
         known = (self._device_ids.get(each.key) for each in self._announced.get(topic, ()))
         return next((each for each in known if each), topic)
 
@@ -195,7 +196,7 @@ class Router:
 
     def list_state_requests(self, requested: set[str], found: list[Outgoing]) -> Iterator[None]:
         """Add the messages that request unretained states to `found`, in steps. Skip the topics in `requested`, and
-        add all others to it."""
+        add all other topics to `requested`."""
         requested.intersection_update(self._payloads)
         for topic in [each for each in self._payloads if tasmota.is_config(each) and each not in requested]:
             requested.add(topic)
@@ -352,7 +353,8 @@ class Router:
         return announcement
 
     def _tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], str | None]:
-        """Return the configuration topic of a Tasmota device, its announcements, and a fault of a part."""
+        """Return the configuration topic of a Tasmota device, the device's announcements, and the fault of an
+        unreadable part."""
         mac, part = tasmota.mac_of(topic)
         payloads = {each: self._payloads.get(topic.removesuffix(part) + each, b"") for each in tasmota.PARTS}
         payloads[part] = payload

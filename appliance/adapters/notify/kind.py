@@ -67,7 +67,8 @@ def _recipients(value: Any) -> tuple[str, ...]:
 
 
 class NotifySection(Settings, frozen=True, kw_only=True):
-    """An enabled section, with one of the keys `url`, `service`, and `smtp`, and the keys that belong to it.
+    """An enabled section, with one of the keys `url`, `service`, and `smtp`, and with the other keys that belong to
+    this key.
 
     Raises `Invalid` for keys that cannot be combined.
     """

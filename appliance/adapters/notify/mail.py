@@ -39,7 +39,8 @@ class MailSender:
         self._ca_file = None if settings.ca_file is None else context.root / settings.ca_file
 
     async def send(self, message: str, title: str | None, buttons: Sequence[Button]) -> None:
-        """Send the message once. Raise `Unreachable`, `PartlySent`, or, if the server refuses, `BadAnswer`."""
+        """Send the message once. Raise `BadAnswer` if the server refuses, and otherwise `Unreachable` or `PartlySent`
+        on failure."""
         settings, address = self._settings, self._settings.smtp
         assert address is not None
         tls = settings.tls or "starttls"

@@ -137,7 +137,7 @@ class RokuAdapter(PollingAdapter):
     async def _watch(self, goal: bool) -> list[DeviceInfo | None]:
         """Read the TV until its power is as expected, within the time of the command. Return all readings.
 
-        If a reading is not answered, it is None. Invalid answers are omitted.
+        An unanswered reading is None. Invalid answers are omitted.
         """
         readings: list[DeviceInfo | None] = []
 

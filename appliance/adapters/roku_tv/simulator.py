@@ -62,8 +62,8 @@ class TvSimulator(SimulatedDevice):
 
     @property
     def power_mode(self) -> str | None:
-        """`PowerOn`, `Ready` (standby), or `PowerOff`. The value is None if the device does not report its power
-        mode, like some sticks."""
+        """`PowerOn`, `Ready` (standby), or `PowerOff`. Some sticks do not report their power mode. In this case, the
+        value is None."""
         self._apply_due_writes()
         return self.info.get("power-mode")
 

@@ -28,8 +28,7 @@ from appliance.tables.checks import format_value, integer
 
 EFFECT = "custom.wled.effect"
 SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
-"""If no message arrives for the first number of seconds, a WebSocket is pinged. The second number is the length of
-WLED's longest fade in seconds."""
+"""Seconds without a message after which a WebSocket is pinged, and the length of WLED's longest fade in seconds."""
 
 MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
@@ -74,8 +73,8 @@ class WledAdapter(PollingAdapter):
         return self._report(found, found.get("effects") if isinstance(found, dict) else None)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Read the state, write the change, and compare it with the response. If the two differ, read the state
-        again."""
+        """Read the state, write the change, and compare the response with the change. If the response differs, read
+        the state again."""
         began = self.clock.monotonic()
         before = await (self.poll_state() if self._has_polled else self.poll())
         is_whole = device_id == f"{self.name}:light"

@@ -260,7 +260,7 @@ class Actions:
         self._known, self._copies = known, copies
 
     def _filled_in(self, value: Any) -> Any:
-        """Replace each template that contains only the name of a constant with the constant."""
+        """If a template contains only the name of a constant, replace the template with the constant's value."""
         if isinstance(value, Mapping):
             return {key: self._filled_in(each) for key, each in value.items()}
         if isinstance(value, list):

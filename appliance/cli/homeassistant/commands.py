@@ -190,8 +190,8 @@ def _scaled(value: Any, factor: float, scope: Scope) -> Any:
 
 
 def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:
-    """Return a service with data that sets an entity to a scene's state. Raise `NotTranslated` if there is no such
-    service."""
+    """Return a service that sets an entity to a scene's state, and the data for the service. Raise `NotTranslated` if
+    there is no such service."""
     row = dict(state) if isinstance(state, Mapping) else {"state": state}
     domain, shown = entity_id.partition(".")[0], row.pop("state", None)
     word = ("on" if shown else "off") if isinstance(shown, bool) else str(shown)

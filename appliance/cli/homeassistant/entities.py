@@ -346,8 +346,8 @@ class Entities:
         return min(found, key=len) if found else None
 
     def _rank(self, entity: HaEntity, attribute: str) -> int:
-        """Return the index of the entity among those entities of its device that have this capability. The main
-        entity has index 0."""
+        """Return the index of the entity among its device's entities with this capability. The main entity has index
+        0."""
         same = self._siblings.get((entity.device_id or "", attribute), [])
         device = self.installation.devices.get(entity.device_id or "")
         order = sorted(same, key=lambda each: (each.original_name is not None, self._object_id(each, device)))

@@ -87,8 +87,8 @@ function ha.full_time(text)
   return hour and ("%02d:%s:%02d"):format(tonumber(hour), minute, tonumber(second) or 0)
 end
 
---- Start the timer for the next time in a text ("07:30", "2026-12-24 07:30:00", "2026-12-24"), moved by some
---- seconds. Return whether this timer fired the event.
+--- Find the next time in a text ("07:30", "2026-12-24 07:30:00", "2026-12-24"), add some seconds, and start the timer
+--- for the result. Return whether this timer fired the event.
 function ha.start_timer(ctx, timer, text, offset_secs)
   local at = ha.next_time(text, offset_secs)
   if at then

@@ -141,7 +141,7 @@ class Lines:
         return len(self.lines), self._depth
 
     def cut(self, mark: tuple[int, int]) -> None:
-        """Remove the lines after the mark, and close the blocks that were opened after it."""
+        """Remove the lines after the mark, and close the blocks that these lines opened."""
         del self.lines[mark[0] :]
         self._depth = mark[1]
 

@@ -81,7 +81,7 @@ def parse(kind: str) -> Named | None:
 
 
 def options_of(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options. In older releases of Home Assistant, the options are not in a mapping of their own."""
+    """Return the options. In older releases of Home Assistant, the options are not in a separate mapping."""
     options = value.get("options")
     return {**value, **options} if isinstance(options, Mapping) else value
 

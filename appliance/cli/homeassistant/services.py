@@ -221,7 +221,7 @@ class Services:
                 self._statements.skip({str(entity_id): state}, words_of(reason))
 
     def _script(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
-        """Write the start of a scene, or a call of the Lua function that a script became."""
+        """Write the start of a scene, or a call of the Lua function that replaces a script."""
         if verb in ("turn_off", "toggle", "reload"):
             raise NotTranslated(f"the service script.{verb} has no counterpart: use POST /scenes/ID/cancel")
         if verb == "turn_on":

@@ -284,8 +284,8 @@ def _configuration(folder: _Folder, parts: Sequence[tuple[str, Mapping[Any, Any]
 def _contents(
     folder: _Folder, parts: Sequence[tuple[str, Mapping[Any, Any]]], section: str
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the content and file of a section. The first is the file that Home Assistant's user interface writes,
-    such as `automations.yaml`. Each key in the configuration follows."""
+    """Yield the origin and content of each part of a section: first the file that Home Assistant's user interface
+    writes, such as `automations.yaml`, then each key in the configuration."""
     read = {f"{section}s.yaml"}
     for file in read:
         yield file, _included(folder, file, folder.read_yaml(file))

@@ -1,5 +1,5 @@
-"""Translates common Jinja templates of Home Assistant to Lua expressions. Raises `NotTranslated` with the reason for
-other templates.
+"""Translates common Jinja templates of Home Assistant to Lua expressions. For any other template, raises
+`NotTranslated` with the reason.
 
 The template functions follow Home Assistant's documentation of templates. The Lua functions are in
 `homeassistant.lua`.

@@ -28,7 +28,7 @@ MAX_COLLECTED = 50_000
 """Maximum number of objects in an additional collection, so that the collection does not block the loop."""
 
 GROWTH_BYTES = 3 << 20
-"""If the process is larger than its smallest size by more than this, the hub returns unused pages."""
+"""If the process exceeds its smallest size by more than this, the hub returns unused pages."""
 
 
 def exclude_present() -> None:

@@ -48,7 +48,8 @@ def main() -> None:
 
 
 async def _simulate(file: Path, asked: SimulationRequest, stored: Mapping[str, bytes]) -> tuple[Any, ...]:
-    """Return the simulation's lines, its end as text, whether it is complete, and None in place of an error."""
+    """Return the simulation's lines, its end as text, whether the simulation is complete, and None in place of an
+    error."""
     settings = _load(file)
     try:
         prepared = prepare(stored, settings.locale, asked.start, asked.hours, asked.events)

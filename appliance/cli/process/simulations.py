@@ -1,6 +1,6 @@
-"""Runs simulations for `POST /simulate`, as `lares simulate --json` does, each in a separate process with a time
-limit. In the hub's own process, simulating a large home would block the event loop, and would leave many objects
-in memory."""
+"""Runs simulations for `POST /simulate`, like `lares simulate --json`. Each simulation runs in a separate process
+with a time limit. In the hub's own process, simulating a large home would block the event loop, and would leave many
+objects in memory."""
 
 from __future__ import annotations
 

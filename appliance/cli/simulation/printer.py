@@ -102,7 +102,7 @@ class SimulationPrinter(ExecutionHistory):
 
     @property
     def counts_equal_lines(self) -> bool:
-        """Return whether a repeated line has no effect except that it is counted."""
+        """Return whether the only effect of a repeated line is that the line is counted."""
         return self._zone is not None and not self._runs_lua
 
     def repeat(self, source: str, times: int) -> None:

@@ -1,4 +1,4 @@
--- The hourly price of electricity from aWATTar, for today and, from the afternoon, for tomorrow.
+-- The hourly price of electricity from aWATTar, for today and, in the afternoon, also for tomorrow.
 --
 --   [adapters.price]
 --   type = "awattar"

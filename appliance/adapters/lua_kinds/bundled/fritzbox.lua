@@ -52,8 +52,8 @@ local function id_of(name)
 end
 
 -- A sleeping phone is invisible for some minutes, so a person is away only once the time away_after has passed. After
--- a restart or an outage, this time starts again for each person at home, because nothing is known about the time in
--- which the box did not answer.
+-- a restart or an outage, away_after starts again for each person at home, because nothing is known about the period
+-- in which the box did not answer.
 local function poll(ctx)
   local found, now, home = {}, ctx:now(), {}
   local before = not ctx.memory.polled_at and ctx:kept("home") or ""

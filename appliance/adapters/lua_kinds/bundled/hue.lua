@@ -33,7 +33,8 @@ local function get(ctx, what)
   return rows(answer.json, "data")
 end
 
--- Return a colour temperature in mired. Return nil if the number is missing, or 0, which means unknown.
+-- Return a colour temperature in mired. Return nil if the number is missing, or if the number is 0, because 0 means
+-- unknown.
 local function mired(value)
   value = tonumber(value)
   return value and value > 0 and value or nil

@@ -17,7 +17,7 @@ local CONDITIONS = {           -- the codes of the World Meteorological Organiza
 local CURRENT = "temperature_2m,apparent_temperature,relative_humidity_2m,precipitation,weather_code,cloud_cover,"
   .. "pressure_msl,wind_speed_10m,wind_direction_10m,wind_gusts_10m"
 
--- Return the rain of the next hour, the sum of the next four quarters of an hour in the forecast.
+-- Return the rain of the next hour: the sum of the forecast's next four quarter-hours.
 local function rain_soon(ctx, forecast)
   local amounts, sum, count = part(forecast, "precipitation"), 0, 0
   for number, from in ipairs(part(forecast, "time")) do

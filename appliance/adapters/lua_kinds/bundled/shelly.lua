@@ -503,8 +503,7 @@ end
 
 local GREETING = { id = 1, src = "lares", method = "Shelly.GetDeviceInfo" }
 
--- Answer the device's request for the password, which contains the realm and a nonce. The device asks once per
--- connection.
+-- Answer the device's password request, which contains the realm and a nonce. The device asks once per connection.
 local function login(ctx, fault)
   local asked = json.decode(tostring(fault.message)) or {}
   if not ctx.settings.password or ctx.memory.has_logged_in or type(asked) ~= "table" then return nil end

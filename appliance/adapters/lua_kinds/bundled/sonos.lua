@@ -20,7 +20,7 @@ local ENVELOPE = '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/
   .. 's:encodingStyle="http://schemas.xmlsoap.org/soap/encoding/">'
 
 -- Call an action of UPnP. Return the status, and the fields of the answer by name. If the answer has no fields,
--- return nil in their place, and the UPnP error code.
+-- return nil instead of the fields, followed by the UPnP error code.
 local function call(ctx, service, action, inside)
   local path, channel = SERVICES[service][1], SERVICES[service][2]
   local name = "urn:schemas-upnp-org:service:" .. service .. ":1"

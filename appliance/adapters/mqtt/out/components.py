@@ -1,7 +1,7 @@
 """The components of Home Assistant's discovery format that represent a device of this hub.
 
-Each function `describe_…` returns a component's fields for a device or an attribute. It returns None if another
-component represents the device or attribute.
+Each function `describe_…` returns a component's fields for a device or an attribute. The function returns None if
+another component represents the device or attribute.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def describe_light(device: PublishedDevice) -> Fields | None:
 
 
 def _dimmed(device: PublishedDevice) -> Fields:
-    """Return the fields of a light without power. A brightness above 0 switches it on, and 0 switches it off."""
+    """Return the fields of a light without power. A brightness above 0 switches the light on, and 0 switches the
+    light off."""
     full, dark = (command_text("brightness", "set", value) for value in ("100", "0"))
     state = f"{{% if {expression('brightness')} > 0 %}}{full}{{% else %}}{dark}{{% endif %}}"
     return {

@@ -53,7 +53,7 @@ def origin() -> dict[str, str]:
 
 
 def hub_payload(scenes: Mapping[str, str], automations: Mapping[str, str], topics: HubTopics) -> bytes:
-    """Return the discovery payload of the hub, with its scenes and automations, given as names by id."""
+    """Return the discovery payload of the hub. `scenes` and `automations` contain names by id."""
     components: dict[str, Fields] = {}
     for id_, name in scenes.items():
         key = f"scene_{discovery_id(id_)}"

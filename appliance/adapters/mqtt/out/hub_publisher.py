@@ -189,8 +189,7 @@ class HubPublisher:
         await connection.publish(retained(topic, payload))
 
     async def _publish_overwritten(self, connection: BrokerConnection) -> None:
-        """Publish the messages that another client changed or cleared again, at most once per minute for each
-        topic."""
+        """Restore the messages that another client changed or cleared, at most once per minute for each topic."""
         now = self._clock.monotonic()
         recent = {topic: at for topic, at in self._republished_at.items() if now - at < MIN_REPUBLISH_SECS}
         self._republished_at = recent
@@ -361,8 +360,8 @@ class HubPublisher:
 
 
 def _parse(target: str, payload: bytes) -> Command | bool | None:
-    """Parse a message. Return a device's command, whether to enable an automation, or None to run a scene.
-    Raise `LaresError`."""
+    """Parse a message. Return a device's command, True or False to enable or disable an automation, or None to run a
+    scene. Raise `LaresError`."""
     if target == "devices":
         if len(payload) > MAX_COMMAND_BYTES:
             raise Invalid(f"the command is larger than {MAX_COMMAND_BYTES // 1024} KiB")

@@ -41,7 +41,8 @@ class PublishedDevice:
     def switched(self, key: str, payloads: Mapping[str, str], otherwise: str = "") -> Fields:
         """Return the fields of a switch with the same texts for commands and states.
 
-        `payloads` contains the payload for on, then the payload for off, by the value as a template literal.
+        `payloads` maps each value, written as a template literal, to its payload: first the value for on, then the
+        value for off.
         """
         shown, (on, off) = expression(key), payloads.values()
         is_on, is_off = (f"{shown} == {value}" for value in payloads)

@@ -20,7 +20,7 @@ from appliance.tasks import Tasks
 log = logging.getLogger("adapters")
 
 PUBLISH_RETRY_SECS = 60.0
-"""Pause before a publisher retries to store its ids and its run number."""
+"""Pause before a publisher tries again to store its ids and its run number."""
 
 OpenPublishers = Callable[[], Awaitable[list[AbstractAsyncContextManager[Any]]]]
 

@@ -58,7 +58,8 @@ class HubTopics(Struct, frozen=True):
         return self.config("+"), *states
 
     def of(self, kind: str, id_: str, last: str) -> str:
-        """Return a topic of a device, scene, or automation. `last` is its last level, such as `state` or `set`."""
+        """Return a topic of a device, scene, or automation. `last` is the topic's last level, such as `state` or
+        `set`."""
         return f"lares/{self.hub_id}/{kind}/{id_.translate(_ENCODED)}/{last}"
 
     def config(self, level: str) -> str:
@@ -71,8 +72,8 @@ class HubTopics(Struct, frozen=True):
 
 
 def published_topics(secrets: Secrets) -> HubTopics | None:
-    """Return the topics that may still contain retained messages of an earlier run. Return None if all are
-    cleared."""
+    """Return the topics that may still contain retained messages of an earlier run. Return None if all these topics
+    are cleared."""
     kept = secrets.get("published")
     hub_id, prefix = orjson.loads(kept) if kept else ("", "")
     return HubTopics(hub_id, prefix) if hub_id else None

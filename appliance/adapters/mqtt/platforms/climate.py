@@ -144,7 +144,7 @@ class Humidifier(Regulated):
         self.add(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
         self.add_current("humidity", "%")
         self.add_modes(self.config.texts("modes"))
-        if self.can("command"):  # after the target and the mode, because the first offer represents the entity
+        if self.can("command"):  # offer the power last, because the first offer represents the entity
             self.offer("power", SWITCHED, Humidifier._switch)
         self.claim_shown({"humidity": "current_humidity_topic", "power": "state_topic"})
 

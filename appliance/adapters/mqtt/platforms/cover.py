@@ -155,7 +155,7 @@ class Cover(Entity):
         def begins(entity: Entity) -> bool:
             motion = entity.motion if isinstance(entity, Cover) else ""
             if entity is not self and motion == motion_before:
-                motion = ""  # the new entity object has the motion from before the command
+                motion = ""  # the new entity object still has the old motion
             if motion in ("opening", "closing") or has_moved(entity, "cover_position", before, target):
                 return True
             return motion == ("open" if target == 100 else "closed") and target in (0, 100)

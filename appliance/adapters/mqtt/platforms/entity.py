@@ -19,7 +19,7 @@ from appliance.home.values import Value
 
 
 class EntityEvent(Struct, frozen=True):
-    """An event of a device that does not change its state, such as a press."""
+    """A device event, such as a press, that leaves the device's state unchanged."""
 
     name: str
     data: Mapping[str, Value]
@@ -58,7 +58,8 @@ class Intent(Struct, frozen=True, kw_only=True):
 class Offer(Struct, frozen=True, kw_only=True, gc=False):
     """The actions for one attribute, the function that makes the messages of a command, and the schema of the values.
 
-    `write` gets the entity, and must not refer to it (see `PayloadParser`). It raises `Invalid` or `Unsupported`.
+    `write` gets the entity, and must not refer to it (see `PayloadParser`). `write` raises `Invalid` or
+    `Unsupported`.
     """
 
     actions: tuple[str, ...]
@@ -89,7 +90,7 @@ class Availability(Struct, gc=False):
 
     @property
     def is_available(self) -> bool:
-        """Whether the entity is available, by the announced mode."""
+        """Whether the entity is available according to the announced mode."""
         if not self.sources:
             return True
         if self.mode == "all":
@@ -128,8 +129,9 @@ class Entity:
     `attributes` contains the known values by capability or `custom.mqtt.<field>`. `claims` contains the capabilities
     that the entity represents, unless another entity claims them. `offers` contains the attributes that accept
     commands. An entity that `reports_events` has no state, so retained messages of its topics are ignored. If
-    `expire_after` is set, the entity is expired before its first value, and after these seconds without a value.
-    `unconfirmed` contains attributes from before a restart that no message has confirmed yet.
+    `expire_after` is set, the entity is expired until its first value arrives, and again after this number of seconds
+    without a value. `unconfirmed` contains attributes whose values were restored after a restart, and that no message
+    has confirmed yet.
     """
 
     device_class: str | None = None
@@ -137,9 +139,9 @@ class Entity:
     announced class."""
     reports_events = False
     is_renamed = False
-    """Whether `use_custom` can rename the attribute. Other entities keep the names of their capabilities."""
+    """Whether `use_custom` can rename the attribute. If false, the entity keeps the names of its capabilities."""
     event_names: tuple[str, ...] = ()
-    """The announced events. Empty if the events are unknown."""
+    """The announced events. The tuple is empty if the events are unknown."""
     more_keys: tuple[str, ...] = ()
     """Attributes that the entity can have in addition to its claims, offers, and custom attribute."""
 
@@ -268,7 +270,7 @@ class Entity:
         to_payload: Callable[[Any], Any] = lambda value: value,
         to_shown: Callable[[Any], Value] = lambda payload: payload,
     ) -> None:
-        """Read an attribute at `<name>_state_topic`. If a schema is given, it can also be set at
+        """Read an attribute at `<name>_state_topic`. If a schema is given, the attribute can also be set at
         `<name>_command_topic`.
 
         The template is `<name>_state_template`, otherwise `<name>_value_template`, otherwise `value_template`. By

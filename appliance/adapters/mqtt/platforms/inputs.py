@@ -13,7 +13,7 @@ from appliance.home.values import Value
 
 
 class Input(Entity):
-    """A text under the object id, which can be set if there is a command topic."""
+    """A text, whose attribute is named after the object id. If there is a command topic, the text can be set."""
 
     device_class: str | None = ""
 

@@ -99,8 +99,8 @@ class TopicLight(LightEntity):
         return "power" in self.offers and not is_brightness
 
     def messages(self, change: LightChange, command: Command) -> tuple[Outgoing, ...]:
-        """Return the property's message. If necessary, add a message that switches the light on, before or after
-        it."""
+        """Return the property's message. If necessary, add a message before or after the property's message to switch
+        the light on."""
         if not change.name:
             return (self._switch(change.power),)
         message, order = self._property(change), self.config.text("on_command_type", "last")
@@ -261,7 +261,7 @@ class TemplateLight(LightEntity):
         return self.check_power(text, self.power_update(text))
 
     def parse_part(self, part: str, text: str) -> Update:
-        """Parse one of three colours. The last colour completes the update.
+        """Parse the red, green, or blue part of a colour. The last part completes the update.
 
         An unknown colour clears the colour attribute, because lamps with white channels report white in this way.
         """

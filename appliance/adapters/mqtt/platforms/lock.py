@@ -13,8 +13,8 @@ from appliance.home.values import Value
 
 
 class LockEntity(Entity):
-    """A lock. The action `open` of its custom attribute opens the latch. If the lock has a code, each command must
-    contain it."""
+    """A lock. The action `open` of the lock's custom attribute opens the latch. If the lock has a code, each command
+    must contain the code."""
 
     def setup(self) -> None:
         self.need()

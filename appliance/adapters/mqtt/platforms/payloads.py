@@ -48,7 +48,8 @@ def read_word(
 ) -> Update:
     """Return the value of a word. An empty text and the ignored words change nothing.
 
-    Raise `UnknownValue` for other texts. The attribute then keeps its value, or becomes unknown without `keeps`.
+    Raise `UnknownValue` for other texts. The attribute then keeps its value if `keeps` is true, and otherwise becomes
+    unknown.
     """
     if text in words:
         return {key: words[text]}

@@ -118,10 +118,10 @@ class BinarySensor(Entity):
 
 
 class DeviceTracker(Entity):
-    """A person's device, which reports `presence`, and the name of the zone or room.
+    """A person's device. The device reports `presence` and the name of the zone or room.
 
-    A person in a GPS zone is away from home. A person in a room, detected by another sensor such as Bluetooth, is
-    at home. Without a state topic, the coordinates of the person decide.
+    A person in a GPS zone is away from home. A person whom another sensor (for example, a Bluetooth sensor) detects
+    in a room is at home. Without a state topic, the coordinates of the person decide.
     """
 
     locale = ANYWHERE
@@ -151,8 +151,8 @@ class DeviceTracker(Entity):
         return {self.label: is_home or is_room, zone: text[:200] if is_zone else None}
 
     def _parse_zones(self, text: str) -> Update:
-        """Return the presence of a JSON object with `in_zones`, a list such as `["zone.home"]`, or with coordinates.
-        Ignore other objects."""
+        """Return the presence that a JSON object reports through coordinates or through `in_zones`, a list such as
+        `["zone.home"]`. Ignore other objects."""
         attributes = parse_object(text, "the attributes") if text else {}
         zones = attributes.get("in_zones")
         if not isinstance(zones, list):

@@ -91,7 +91,8 @@ def announced(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -
 
 
 def unreadable_relays(config: Mapping[str, Any]) -> str | None:
-    """Return the fault of a relay list without a number. Return None for a valid, empty, or missing list."""
+    """Return an error message if the list of relays contains no number. Return None for a valid, empty, or missing
+    list."""
     relays = config.get("rl", [])
     if isinstance(relays, list) and (not relays or any(isinstance(each, int) for each in relays)):
         return None
@@ -415,5 +416,5 @@ class _Tasmota:
 
 
 def _anywhere(*path: str) -> JsonPaths:
-    """Return the paths of a value in the sensor message, and in the response that repeats it."""
+    """Return the paths of a value in the sensor message, and in the response that repeats the sensor message."""
     return at_paths(path, ("StatusSNS", *path))

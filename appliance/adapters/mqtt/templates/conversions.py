@@ -131,7 +131,7 @@ def logarithm(run: Rendering, value: Any, base: Any = math.e) -> Any:
 
 
 def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
-    """Return a function, also usable as a filter, of several numbers or of the numbers in a list."""
+    """Return a function of several numbers or of the numbers in a list. The function can also be used as a filter."""
 
     def average(run: Rendering, *values: Any, default: Any = NOT_GIVEN) -> Any:
         if values and isinstance(values[0], list | tuple):
@@ -144,7 +144,7 @@ def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
 
 
 def bitwise(work: Callable[[int, int], int]) -> Callable[..., Any]:
-    """Return a function, also usable as a filter, of two integers."""
+    """Return a function of two integers. The function can also be used as a filter."""
 
     def calculate(run: Rendering, first: Any, second: Any) -> Any:
         for each in (first, second):

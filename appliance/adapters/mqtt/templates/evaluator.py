@@ -59,7 +59,7 @@ class Jump(Enum):
 def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
     """Return the statements of a template, and its text literals.
 
-    Raise `TemplateFailed` for unknown nodes, too many nodes, or too deep nesting. Also raises the errors of Jinja's
+    Raise `TemplateFailed` for unknown nodes, too many nodes, or too deep nesting. Also raise the errors of Jinja's
     parser.
     """
     body, literals, count = ENVIRONMENT.parse(text).body, set[str](), 0
@@ -83,8 +83,8 @@ def parse(text: str) -> tuple[Sequence[nodes.Node], frozenset[str]]:
 
 
 def _check(node: Any, literals: set[str]) -> None:
-    """Raise `TemplateFailed` for a node with an unknown name. Add its text literals to `literals`, and set its
-    functions."""
+    """Raise `TemplateFailed` for a node with an unknown name. Add the node's text literals to `literals`, and set the
+    node's functions."""
     match node:
         case nodes.Name(name=name):
             check_name(name)

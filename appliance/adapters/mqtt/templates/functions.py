@@ -199,8 +199,8 @@ CONSTANTS: Mapping[str, Any] = {"e": math.e, "pi": math.pi, "tau": math.tau}
 _UNKNOWN_NAMES = ("cycler", "hass", "joiner", "lipsum", "states", "trigger")
 """Names of Home Assistant or Jinja that Lares does not support.
 
-`this` is allowed, because it is undefined. Announcements use `this.state` to keep the value, and an undefined value
-has this effect.
+`this` is not in this list, although it is undefined in a template. Announcements use `this.state` to keep an
+attribute's value, and an undefined value has the same effect.
 """
 
 _SEQUENCE_METHODS: Mapping[str, TemplateFunction] = {
@@ -232,7 +232,7 @@ METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
 
 
 def named(table: Mapping[str, TemplateFunction], kind: str, name: Any) -> TemplateFunction:
-    """Return the entry of a table. Raise `TemplateFailed` with kind and name if it is unknown."""
+    """Return the entry of a table. Raise `TemplateFailed` with kind and name if the name is unknown."""
     if isinstance(name, str) and name in table:
         return table[name]
     raise TemplateFailed(f"uses the unknown {kind} {str(name)[:60]!r}")

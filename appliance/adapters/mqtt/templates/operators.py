@@ -198,7 +198,7 @@ _BY_PATH = ("groupby", "max", "min", "sort", "sum", "unique")
 """Filters that look up an item of each element by one or several paths."""
 
 _LISTING = ("batch", "groupby", "sort", "striptags", "title", "unique", "wordcount")
-"""Filters that split a text, which takes many times its memory."""
+"""Filters that split a text. The resulting list takes many times the memory of the text."""
 
 
 def items(run: Rendering, value: Any) -> Any:

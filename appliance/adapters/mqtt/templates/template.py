@@ -86,8 +86,8 @@ class Template(Struct, frozen=True, gc=False):
 
 
 class JinjaTemplate(Template, frozen=True, gc=False):
-    """An announced template. It stores only its text, because the parsed form takes far more memory, which `PARSED`
-    limits."""
+    """An announced template. Only the text is stored here, because the parsed form takes far more memory. `PARSED`
+    limits the memory for parsed forms."""
 
     text: str
 
@@ -115,7 +115,8 @@ class JinjaTemplate(Template, frozen=True, gc=False):
 
 
 class ParsedTemplates:
-    """A cache of parsed templates, limited by their total length. The least recently used are removed first."""
+    """A cache of parsed templates, limited by their total length. The least recently used templates are removed
+    first."""
 
     def __init__(self) -> None:
         self._chars = 0

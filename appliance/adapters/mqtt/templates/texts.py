@@ -26,8 +26,8 @@ MAX_SUBJECT_CHARS = 256
 MAX_PATTERN_CHARS = 512
 
 MAX_COMPARISONS = 200_000
-"""Maximum number of comparisons of one search in the worst case, which take about 2 ms. Python cannot interrupt a
-search."""
+"""Maximum number of comparisons of one search in the worst case. This number of comparisons takes about 2 ms. Python
+cannot interrupt a search."""
 
 MAX_RANGES_CHARS = 70_000
 """Maximum number of characters in all ranges of a regular expression. If case is ignored, Python tries each of
@@ -149,7 +149,7 @@ def _ways_of(operator: str, argument: Any, length: int) -> int:
             return MAX_COMPARISONS + 1
         choices = max(high - low, 0) + 1
         if argument[2].getwidth()[0] == 0:
-            # an item that can match nothing is repeated as often as required, even at the end of the text
+            # an item that can match the empty text is repeated as often as required, even at the end of the text
             choices *= max(low, 1)
         return choices if inner == 1 else choices * inner ** min(high, 32)
     return MAX_COMPARISONS + 1

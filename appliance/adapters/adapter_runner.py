@@ -26,7 +26,7 @@ START_TIMEOUT_SECS = 15.0
 """Time limit for the first call of `publish.started()` or `progressed()`.
 
 If the limit is exceeded, the adapter is reported as started and failing. The adapter is not restarted, because a slow
-adapter, such as one for a busy broker, would lose its progress.
+adapter (for example, for a busy broker) would lose its progress.
 """
 
 EXIT_TIMEOUT_SECS = 1.0
@@ -53,7 +53,7 @@ class AdapterRunner:
         self._build = build
         self._context = context
         self._tasks = Tasks()
-        # The adapter's task is cancelled only once, because a second cancellation would interrupt its cleanup.
+        # The adapter's task is cancelled only once, because a second cancellation would interrupt the task's cleanup.
         self._work = Tasks()
         self._current: asyncio.Task[None] | None = None
         self._failures = 0

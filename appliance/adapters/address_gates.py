@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from appliance.errors import Busy, Unreachable
 
 LOCK_TIMEOUT_SECS = 30.0
-"""How long a command waits for the commands of other senders to the same address."""
+"""How long a command waits for other senders' commands to the same address."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 

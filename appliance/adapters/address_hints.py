@@ -13,7 +13,7 @@ scheme or port."""
 _SYNONYMS = frozenset({*ADDRESS_KEYS, "address", "addr", "ip", "hostname", "server", "broker", "uri", "baseurl"})
 
 _DEFAULT_URL: Mapping[str, str] = {"matter": "ws://{}:5580/ws"}
-"""Maps a kind to a template for its value of `url`. The default template is `http://host`."""
+"""Maps a kind to a template for the kind's value of `url`. The default template is `http://host`."""
 
 Hint = Callable[[str, list[str]], str]
 

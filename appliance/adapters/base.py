@@ -46,7 +46,7 @@ class HookRequest(Struct, frozen=True, kw_only=True):
 
 
 class Secrets(Protocol):
-    """Stores short texts of an adapter across restarts, such as a token."""
+    """Stores short texts of an adapter, such as a token, across restarts."""
 
     def get(self, key: str) -> str | None: ...
 
@@ -55,11 +55,12 @@ class Secrets(Protocol):
 
 
 class AdapterContext(Struct, frozen=True, kw_only=True):
-    """The parts of the hub that an adapter uses. `name` is the section's name, and the prefix of its devices' ids.
+    """The parts of the hub that an adapter uses. `name` is the section's name, and the prefix of the ids of the
+    section's devices.
 
     `open_session` returns the `DeviceSession` that all adapters share. The first call opens the session. Relative
     paths in the section start at `root`. `locale` has the home's time zone and coordinates. `record` stores devices.
-    It returns when the devices are durable, and raises `StoreFailed` on failure. `record` does not publish the
+    `record` returns when the devices are durable, and raises `StoreFailed` on failure. `record` does not publish the
     devices. `lua_host` is the `KindHost` of kinds in Lua.
     """
 

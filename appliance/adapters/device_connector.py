@@ -75,7 +75,7 @@ def is_allowed_address(name: str, address: str) -> bool:
 
 
 def _without_carrier(address: _Address) -> _Address:
-    """Return the embedded IPv4 address. If the address does not embed one, return it unchanged."""
+    """Return the embedded IPv4 address. If no IPv4 address is embedded, return the given address unchanged."""
     # the unspecified and loopback addresses do not embed an IPv4 address
     if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
         return address

@@ -198,7 +198,7 @@ class Dispatcher:
     async def _send_and_audit(
         self, batch: _Batch, command: Command, source: str, sender: Sender | None
     ) -> dict[str, Outcome]:
-        """Send a group's command to its devices. Publish each outcome for the audit log."""
+        """Send the command to the devices of the batch. Publish each outcome for the audit log."""
         devices, checked = batch
         if isinstance(checked, Command):
             command = checked
@@ -219,7 +219,7 @@ class Dispatcher:
         if not isinstance(batch.command, Command):
             return dict.fromkeys(
                 ids, batch.command
-            )  # raising the error would create a reference cycle with its traceback
+            )  # raising the error would create a reference cycle between the error and its traceback
         try:
             runner = self._runners[batch.devices[0].metadata.source]
             return dict(zip(ids, await runner.command_when_free(ids, batch.command, sender), strict=True))

@@ -38,9 +38,9 @@ T = TypeVar("T")
 class ExpectedState:
     """The expected state after a command to a device whose attributes were `before`.
 
-    If the command has a step, a number must be within half a step. If the command has no step, the tolerance is that
-    of `is_shown`, or 0.5 for numbers without a unit. A cover must move or reach its position. `press`, `stop`, and
-    all other actions without a visible effect are confirmed immediately.
+    If the command has a step, a number must be within half a step. If the command has no step, the rules of
+    `is_shown` apply, or a tolerance of 0.5 for numbers without a unit. A cover must move or reach its position.
+    `press`, `stop`, and all other actions without a visible effect are confirmed immediately.
     """
 
     def __init__(self, command: Command, specs: Iterable[CommandSpec], before: Mapping[str, Value]) -> None:

@@ -16,7 +16,7 @@ from appliance.tables.fields import Settings
 
 
 def _load_kinds() -> dict[str, AdapterKind]:
-    """Import the `kind.py` of each folder, and return its `AdapterKind`."""
+    """Import the `kind.py` of each folder, and return the `AdapterKind` of each `kind.py`."""
     names = sorted(f"{adapters.__name__}.{each.name}.kind" for each in iter_modules(adapters.__path__) if each.ispkg)
     modules = [vars(import_module(name)).values() for name in names if find_spec(name) is not None]
     return {value.name: value for values in modules for value in values if isinstance(value, AdapterKind)}
@@ -39,6 +39,6 @@ def kind_of(settings: Any) -> AdapterKind:
 
 
 def list_operations(adapters: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:
-    """Return the operations of each enabled section. If the operations of a section are unknown, its value is
-    None."""
+    """Return the operations of each enabled section. If the operations of a section are unknown, the section's value
+    is None."""
     return {name: kind_of(settings).operations for name, settings in adapters.items()}

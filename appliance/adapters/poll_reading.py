@@ -11,7 +11,7 @@ from appliance.home.registry import Registry
 
 
 class PollReading:
-    """One poll, from its request to its answer, with the data that its adapter publishes in the meantime."""
+    """One poll, from its request to its answer, with the data that the adapter publishes in the meantime."""
 
     def __init__(self) -> None:
         self._devices: set[str] = set()

@@ -139,7 +139,7 @@ class PollingAdapter(Adapter):
         return None
 
     def receive(self, message: Any) -> None:
-        """Publish a pushed message. Raise `AdapterFailed` for an unusable message, which is ignored."""
+        """Publish a pushed message. Raise `AdapterFailed` for an unusable message. The message is then ignored."""
 
     def describe_answer(self) -> str:
         """Describe the last good answer, for the log line about an answer without devices. If the content of the
@@ -213,7 +213,7 @@ class PollingAdapter(Adapter):
         """Poll and publish the result. If a command ran during the poll, discard the result, because the reading may
         be older than the command's effect.
 
-        Messages that were pushed during the poll are newer than its result, and take precedence.
+        Messages that were pushed during the poll are newer than the poll's result, and take precedence.
         """
         began = self.clock.monotonic()
         ended_before, answers_before = self.gate.commands_ended, self.answers
@@ -291,7 +291,7 @@ class PollingAdapter(Adapter):
 def delay_after(misses: int, interval: float) -> float:
     """Return the seconds between the starts of two polls: `interval`, or longer while the device is unreachable.
 
-    After an unanswered poll, the next poll comes soon, because it decides whether the device is offline.
+    After an unanswered poll, the next poll comes soon, because the next poll decides whether the device is offline.
     """
     if misses < POLLS_TO_LOSE:
         return min(interval, SECOND_POLL_SECS) if misses else interval

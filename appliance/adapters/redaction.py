@@ -217,7 +217,6 @@ def _lower_escapes(quoted: str) -> str:
 
 
 def _inner_base64(raw: bytes, before: int) -> str:
-    """Return the base64 characters that depend only on these bytes, provided that `before` other bytes precede
-    them."""
+    """Return the base64 characters that depend only on these bytes if the bytes follow `before` other bytes."""
     encoded = base64.b64encode(bytes(before) + raw).decode()
     return encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]

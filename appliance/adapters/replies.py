@@ -1,4 +1,4 @@
-"""Matches the replies of one connection to its requests."""
+"""Matches the replies on one connection to the requests."""
 
 from __future__ import annotations
 

@@ -21,6 +21,6 @@ def read_secret(key: str, path: Path) -> str:
 
 
 def secret_of(key: str, stated: str | None, root: Path, file: str | None) -> str | None:
-    """Return the secret of a section: `stated`, or the content of `file`, which is the setting `<key>_file`. Raise
+    """Return the secret of a section: `stated`, or the content of `file` (the setting `<key>_file`). Raise
     `AdapterFailed` if the file cannot be read."""
     return stated if file is None else read_secret(f"{key}_file", root / file)

@@ -79,7 +79,7 @@ MAX_FILES = 10_000
 MAX_HEADER_BYTES = 64 << 10
 
 MAX_MEMBER_DEPTH, MAX_MEMBER_NAME_BYTES, MAX_MEMBER_PATH_BYTES = 20, 255, 1000
-"""Limits for a path in an archive: the number of its parts, the length of each part, and the total length."""
+"""Limits for a path in an archive: the number of parts, the length of each part, and the total length."""
 
 MAX_SHOWN_CHARS = 60
 

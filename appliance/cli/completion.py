@@ -13,7 +13,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class PathText(str):
-    """The argument type of paths, which can contain any bytes. Shells complete arguments of this type to paths, or
+    """The argument type of paths. A path can contain any bytes. Shells complete arguments of this type to paths, or
     only to folders for `DIR`."""
 
     __slots__ = ()

@@ -41,7 +41,7 @@ Row = dict[str, Any]
 
 
 def history(arguments: argparse.Namespace) -> int:
-    """Print the export on standard output, and its gaps on standard error."""
+    """Print the export on standard output, and the export's gaps on standard error."""
     start, end = _instant(arguments.start, "--start"), _instant(arguments.end, "--end")
     data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
     need_access(data_dir)

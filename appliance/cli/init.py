@@ -41,7 +41,7 @@ def init(arguments: argparse.Namespace) -> int:
 
 
 def _write_kind(arguments: argparse.Namespace) -> int:
-    """Copy a bundled kind to the configuration folder, and explain its use. Never overwrite a file."""
+    """Copy a bundled kind to the configuration folder, and explain how to use the kind. Never overwrite a file."""
     name, file = arguments.adapter, HubPaths.of_process(arguments.config, arguments.data_dir).find_config()
     folder = file.parent if arguments.folder is None else Path(arguments.folder).absolute() / CONFIG_FILE.parent
     bundled = list_bundled_kinds()

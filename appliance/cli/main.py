@@ -113,8 +113,8 @@ class _RunParser(_Parser):
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the arguments. The complete parser is built only for commands other than `run`, because it delays the
-    start."""
+    """Parse the arguments. The complete parser is built only for commands other than `run`, because building it
+    delays the start."""
     parser = _RunParser(parents=[_common(None)], add_help=False)
     parser.set_defaults(version=False, licenses=False)
     _add_run(

@@ -62,7 +62,7 @@ def become_owner_of_both(config: Path, data_dir: Path) -> None:
 
 @contextmanager
 def as_owner(*paths: Path) -> Iterator[None]:
-    """Switch to the owner of the paths within the context. Do not run the home's Lua code in this context, because
+    """Within the context, switch to the owner of the paths. Do not run the home's Lua code in this context, because
     the process can become root again."""
     with _as_user(find_owner(*paths)):
         yield
@@ -70,7 +70,7 @@ def as_owner(*paths: Path) -> Iterator[None]:
 
 @contextmanager
 def as_owner_of_all(source: Path) -> Iterator[None]:
-    """Switch to the owner of a source folder within the context.
+    """Within the context, switch to the owner of a source folder.
 
     If root owns the folder, switch to the first other owner of a file inside the folder, because that user can
     replace a file while it is read. Raise `StartFailed` if a group or all users can write there.
@@ -135,7 +135,8 @@ def worker_ids(*paths: Path) -> tuple[int, ...]:
 
 @contextmanager
 def open_named(path: Path) -> Iterator[IO[bytes]]:
-    """Open a regular file that the command line names. As root, do not follow links. Raise `OSError` on failure."""
+    """Open a regular file that is named on the command line. As root, do not follow links. Raise `OSError` on
+    failure."""
     with open(_open_named(path), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
@@ -164,7 +165,7 @@ def _open_named(path: Path) -> int:
 
 
 def write_named(path: Path, data: bytes) -> None:
-    """Write a file that the command line names, with mode 0600. As root, do not follow links.
+    """Write a file that is named on the command line, with mode 0600. As root, do not follow links.
 
     Raise `StartFailed` if the file cannot be written, or if the path exists but is not a regular file.
     """
@@ -267,7 +268,7 @@ def _name_of(uid: int) -> str:
 
 def _groups_of(owner: os.stat_result) -> list[int]:
     """Return the user's groups as after a login, with the main group first. If the user has no name, return the
-    folder's group, unless it is root's group."""
+    folder's group, unless the folder's group is root's."""
     try:
         user = pwd.getpwuid(owner.st_uid)
     except KeyError:

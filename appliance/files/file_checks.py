@@ -59,7 +59,7 @@ class FileChecks:
         self._names = names
 
     async def check(self, location: FileLocation, text: bytes) -> CheckedText:
-        """Return the text's faults or, if it has none, its warnings."""
+        """Return the text's faults or, if there are none, the warnings."""
         source = Source(name=location.path, text=text)
         checks = {
             "scene": self._check_scene,

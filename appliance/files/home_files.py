@@ -164,8 +164,8 @@ class HomeFiles:
         return _text_of(location, data), shown, self._version_of(data)
 
     async def delete(self, path: str) -> None:
-        """Delete the file. The versions of the file are kept, and its last text becomes one more version. Raise
-        `NotFound` or `StoreFailed` on failure."""
+        """Delete the file. The versions of the file are kept, and the file's last text becomes one more version.
+        Raise `NotFound` or `StoreFailed` on failure."""
         location = self.locations.get(path)
         await self._tasks.finish(self._delete(location), f"deletion of {path}")
 

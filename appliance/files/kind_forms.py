@@ -49,7 +49,8 @@ class KindSetting(Struct, frozen=True, kw_only=True):
 
 
 class KindForm(Struct, frozen=True, kw_only=True):
-    """A kind with its settings, required settings first. `fault` is the reason why its Lua file is unusable."""
+    """A kind with its settings, required settings first. `fault` is the reason why the kind's Lua file is
+    unusable."""
 
     name: str
     title: str

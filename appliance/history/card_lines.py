@@ -3,10 +3,10 @@
 Each line is a JSON object. The names in the object are short, because a home writes thousands of lines per day.
 
 - Numbers: `{"d":"lamp","a":"temperature","u":{"unit":"celsius"},"t":1764547200,"h":[[0,3600,20.1,20.4,21],…]}`. `u`
-  contains the parts of the value other than the number, or null. `t` is the start of the first hour in seconds. Each
-  item of `h` is an hour: its distance from `t` in hours, the seconds with known numbers, and the lowest, mean, and
-  highest number. For a meter, the last number replaces the mean, and a sixth item is the counted amount. The parts of
-  an hour can be in several lines.
+  contains the parts of the value without the number (for example, the unit), or null. `t` is the start of the first
+  hour in seconds. Each item of `h` is an hour: the hour's distance from `t` in hours, the seconds with known numbers,
+  and the lowest, mean, and highest number. For a meter, the last number replaces the mean, and a sixth item is the
+  counted amount. The parts of an hour can be in several lines.
 - Other values: `{"d":"lamp","a":"power","t":1764547200123,"c":[[0,"on"],[90000,"off"]]}`. `t` is in milliseconds.
   Each item of `c` is a change: the milliseconds after `t`, and the new value. The value is null if the attribute is
   absent.

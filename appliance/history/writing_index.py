@@ -9,8 +9,8 @@ from appliance.store.month_files import MonthFiles
 class WritingIndex:
     """The end offsets of all writes in the monthly files.
 
-    The last line of a write contains its time, and all values of the write are earlier. A search for later values
-    therefore begins at that line.
+    The last line of a write contains the time of the write, and all values of the write are earlier. A search for
+    later values therefore begins at that line.
 
     Only one thread at a time may use the index.
     """

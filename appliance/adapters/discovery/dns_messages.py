@@ -144,7 +144,8 @@ def _labels(labels: Sequence[bytes]) -> Name:
 
 
 def _read_text(data: bytes) -> dict[str, str]:
-    """Return the values of a TXT record by key, in lower case. If a key is repeated, its first value is used."""
+    """Return the values of a TXT record by key. Convert the keys to lower case. If a key is repeated, its first value
+    is used."""
     pairs: dict[str, str] = {}
     at = 0
     while at < len(data) and len(pairs) < MAX_RECORDS:

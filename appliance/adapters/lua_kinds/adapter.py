@@ -115,8 +115,8 @@ class LuaAdapter(PollingAdapter):
         return AdapterFailed(f"{place} took longer than {self.command_secs:g} s without waiting for the device")
 
     async def poll_once(self) -> None:
-        """Poll and publish. If the file has no function `poll`, check instead that the connection is open, and that
-        its last message is recent."""
+        """Poll and publish. If the file has no function `poll`, check instead that the connection is open and the
+        last message is recent."""
         if self._definition.has_poll:
             await super().poll_once()
             await self.publish_events()
@@ -170,7 +170,7 @@ class LuaAdapter(PollingAdapter):
         return self.redact(self._answer)
 
     def _report_empty(self, *, is_empty: bool) -> None:
-        """Report an empty list of devices. Ignore nil, which the file returns if it does not list devices."""
+        """Report an empty list of devices. Ignore nil, which means that the file does not list devices."""
         super()._report_empty(is_empty=is_empty and self._lists_devices)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
@@ -251,8 +251,8 @@ class LuaAdapter(PollingAdapter):
         return await self.functions.redacted(found["first"], self.redact.in_value)
 
     async def apply_update(self, function: str, raw: Any) -> None:
-        """Publish an update that `receive` or `hook` returned, and carry out its requests. If the update contains
-        devices or events, wait for the first poll before publishing."""
+        """Publish an update that `receive` or `hook` returned, and carry out the update's requests. If the update
+        contains devices or events, wait for the first poll before publishing."""
         has_devices = isinstance(raw, dict) and raw.keys() & {"devices", "events"}
         if has_devices and self._definition.has_poll and not self._has_polled:
             await self.publish.has_started.wait()

@@ -36,7 +36,7 @@ class CancelledCall(NamedTuple):
 
 
 class KindFunctions:
-    """Calls the functions of a file, and stores the memory and the secrets of its section.
+    """Calls the functions of one section's file, and stores the memory and the secrets of the section.
 
     `connection` is the connection of `listen`, or None. `cancelled` describes the last cancelled call.
     """

@@ -32,7 +32,7 @@ EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
 """Actions that a command offers only if the file lists them."""
 
 DEVICE_FAULT = "\0fault"
-"""If JSON cannot represent a device, an object with this key and an error message replaces the device in its list."""
+"""If JSON cannot represent a device, an object with this key and an error message replaces the device in the list."""
 
 MAX_DEVICE_FAULTS = 1000
 """Maximum number of different device faults that one adapter reports."""
@@ -143,8 +143,8 @@ class ReadRow(Struct, frozen=True, kw_only=True):
 
 
 class ReadDevices(Struct, kw_only=True):
-    """The rows of a list, and the events of their devices. `ids` also contains the ids that the list contains without
-    a row."""
+    """The rows of a list, and the events of their devices. `ids` also contains the ids of devices that are listed
+    without a row."""
 
     rows: list[ReadRow] = field(default_factory=list)
     ids: dict[str, None] = field(default_factory=dict)
@@ -373,8 +373,8 @@ class DeviceReader:
 
 
 def _with_actions(command: Any) -> Any:
-    """Return a command as a table. If the command is the name of a capability, its actions and range come from the
-    catalog."""
+    """Return a command as a table. If the command is the name of a capability, the actions and the range come from
+    the catalog."""
     if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
         return command
     bounds = {"min": 0, "max": 100} if known.type == "percentage" else {}

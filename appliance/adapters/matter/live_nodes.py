@@ -124,7 +124,7 @@ class LiveNodes:
             self._mark_changed(self.ids_of(node_id))
 
     def take_values(self, node_id: int, values: Any) -> None:
-        """Apply the values of a response, which are keyed by path."""
+        """Apply the values of a response. The values are keyed by path."""
         for path, value in values.items() if isinstance(values, dict) else ():
             self._on_attribute([node_id, path, value])
 

@@ -117,7 +117,7 @@ class Node:
 
     @property
     def unique_id(self) -> str:
-        """The node's UniqueID, or its number in hexadecimal if the UniqueID cannot be part of a device id."""
+        """The node's UniqueID, or the node's number in hexadecimal if the UniqueID cannot be part of a device id."""
         found = self._root(UNIQUE_ID)
         return found if isinstance(found, str) and _ID.fullmatch(found) else f"{self.id:x}"
 

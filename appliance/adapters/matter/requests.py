@@ -72,7 +72,7 @@ IsDone = Callable[[Endpoint], bool]
 
 
 class ClusterRequest(Struct, frozen=True):
-    """One request to a cluster, and a check whether the endpoint reports its result."""
+    """One request to a cluster, and a check whether the endpoint reports the request's result."""
 
     cluster: int
     command: str

@@ -184,8 +184,8 @@ class Broker:
             return True
 
     def _hint(self, error: BaseException) -> str:
-        """Return advice for a connection error, such as a wrong port. If there is no advice, return an empty
-        string."""
+        """Return advice for a connection error that may be caused by a wrong setting, such as the port. If there is
+        no advice, return an empty string."""
         text, uses_tls = str(error).lower(), self._settings.tls
         if uses_tls and any(each in text for each in ("wrong_version", "record layer", "unexpected eof")):
             return "; this port does not use TLS: remove tls, or set port to the broker's TLS port"

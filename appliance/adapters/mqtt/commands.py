@@ -211,7 +211,7 @@ class PendingCommand:
         return now >= self._until
 
     def release(self) -> Update:
-        """Return the values that are still held back, which are the device's true state."""
+        """Return the values that are still held back. These values are the device's true state."""
         kept, self._kept = self._kept, {}
         return kept
 

@@ -32,7 +32,7 @@ _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch"
 
 
 class MqttDevice(Struct):
-    """One device: its entities, and for each attribute the entity that handles its commands.
+    """One device: its entities, and for each attribute the entity that handles commands to the attribute.
 
     `parent_id` is the device that contains this device. The device is connected to the bridge `bridge_id`. The id is
     derived from `identifier`.
@@ -54,14 +54,14 @@ class MqttDevice(Struct):
         return any(entity.is_available for entity in self.entities)
 
     def add(self, entity: Entity) -> None:
-        """Add an entity. Commands to an attribute go to the first entity that offers it."""
+        """Add an entity. Commands to an attribute go to the first entity that offers the attribute."""
         self.entities.append(entity)
         for attribute in entity.offers:
             self.commanded.setdefault(attribute, entity)
 
     @property
     def offers(self) -> dict[str, tuple[Entity, Offer]]:
-        """The entity and its offer for each attribute that accepts commands."""
+        """For each attribute that accepts commands: the entity and the entity's offer."""
         return {attribute: (entity, entity.offers[attribute]) for attribute, entity in self.commanded.items()}
 
     def complete(self) -> None:

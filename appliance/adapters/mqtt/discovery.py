@@ -15,7 +15,8 @@ from appliance.errors import Invalid
 MAX_DISCOVERY_BYTES = 64 * 1024
 
 MAX_BASED_CHARS = 512 * 1024
-"""Maximum number of characters that the base topics (`~`) of one configuration may add to its topics."""
+"""Maximum number of characters that the base topics (`~`) of one configuration may add to the configuration's
+topics."""
 
 MAX_COMPONENTS = 256
 
@@ -47,8 +48,8 @@ class DeviceFacts(Struct, frozen=True, kw_only=True, gc=False):
 class Announcement(Struct, frozen=True, kw_only=True, gc=False):
     """One announced entity. `key` is unique per broker. `source` is the topic of the configuration.
 
-    `availability` contains the objects of the list `availability`, which the entities of a configuration share.
-    These objects are not part of `config`, so that the garbage collector need not track `config`.
+    `availability` contains the objects of the list `availability`. The entities of a configuration share these
+    objects. These objects are not part of `config`, so that the garbage collector need not track `config`.
     """
 
     key: str
@@ -69,7 +70,7 @@ class Announcement(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_main(self) -> bool:
-        """Whether the announced name is null, which marks the main entity of a device."""
+        """Whether the announced name is null. A null name marks the main entity of a device."""
         return "name" in self.config and self.config["name"] is None
 
 
@@ -99,8 +100,8 @@ def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | N
     """Return the entities of a configuration. Return None for `migrate_discovery`: the topic will be deleted, but its
     entities will not.
 
-    Return an empty list for an empty payload, which removes the topic's entities. Raise `Invalid` for an unreadable
-    payload.
+    An empty payload removes the topic's entities, so return an empty list for an empty payload. Raise `Invalid` for
+    an unreadable payload.
     """
     component, node_id, name = _ids(prefix, topic)
     if not payload:

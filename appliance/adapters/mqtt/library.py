@@ -205,10 +205,10 @@ class _PacketReader:
 
 
 class Client(aiomqtt.Client):
-    """The library's client with other waits. They can be cancelled at any time, and do not time out while many
+    """The library's client with other waits. A wait can be cancelled at any time, and does not time out while many
     messages arrive. The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that
     comes together with the result, so that the cancelled task never ends. In addition, an acknowledgement arrives
-    only after all messages that the broker had to send before it. Therefore the timeout restarts as long as messages
+    only after all messages that the broker had to send earlier. Therefore the timeout restarts as long as messages
     arrive, up to `MAX_FLOOD_SECS`.
     """
 

@@ -138,7 +138,7 @@ class LiveDevices:
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
     def reader_of(self, topic: str) -> str:
-        """Return the id of a device that reads the topic. If no device reads it, return the topic."""
+        """Return the id of a device that reads the topic. If no device reads the topic, return the topic."""
         return next((device.id for _, device, _ in self.router.readers(topic)), topic)
 
     def _remember(self, received: Received) -> None:
@@ -261,7 +261,8 @@ class LiveDevices:
         return max(0.0, self._next_due - self._clock.monotonic())
 
     def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
-        """Schedule the time at which a value of this age in seconds expires, or at which the sensor switches off."""
+        """Schedule the time at which the value expires, or at which the sensor switches off. `age` is the value's age
+        in seconds."""
         if entity.off_delay <= 0 and entity.expire_after <= 0:
             return
         due = self._clock.monotonic() + (entity.off_delay if entity.off_delay > 0 else entity.expire_after - age)

@@ -30,7 +30,7 @@ MAX_TOPICS = 10_000
 """Maximum number of subscribed topics, not including the discovery topics."""
 
 MAX_WILDCARDS = 200
-"""Maximum number of subscribed filters with wildcards. Each incoming topic is compared with all of them."""
+"""Maximum number of subscribed filters with wildcards. Each incoming topic is compared with all these filters."""
 
 MAX_CONFIGS = 60_000
 """Maximum number of stored configurations. Usually the limit of devices is reached earlier."""
@@ -43,13 +43,13 @@ MAX_REFUSED = 1_000
 any number of topics."""
 
 ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
-"""Estimated memory, in bytes, of a small entity, of each availability topic, and of each part of its JSON."""
+"""Estimated memory, in bytes, of a small entity, of each availability topic, and of each part of an entity's JSON."""
 
 ORIGIN = "Lares"
 """The `origin` in the announcements of Lares hubs."""
 
 Reader = tuple[str, MqttDevice, Entity]
-"""A filter, and a device and entity that read its messages."""
+"""A filter, and a device and entity that read the filter's messages."""
 
 
 class _DeviceEntity(Struct, frozen=True, gc=False):
@@ -168,8 +168,8 @@ class Router:
         return True
 
     def refuse_topic(self, topic: str, refusal: Refusal | None) -> bool:
-        """Record why the last message at a topic is unusable. None means that it is usable. Return whether the record
-        changed."""
+        """Record why the last message at a topic is unusable. None means that the message is usable. Return whether
+        the record changed."""
         former = self.refused.get(topic)
         if former is None and len(self.refused) >= MAX_REFUSED:
             return False

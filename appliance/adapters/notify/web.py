@@ -124,7 +124,7 @@ def _ntfy_action(button: Button) -> dict[str, Any]:
 
 
 def _with_keyboard(body: bytes, buttons: Sequence[Button]) -> bytes:
-    """Add the buttons to a message for Telegram. Pressing a button opens the address of its hook."""
+    """Add the buttons to a message for Telegram. Pressing a button opens the address of the button's hook."""
     rows = [[{"text": each.label, "url": f"{each.url}?token={quote(each.key, safe='')}"}] for each in buttons]
     return json.dumps({**json.loads(body), "reply_markup": {"inline_keyboard": rows}}).encode()
 

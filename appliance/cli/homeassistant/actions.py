@@ -167,8 +167,8 @@ class Actions:
         self.lines.close()
 
     def _test(self, value: Any) -> str:
-        """Return the Lua expression for conditions. If a condition cannot be translated, write a comment and use
-        `false` in its place."""
+        """Return the Lua expression for conditions. If a condition cannot be translated, write a comment, and use
+        `false` instead of the condition."""
         try:
             return conditions.in_lua(value, self.statements.scope)
         except NotTranslated as reason:

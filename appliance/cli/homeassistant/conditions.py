@@ -360,7 +360,7 @@ def _trigger(value: Mapping[str, Any], scope: Scope) -> Computed:
 
 
 def _by_name(meaning: named.Named, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
-    """Translate a condition whose name contains a state of the target, such as `light.is_on`."""
+    """Translate a condition, such as `light.is_on`, whose name contains a state of the target."""
     options, entities = named.options_of(value), scope.entities
     for_secs = duration(options)
     made: list[Declared | Computed] = []

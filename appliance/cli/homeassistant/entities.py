@@ -176,7 +176,7 @@ class Entities:
                 self._siblings[each.device_id, attribute].append(each)
 
     def device_id(self, ha_device: HaDevice) -> str | None:
-        """Return the Lares id of a device in the registry, or None if it is unknown."""
+        """Return the Lares id of a device in the registry, or None if the id is unknown."""
         for domain, identifier in ha_device.identifiers:
             if domain == "mqtt":
                 return f"{self.section}:{self._names.name(identifier)}"

@@ -99,7 +99,7 @@ class Services:
             self._lines.add(f"ctx:command({quote(target.device_id)}, {literal(command)}){mark}")
 
     def _targets(self, domain: str, action: Mapping[str, Any], data: dict[str, Any]) -> list[str]:
-        """Remove the target entities from the service's data, and return them."""
+        """Remove the target entities from the service's data, and return the entities."""
         target = action.get("target")
         found: list[str] = []
         for part in (target if isinstance(target, Mapping) else {}, action, data):

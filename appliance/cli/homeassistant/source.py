@@ -243,7 +243,7 @@ def _files(folder: _Folder, origin: str, value: Any) -> Iterator[tuple[str, Any]
 
 
 def _included(folder: _Folder, origin: str, value: Any, depth: int = 1) -> Any:
-    """Replace each include in the value with the content of the included files."""
+    """In the value, replace each include with the content of the included files."""
     folder.count(origin, value, depth)
     if isinstance(value, Tagged) and value.tag.startswith("!include"):
         contents = [
@@ -272,7 +272,7 @@ def _merged(values: Iterable[Any]) -> Any:
 
 
 def _configuration(folder: _Folder, parts: Sequence[tuple[str, Mapping[Any, Any]]]) -> dict[str, Any]:
-    """Return the sections of configuration.yaml and its packages that the import needs."""
+    """Return the sections that the import needs, from configuration.yaml and its packages."""
     found: dict[str, Any] = {}
     for origin, part in parts:
         for key, value in part.items():
@@ -415,7 +415,7 @@ def _schedules(
 
 
 def _helpers(folder: _Folder, configuration: Mapping[str, Any], entities: Mapping[str, HaEntity]) -> dict[str, Any]:
-    """Return the last state of each helper, or its initial state if no last state is stored."""
+    """Return the last state of each helper or, if no last state is stored, the initial state."""
     found: dict[str, Any] = {}
     for domain in sorted(HELPERS):
         for entity_id, row in _named_rows(folder, domain, configuration, entities):
@@ -479,7 +479,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def words(value: Any) -> list[str]:
-    """Split a list or a comma-separated text, such as entity ids."""
+    """Split a list or a comma-separated text (for example, of entity ids)."""
     found = [each for row in as_list(value) for each in (row.split(",") if isinstance(row, str) else [row])]
     return [str(each).strip() for each in found if str(each).strip()]
 

@@ -226,7 +226,7 @@ def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
 
 
 def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a trigger whose name contains the target's event, such as `light.turned_on`."""
+    """Translate a trigger, such as `light.turned_on`, whose name contains the target's event."""
     meaning = named.parse(str(value["trigger"]))
     assert meaning is not None
     options = named.options_of(value)
@@ -259,7 +259,7 @@ def _measured(
 
 
 def _helper(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
-    """Translate a change of a timer, a schedule, or the sun, such as `timer.finished`."""
+    """Translate a trigger, such as `timer.finished`, for a change of a timer, a schedule, or the sun."""
     domain, _, name = str(value["trigger"]).partition(".")
     states = [str({True: "on", False: "off"}.get(each, each)) for each in as_list(value.get("to"))]
     ids = words(value.get("entity_id")) or entities.targeted(domain, value.get("target"))

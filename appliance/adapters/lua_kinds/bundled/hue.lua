@@ -40,7 +40,8 @@ local function mired(value)
   return value and value > 0 and value or nil
 end
 
--- Return the commands of a lamp. The lamp's schema is in mired, so its maximum is the lowest colour temperature.
+-- Return the commands of a lamp. The lamp's schema is in mired, so the schema's maximum is the lowest colour
+-- temperature.
 local function commands_of(light)
   local found, white = { "power" }, part(light, "color_temperature", "mirek_schema")
   if light.dimming then found[#found + 1] = "brightness" end
@@ -52,7 +53,8 @@ local function commands_of(light)
   return found
 end
 
--- Return the value of a sensor, or nil if the bridge marks it as invalid. In newer firmware, the value is a table.
+-- Return the value of a sensor, or nil if the bridge marks the value as invalid. In newer firmware, the value is a
+-- table.
 local function reading(each, what, name)
   local fields = part(each, what)
   local value = part(fields, name .. "_report")[name]

@@ -1,4 +1,4 @@
-"""The discovery payloads that a hub publishes: one per device, and one for its scenes and automations."""
+"""The discovery payloads that a hub publishes: one per device, and one for the hub's scenes and automations."""
 
 from __future__ import annotations
 

@@ -333,7 +333,8 @@ class HubPublisher:
                     await self._publish_catalogs(self._connection)
 
     def _answer(self, target: str, id_: str, error: LaresError) -> None:
-        """Publish the error of a device's command at its result topic. Log the error of a scene or automation."""
+        """Publish the error of a device's command at the device's result topic. Log the error of a scene or
+        automation."""
         if target == "devices":
             self._answer_device(id_, "busy" if isinstance(error, Busy) else "error", str(error))
         else:

@@ -1,4 +1,4 @@
-"""Deletes the hub's retained messages after a change of its settings."""
+"""Deletes the hub's retained messages after a change of the settings."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Regulated(Entity):
 
 
 def text_parser(attribute: str, options: tuple[str, ...]) -> PayloadParser:
-    """Return a parser of texts. A word in `UNKNOWN` makes the attribute unknown unless it is an option."""
+    """Return a parser of texts. A word in `UNKNOWN` makes the attribute unknown unless the word is an option."""
 
     def parse(_: Entity, text: str) -> Update:
         if is_unknown(text) and text not in options:

@@ -58,8 +58,8 @@ class Intent(Struct, frozen=True, kw_only=True):
 class Offer(Struct, frozen=True, kw_only=True, gc=False):
     """The actions for one attribute, the function that makes the messages of a command, and the schema of the values.
 
-    `write` gets the entity, and must not refer to it (see `PayloadParser`). `write` raises `Invalid` or
-    `Unsupported`.
+    `write` gets the entity as an argument. Apart from that, `write` must not refer to the entity (see
+    `PayloadParser`). `write` raises `Invalid` or `Unsupported`.
     """
 
     actions: tuple[str, ...]
@@ -308,7 +308,7 @@ class Entity:
         return Intent(messages=(self.publish(name, payload, **names),), shows=shows or {})
 
     def publish(self, name: str, payload: Value, **names: Value) -> Outgoing:
-        """Return the message for `<name>_topic`, rendered by `<name>_template` if it is announced."""
+        """Return the message for `<name>_topic`, rendered by `<name>_template` if this template is announced."""
         return self.publish_with(self.config.template(f"{name}_template"), f"{name}_topic", payload, **names)
 
     def publish_with(self, template: Template | None, key: str, payload: Value, **names: Value) -> Outgoing:

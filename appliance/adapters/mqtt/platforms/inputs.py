@@ -13,7 +13,7 @@ from appliance.home.values import Value
 
 
 class Input(Entity):
-    """A text, whose attribute is named after the object id. If there is a command topic, the text can be set."""
+    """A text. Its attribute is named after the object id. If there is a command topic, the text can be set."""
 
     device_class: str | None = ""
 
@@ -138,7 +138,7 @@ class SentText(Input):
 
 
 class Button(Entity):
-    """A button or a scene, which has no state. A command is complete when it is sent."""
+    """A button or a scene, without a state. A command is complete when it is sent."""
 
     def setup(self) -> None:
         is_button = self.announcement.component == "button"

@@ -100,7 +100,7 @@ class LightEntity(Entity):
 
     @property
     def effect_names(self) -> tuple[str, ...]:
-        """The light's own names of its effects."""
+        """The names that the light uses for effects."""
         return self.config.texts("effect_list") if self.config.flag("effect", True) else ()
 
     def _offer(self, attribute: str, **schema: Value) -> None:

@@ -105,7 +105,8 @@ class _Speeds(Struct, frozen=True):
 
 
 class Siren(OnOff):
-    """A siren, with a boolean custom attribute. Setting its tone, volume, or duration also switches the siren on."""
+    """A siren, with a boolean custom attribute. Setting the siren's tone, volume, or duration also switches the siren
+    on."""
 
     def setup(self) -> None:
         super().setup()

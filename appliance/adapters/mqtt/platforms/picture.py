@@ -16,7 +16,7 @@ MAX_PICTURE_BYTES = 1024 * 1024
 PICTURE_EVENT = "picture"
 
 HEAD_BYTES = 12
-"""Number of bytes at the beginning of a picture that identify its type."""
+"""The type of a picture is identified by this number of bytes at the beginning."""
 
 _BLANKS = b" \t\r\n"
 
@@ -58,7 +58,7 @@ class StillPicture(Entity):
         return media_type
 
     def decode(self, payload: bytes) -> bytes:
-        """Return the picture of a message with a known media type. Raise `Invalid` for incomplete base64."""
+        """Return the picture in a message. The media type must be known. Raise `Invalid` for incomplete base64."""
         if not self.is_base64:
             return payload
         try:

@@ -15,7 +15,7 @@ from appliance.home.values import Value
 
 
 class Ordered(Entity):
-    """An entity with different words for states and commands. Commands set its custom attribute."""
+    """An entity with different words for states and commands. Commands set the entity's custom attribute."""
 
     def offer_orders(
         self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[Any, str], Outgoing]

@@ -106,7 +106,7 @@ def state_requests(config: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 class Presses(Struct, frozen=True, gc=False):
-    """The events of a button or switch by its words, and the data of these events."""
+    """The events of a button or switch by word, and the data of these events."""
 
     events: Mapping[str, str]
     data: Mapping[str, int]

@@ -77,7 +77,8 @@ class TasmotaLight(LightEntity):
         return self.effect_update(word or name)
 
     def _colors(self, state: Mapping[str, Any]) -> Update:
-        """Return the active colour or white. If the light has both, `White` decides."""
+        """Return the active colour or white. If the light has both colour and white, `White` decides which of the two
+        is active."""
         white: Any = state.get("White")
         mired: Any = state.get("CT")
         color = _hue_and_saturation(state.get("HSBColor"))

@@ -30,7 +30,7 @@ TEMPERATURE, PRESSURE, SPEED = "TempUnit", "PressureUnit", "SpeedUnit"
 """Keys of the units that the device announces."""
 
 DEFAULT_UNITS: Mapping[str, str] = {TEMPERATURE: "°C", PRESSURE: "hPa", SPEED: "km/h"}
-"""Units of devices that do not announce them."""
+"""Units for the values of devices that do not announce units."""
 
 
 class Quantity(Struct, frozen=True):

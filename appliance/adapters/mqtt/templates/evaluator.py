@@ -1,4 +1,4 @@
-"""The evaluator: walks the syntax tree of Jinja's parser, and renders its text within limits.
+"""The evaluator: walks the syntax tree of Jinja's parser, and renders the template's text within limits.
 
 Unsupported nodes are rejected when the template is announced, not at each rendering.
 """
@@ -108,7 +108,7 @@ def _check(node: Any, literals: set[str]) -> None:
 
 
 def _function_of(node: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """Return the function of a filter, test, or call, and the nodes of its arguments that are not in `args`."""
+    """Return the function of a filter, test, or call. Also return the argument nodes that are not in `args`."""
     match node:
         case nodes.Filter(name=name):
             if name.startswith("regex_"):
@@ -266,7 +266,7 @@ def _passes(run: Rendering, node: Any, value: Any, outside: dict[str, Any]) -> b
 
 
 def _written(run: Rendering, node: Any) -> Any:
-    """Return the text of a node's body after its filters. Names that the body sets are local to it."""
+    """Return the text of a node's body after its filters. Names that the body sets are local to the body."""
     outside, texts = run.names, list[str]()
     run.names = {**outside}
     run.charge()

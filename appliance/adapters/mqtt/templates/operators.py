@@ -249,7 +249,7 @@ def extreme(name: str) -> Callable[..., Any]:
 
 
 def builtin(name: str) -> Callable[..., Any]:
-    """Return one of Jinja's own filters. The cost of its input and output is charged to the rendering."""
+    """Return one of Jinja's own filters. The cost of the filter's input and output is charged to the rendering."""
     function: Any = ENVIRONMENT.filters[name]
 
     def apply(run: Rendering, value: Any, *given: Any, **named: Any) -> Any:

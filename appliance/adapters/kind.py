@@ -32,9 +32,9 @@ def https_url(host: str, port: int) -> SectionKeys:
 class DiscoveryMethod(Struct, frozen=True, kw_only=True):
     """One way to find devices of a kind in the network.
 
-    `mdns` is the name of a service. Only instances of the service whose names begin with `prefix` match. If `mdns` is
-    None, `ssdp` is the search target. `serial` lists the keys of the TXT record that can hold the serial number.
-    `keys` returns the section's keys for a host and a port.
+    `mdns` is the name of a service. Only service instances whose names begin with `prefix` match. If `mdns` is None,
+    `ssdp` is the search target. `serial` lists the keys of the TXT record that can hold the serial number. `keys`
+    returns the section's keys for a host and a port.
     """
 
     kind: str
@@ -98,8 +98,8 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
         return adapter
 
     def probe(self, settings: Any) -> tuple[bool, str]:
-        """Return whether the address of a section answers, and a message. The call blocks. `has_probe` must be
-        true."""
+        """Return two values: whether the address of a section answers, and a message. The call blocks. `has_probe`
+        must be true."""
         found: tuple[bool, str] = import_module(f"appliance.adapters.{self.name}.probe").probe(settings)
         return found
 

@@ -34,8 +34,8 @@ MAX_SECRETS = 300
 """Maximum number of a section's secrets that are replaced. The longest secrets take precedence."""
 
 MAX_SHARING = 2
-"""Maximum number of secrets with the same beginning that are compared. If there are more, the whole word is
-replaced."""
+"""Maximum number of secrets with the same beginning that are compared. If more secrets have the same beginning, the
+whole word is replaced."""
 
 _BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
 """Lengths of the prefixes with which the search finds a secret, longest first."""
@@ -108,7 +108,7 @@ class Redaction:
 
 
 def secret_words(texts: Iterable[str]) -> list[str]:
-    """Return the words in the values of headers that can be secrets. Omit short words and the names of
+    """Return the words that can be secrets, from the values of headers. Omit short words and the names of
     authentication schemes."""
     words = [word for text in texts for word in text.split()]
     return [word for word in words if len(word) >= MIN_WORD_CHARS and word.lower() not in _SCHEMES]

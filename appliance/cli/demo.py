@@ -128,7 +128,8 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
 
 
 async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, str]]:
-    """Start the simulated devices. Return the devices' sections by section name, and their URLs by device name."""
+    """Start the simulated devices. Return the devices' sections by section name, and the devices' URLs by device
+    name."""
     adapters, urls = dict[str, Any](), dict[str, str]()
     for kind in KINDS.values():
         if kind.simulated is not None and kind.in_demo is not None:

@@ -39,7 +39,7 @@ from appliance.store.storage import DocumentSnapshot
 from appliance.tables.plain_files import read_plain
 
 MODULE = Path("scripts") / "homeassistant.lua"
-"""The name of the script that translated automations require."""
+"""The name of the script that the translated automations require."""
 
 
 class Item(Struct, frozen=True, kw_only=True):

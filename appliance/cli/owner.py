@@ -27,8 +27,8 @@ _IMPORTED_LATE = (
     *("concurrent.futures.thread", "ctypes", "difflib", "shutil"),
     *("argon2", "argon2.exceptions", "astral.sun", "croniter", "jinja2.ext"),
 )
-"""Modules that are imported before the user changes, because the owner of the home may be unable to read root's
-Python or unpacked files."""
+"""Modules that are imported before the process switches to another user, because the owner of the home may be unable
+to read root's Python or unpacked files."""
 
 
 def become_owner(*paths: Path) -> None:

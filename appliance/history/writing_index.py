@@ -21,7 +21,7 @@ class WritingIndex:
         self._seen: dict[str, int] = {}
 
     def start_for(self, month: str, size: int, first_ms: int) -> int:
-        """Return an offset in the month's file that precedes all values since `first_ms`. `size` is the file's size.
+        """Return an offset that precedes all values since `first_ms` in the month's file. `size` is the file's size.
         Raise `OSError` if the file is unreadable."""
         if first_ms < 0 or month_of(first_ms / 1000) < month:
             return 0

@@ -106,8 +106,8 @@ class LuaAdapter(PollingAdapter):
         return await super().within_limit(work)
 
     def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
-        """Return the error for a timeout. If the function was waiting for the device, this is the error of the
-        base class. If the function itself was too slow, the error is not an outage."""
+        """Return the error for a timeout. If the function was waiting for the device, return the error of the base
+        class. If the function itself was too slow, the error is not an outage."""
         cancelled = self.functions.cancelled
         if cancelled is not None and cancelled.was_asking:
             return super().timeout_error(is_answered=is_answered)

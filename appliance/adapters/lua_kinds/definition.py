@@ -84,10 +84,10 @@ KNOWN_SETTINGS: Fields = {
 class KindDefinition(Struct, frozen=True, kw_only=True):
     """The definition of one kind.
 
-    `settings` are the keys of the kind's sections, including the keys of every kind. `origins` maps the name of each
-    further address to its URL, or to the setting that contains its URL. `operations` maps each operation to its time
-    limit in seconds. `declared` contains the settings that the file itself defines, and `descriptions` describes
-    them.
+    `settings` are the keys of the kind's sections, including the keys that every kind accepts. `origins` maps the
+    name of each further address to its URL, or to the setting that contains its URL. `operations` maps each operation
+    to its time limit in seconds. `declared` contains the settings that the file itself defines, and `descriptions`
+    describes them.
     """
 
     name: str

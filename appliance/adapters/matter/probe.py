@@ -17,8 +17,8 @@ MAX_INFO_BYTES = 64 * 1024
 
 
 def probe(settings: Matter) -> tuple[bool, str]:
-    """Return whether the server responds with a supported schema, and a message. The call takes up to five
-    seconds."""
+    """Return two values: whether the server responds with a supported schema, and a message. The call takes up to
+    five seconds."""
     try:
         info = _fetch_info(settings.url)
         check_schema(info)

@@ -76,7 +76,8 @@ class Commands:
         await self._await_result(device, entity, intent, pending, command)
 
     async def notify(self, connection: BrokerConnection, payload: Mapping[str, Value]) -> list[Value]:
-        """Send `{message, title?, device_id?}` to each device that displays messages, and return their ids.
+        """Send `{message, title?, device_id?}` to each device that displays messages, and return the ids of these
+        devices.
 
         `device_id` selects one device. Raise `Invalid` if no device displays messages, `BadAnswer` if a template
         fails, and `Unreachable` if the connection is lost.

@@ -178,7 +178,7 @@ class MqttDevice(Struct):
 
     @property
     def events(self) -> list[Value]:
-        """The names of all announced events. Empty if one of the event entities announces no names."""
+        """The names of all announced events. The result is empty if one of the event entities announces no names."""
         named = [each.event_names for each in self.entities if each.reports_events or each.event_names]
         return sorted({name for names in named for name in names}) if all(named) else []
 
@@ -191,7 +191,7 @@ class MqttDevice(Struct):
 
     @property
     def device_class(self) -> str:
-        """The device class of the first entity with one."""
+        """The device class of the first entity that has a device class."""
         for entity in self.entities:
             if entity.device_class != "":
                 return entity.device_class or entity.announcement.component

@@ -25,7 +25,7 @@ log = logging.getLogger("adapters")
 async def withdrawal(
     settings: Mqtt, topics: HubTopics, after: HubTopics | None, secrets: Secrets, clock: Clock, client_id: str
 ) -> AsyncIterator[None]:
-    """Delete a hub's retained messages once inside the `async with` block. Retry until the broker responds.
+    """Inside the `async with` block, delete a hub's retained messages once. Retry until the broker responds.
 
     `after` contains the topics that the hub will use. Messages at these topics are not deleted. `after` is stored
     once the old topics are cleared.

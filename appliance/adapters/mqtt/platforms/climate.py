@@ -18,7 +18,7 @@ class Regulated(Entity):
         self.unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
 
     def add_power(self) -> None:
-        """Offer to switch the device on and off, without a reported power."""
+        """Offer commands to switch the device on and off. The device does not report its power."""
         if self.can("power_command"):
             self.offer("power", ("on", "off"), Regulated._write_power)
 

@@ -221,7 +221,7 @@ def slug(run: Rendering, value: Any, separator: Any = "_") -> str:
 
 
 def is_number(run: Rendering, value: Any) -> bool:
-    """Return whether the value is a finite number, or the text of one."""
+    """Return whether the value is a finite number, or the text of a finite number."""
     try:
         return math.isfinite(number(value))
     except (TypeError, ValueError, OverflowError, ValueMissing):

@@ -28,7 +28,7 @@ MAX_WEIGHT = 10_000
 """Maximum weight of a value that a template creates. Shared parts are counted each time."""
 
 MAX_VALUE_DEPTH = 32
-"""Maximum nesting depth of lists, tuples, and objects in a template, equal to that of a message's JSON."""
+"""Maximum nesting depth of lists, tuples, and objects in a template. The same limit applies to a message's JSON."""
 
 MAX_INTEGER = 2**63
 """Upper limit (exclusive) of integers in a template."""

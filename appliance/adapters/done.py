@@ -24,7 +24,7 @@ RESULT_SECS = 5.0
 """Time limit for a device that reports its state without a request."""
 
 MOVING: Mapping[str, tuple[str, ...]] = {"open": ("open", "opening"), "close": ("closed", "closing")}
-"""States of a cover that confirm each action."""
+"""For each action on a cover, the states that confirm the action."""
 
 _TOLERANCES = {"r": 8, "g": 8, "b": 8, "hue": 4, "saturation": 4, "x": 0.03, "y": 0.03}
 """The accepted difference for each component of a colour."""

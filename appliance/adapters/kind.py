@@ -33,8 +33,8 @@ class DiscoveryMethod(Struct, frozen=True, kw_only=True):
     """One way to find devices of a kind in the network.
 
     `mdns` is the name of a service. Only service instances whose names begin with `prefix` match. If `mdns` is None,
-    `ssdp` is the search target. `serial` lists the keys of the TXT record that can hold the serial number. `keys`
-    returns the section's keys for a host and a port.
+    `ssdp` is the search target. `serial` lists the TXT record keys that can hold the serial number. `keys` returns
+    the section's keys for a host and a port.
     """
 
     kind: str

@@ -20,7 +20,7 @@ from appliance.home.registry import Registry
 from appliance.home.values import Value
 
 MAX_FAULTS = 100
-"""Maximum number of different faults of commands that are logged per adapter."""
+"""Maximum number of different command faults that are logged per adapter."""
 
 MAX_OBSERVATIONS_AT_ONCE = 5
 

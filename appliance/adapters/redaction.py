@@ -34,8 +34,8 @@ MAX_SECRETS = 300
 """Maximum number of a section's secrets that are replaced. The longest secrets take precedence."""
 
 MAX_SHARING = 2
-"""Maximum number of secrets with the same beginning that are compared. If more secrets have the same beginning, the
-whole word is replaced."""
+"""Among secrets with the same beginning, the maximum number that is compared. If more secrets have the same
+beginning, the whole word is replaced."""
 
 _BEGINNINGS = (16, 8, 7, 6, 5, 4, 3)
 """Lengths of the prefixes with which the search finds a secret, longest first."""
@@ -47,7 +47,7 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 
 class SecretTexts(Protocol):
-    """A collection of secret texts that can change."""
+    """A changeable collection of secret texts."""
 
     @property
     def secrets(self) -> Sequence[str]:
@@ -189,7 +189,7 @@ def _without(search: _Search, value: Any) -> Any:
 def _forms(secret: str) -> set[str]:
     """Return the unchanged secret, and its forms in URLs, JSON, XML, base64, and hex.
 
-    For base64, include forms that do not depend on the text around the secret. In `Authorization: Basic`, for
+    For base64, include forms that do not depend on the text around the secret. With Basic authentication, for
     example, a user name precedes the secret.
     """
     quoted = quote(secret, safe="")

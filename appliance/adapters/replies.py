@@ -20,7 +20,7 @@ class _Waiting:
 
 
 class Replies:
-    """Requests of one connection that wait for their replies. Methods may be called concurrently."""
+    """One connection's requests that wait for replies. Methods may be called concurrently."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

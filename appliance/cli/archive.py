@@ -85,7 +85,7 @@ MAX_SHOWN_CHARS = 60
 
 _GZIP = b"\x1f\x8b"
 _OF_MACOS = ("._", ".DS_Store")
-"""Prefixes of the names of files that macOS adds to archives."""
+"""File name prefixes of the files that macOS adds to archives."""
 
 _MONTH = re.compile(re.escape(HISTORY_FOLDER) + r"/\d{4,}-\d\d\.jsonl")
 

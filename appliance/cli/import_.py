@@ -238,7 +238,7 @@ def _import_locale(locale: Mapping[str, Any], file: Path) -> list[tuple[bool, st
 
 
 def _with_locale(text: str, line: str) -> str:
-    """Set a line in `[locale]`. If the section has a line or a comment with the same key, replace it."""
+    """Set a line in `[locale]`. If the section has a line or a comment with the same key, replace this line."""
     key = line.split(" ", maxsplit=1)[0]
     head, header, rest = text.partition("[locale]\n")
     if not header:

@@ -1,4 +1,4 @@
-"""Recipes: Lua files of automations and scenes with fields that users fill in on a form."""
+"""Recipes: Recipes: Lua files for automations and scenes. Users fill in the fields of a recipe on a form."""
 
 from __future__ import annotations
 

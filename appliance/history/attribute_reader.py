@@ -106,7 +106,7 @@ class AttributeReader:
         return CardValues(hours=[(each.parts, hour) for each in numbers for hour in each.take(now)], changes=changes)
 
     def _day_of(self, secs: float) -> int:
-        """Return the start of the day that contains this time, in seconds since 1970."""
+        """For the day that contains this time, return the start in seconds since 1970."""
         local = datetime.fromtimestamp(secs, self._zone)
         return int(local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp())
 

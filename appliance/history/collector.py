@@ -31,14 +31,15 @@ MAX_ATTRIBUTES = 8192
 MAX_UNTRACKED = 1000
 
 MAX_CHANGES = 2000
-"""Maximum number of changes per attribute that wait for the card. Above this limit, only one change per minute is
-kept, then one per hour."""
+"""For each attribute, the maximum number of changes that wait for the card. Above this limit, only one change per
+minute is kept, then one per hour."""
 
 MAX_PACKED_BYTES = 1 << 20
-"""Maximum size of the packed data of removed devices that waits for the card. The oldest data is dropped first."""
+"""For removed devices, the maximum size of packed data that waits for the card. The oldest data is dropped first."""
 
 MAX_ENTRIES_WAITING, MAX_ENTRY_BYTES_WAITING = 4000, 1 << 20
-"""Maximum number and total size of commands and executions that wait for the card. The oldest are dropped first."""
+"""Maximum number and total size of commands and executions that wait for the card. The oldest entries are dropped
+first."""
 
 AttributeKey = tuple[str, str]
 
@@ -159,7 +160,7 @@ class Collector:
         return taken
 
     def put_back(self, taken: Collected, at: int) -> None:
-        """Put back taken data that could not be written. `at` is the current time."""
+        """Put back data that was taken but could not be written. `at` is the current time."""
         for device_id, _ in (*(each.key for each in taken.hours), *taken.changes):
             self._unpack(device_id)
         for each in taken.hours:

@@ -57,7 +57,7 @@ def allowance(budget_bytes: int, used_bytes: int, at_ms: int) -> int:
 
 
 def fit(collected: Collected, max_bytes: int, written: Written) -> list[bytes]:
-    """Return the lines of one month that fit into `max_bytes`. Record omitted data in `written`."""
+    """Return those lines of one month that fit into `max_bytes`. Record omitted data in `written`."""
     candidates = [*map(_of_hours, collected.hours), *(_of_changes(*each) for each in collected.changes.items())]
     candidates.sort(key=lambda each: each.frequency, reverse=True)
     entries = sorted(collected.entries, key=lambda entry: (entry.importance, entry.at))

@@ -168,8 +168,8 @@ class DeviceHistory:
                 self._shrink()
 
     def _shrink(self) -> None:
-        """Thin out the most recently changed of the largest series. If that series has only one entry, drop the
-        least recently changed of the largest series instead."""
+        """Among the largest series, thin out the most recently changed one. If that series has only one entry, drop
+        the least recently changed one instead."""
         largest = self._by_size[max(self._by_size)]
         series = next(reversed(largest))
         if len(series) > 1:

@@ -18,7 +18,8 @@ RESET_BELOW = 0.9
 correction."""
 
 MAX_CLOSED_HOURS = 48
-"""Maximum number of finished hours per attribute that wait for the card. The oldest are dropped first."""
+"""For each attribute, the maximum number of finished hours that wait for the card. The oldest hours are dropped
+first."""
 
 
 class Hour(Struct, frozen=True, kw_only=True):

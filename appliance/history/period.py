@@ -31,7 +31,7 @@ class Period(Struct, frozen=True, kw_only=True):
         return self.limit or DEFAULT_LIMIT
 
     def bounds_ms(self) -> tuple[int, int]:
-        """Return the first and last millisecond of the period, since 1970."""
+        """Return the first and the last time of the period in milliseconds since 1970."""
         first = -(1 << 62) if self.start is None else -(-(self.start - EPOCH) // MILLISECOND)
         last = 1 << 62 if self.end is None else to_millis(self.end)
         return first, last

@@ -29,7 +29,7 @@ MAX_PUSHED, MAX_PUSHED_BYTES = 100, 1 << 20
 limits, reading pauses."""
 
 MAX_TEXT = 1 << 20
-"""Size limit of a message that is not JSON, in bytes or characters."""
+"""Size limit, in bytes or characters, of a message that is not JSON."""
 
 SOCKET_SEND_SECS, DEFAULT_REPLY_SECS, MAX_REPLY_SECS = 5.0, 5.0, 300.0
 MAX_ASKED = 100

@@ -1,4 +1,4 @@
-"""The texts of a section that `ctx:keep` stores across restarts."""
+"""A section's texts that `ctx:keep` stores across restarts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEY = re.compile(r"[a-z0-9_.-]{1,64}")
 
 
 class KeptTexts:
-    """The texts of one section that `ctx:keep` stores. All texts are secrets."""
+    """One section's texts that `ctx:keep` stores. All texts are secrets."""
 
     def __init__(self, secrets: Secrets, clock: Clock | None = None) -> None:
         self._secrets = secrets

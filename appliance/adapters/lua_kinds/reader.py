@@ -133,7 +133,7 @@ class ReadRow(Struct, frozen=True, kw_only=True):
     seen: Observation | None = None
 
     def observation(self, before: Mapping[str, Value], *, is_pushed: bool = False) -> Observation:
-        """Return the complete observation. If an attribute is missing in the row, it keeps its value from
+        """Return the complete observation. If the row lacks an attribute, the attribute keeps its value from
         `before`."""
         assert self.seen is not None
         stated = self.attributes or {}

@@ -32,7 +32,7 @@ _COLORS = ("color_xy", "color_hs", "color_rgb")
 class Commands:
     """Runs the commands to the devices of one broker, and stores the commands that wait for results.
 
-    `show` sets values of an entity, and publishes its device. `on_pending` is called when a command begins
+    `show` sets values of an entity, and publishes the entity's device. `on_pending` is called when a command begins
     to wait for its result. Call `released` regularly while `has_pending` is true.
     """
 

@@ -83,7 +83,7 @@ class MqttDevice(Struct):
     @property
     def attributes(self) -> dict[str, Value]:
         """The attributes of all entities. If several entities have the same attribute, the value comes from the
-        entity that claims it."""
+        entity that claims the attribute."""
         shown: dict[str, Value] = {}
         for entity in self.entities:
             shown.update(entity.attributes)

@@ -25,7 +25,7 @@ _WHOLE_NAMES: Mapping[str, str] = {
     "held": "hold",
     "released": "release",
 }
-"""Standard names by announced words that must be the whole name."""
+"""Standard names by announced word. Such a word must be the whole name."""
 
 _WORDS = sorted(((raw, word) for word, each in _PRESSES.items() for raw in each), key=lambda pair: -len(pair[0]))
 

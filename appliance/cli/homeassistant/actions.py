@@ -360,8 +360,8 @@ class Actions:
         self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(condition)})", action)
 
     def _without_wait(self, action: Mapping[str, Any]) -> None:
-        """Replace a wait that cannot be translated with a delay as long as the wait's timeout. If the wait has no
-        timeout, end the run."""
+        """If a wait cannot be translated, replace the wait with a delay as long as the wait's timeout. If the wait
+        has no timeout, end the run."""
         try:
             self._delay({"delay": action["timeout"]})
         except (KeyError, NotTranslated):

@@ -7,7 +7,7 @@
 - The attribute `state` sets whether the device is reachable (`online`, `unavailable`).
 
 A line `at hook ID data` calls a hook. `data` is JSON, a word, or missing. If a device has the alias `hook` and ID is
-an attribute, the line means that device. Empty lines and lines that begin with # are ignored.
+an attribute, the line reports the attribute of that device. Empty lines and lines that begin with # are ignored.
 """
 
 from __future__ import annotations

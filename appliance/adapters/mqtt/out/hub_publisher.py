@@ -35,12 +35,12 @@ MAX_EVENTS = 50
 """Maximum number of event names per device."""
 
 MAX_FRAMES = 1_000
-"""Maximum number of events that wait to be published. The oldest are dropped."""
+"""Maximum number of events that wait to be published. The oldest events are dropped."""
 
 MAX_COMMAND_BYTES = 64 * 1024
 
 MAX_WAITING_COMMANDS = 10
-"""Maximum number of commands from the broker that wait for one device, scene, or automation."""
+"""For one device, scene, or automation: the maximum number of waiting commands from the broker."""
 
 MAX_BUSY_TARGETS = 1_000
 """Maximum number of devices, scenes, and automations with waiting commands."""

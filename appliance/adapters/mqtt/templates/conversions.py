@@ -234,8 +234,8 @@ def _moment(text: str) -> datetime:
 
 
 def as_datetime(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """Convert a text in ISO 8601, or seconds since 1970 as a number or text, to a point in time. Return None for
-    other texts."""
+    """Convert a text in ISO 8601 to a point in time. Also convert seconds since 1970, as a number or text. Return
+    None for other texts."""
     if isinstance(value, datetime):
         return value
     try:

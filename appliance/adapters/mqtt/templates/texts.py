@@ -202,8 +202,8 @@ def filled(run: Rendering, text: str, values: Any) -> str:
 
 
 def formatted(run: Rendering, text: str, *given: Any, **named: Any) -> str:
-    """Format a text like `str.format`, with fields by position or name, without attributes or items. Widths are
-    limited."""
+    """Format a text like `str.format`. Fields are selected by position or name, and cannot use attributes or items.
+    Widths are limited."""
     output, fields = [], 0
     for literal, name, spec, conversion in string.Formatter().parse(text):
         output.append(literal)

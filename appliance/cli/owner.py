@@ -278,7 +278,7 @@ def _groups_of(owner: os.stat_result) -> list[int]:
 
 @contextmanager
 def give_new_files(folder: Path) -> Iterator[None]:
-    """Within the context, give new files of root the folder's group, so that the hub can read them."""
+    """Within the context, new files of root get the folder's group, so that the hub can read these files."""
     before = {folder, *folder.rglob("*")} if folder.exists() else set()
     try:
         yield

@@ -227,7 +227,7 @@ def _copy_ownership(stage: Path, folder: Path, hub_group: int) -> None:
         is_new_file = not there.exists() and not path.is_dir()
         mode = like.st_mode & (0o640 if is_new_file else 0o777)
         group = hub_group if is_new_file and like.st_mode & stat.S_IROTH else like.st_gid
-        with contextlib.suppress(PermissionError):  # only root can change the owner, and only root has a reason to
+        with contextlib.suppress(PermissionError):  # only root can change the owner, and no other user needs to do so
             os.chown(path, like.st_uid, group)
         path.chmod(mode)
 

@@ -78,7 +78,7 @@ class TriggerEntity(Entity):
 
 
 class Tag(Entity):
-    """A tag reader. Each scan is an event `tag` with the tag's text in `tag`."""
+    """A tag reader. Each scan is an event with the name `tag`. The field `tag` of its data is the tag's text."""
 
     reports_events = True
     event_names = ("tag",)

@@ -174,7 +174,8 @@ class LightEntity(Entity):
         return {**self.mode_update(mode), **update}
 
     def power_update(self, word: str) -> dict[str, Value]:
-        """Return the power for on, off, or an unknown state, in any case. Return an empty update for other words."""
+        """Return the power for on, off, or an unknown state. Upper and lower case are equal. Return an empty update
+        for other words."""
         power = word.lower()
         return {"power": power} if power in ("on", "off") else {"power": None} if is_unknown(word) else {}
 

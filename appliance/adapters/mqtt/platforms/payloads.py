@@ -14,7 +14,7 @@ Update = Mapping[str, Value]
 """New values by attribute. None means that the value is unknown."""
 
 UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf", "infinity", "-infinity")
-"""Texts for an unknown value, in any case."""
+"""Texts for an unknown value, in lower case. Comparisons ignore case."""
 
 MAX_LISTED_WORDS = 8
 """Maximum number of words that an error message lists."""

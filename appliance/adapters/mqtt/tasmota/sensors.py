@@ -1,4 +1,4 @@
-"""Sensors of Tasmota's discovery: names, units, and quantities of their values, and paths in messages."""
+"""Sensors of Tasmota's discovery: the values' names, units, and quantities, and the values' paths in messages."""
 
 from __future__ import annotations
 

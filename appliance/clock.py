@@ -19,7 +19,8 @@ class Clock:
     """The machine's time. All code reads the time from an instance of this class, so that subclasses can simulate
     time.
 
-    Code that waits for an instant checks the clock every `recheck_secs` seconds, because users and NTP may set it.
+    Code that waits for an instant checks the clock every `recheck_secs` seconds, because users and NTP may set the
+    clock.
     """
 
     recheck_secs = 1.0
@@ -52,7 +53,7 @@ class Clock:
 _CLOCK_ERROR, _FAILED = 5, -1
 
 _TIMEX_BYTES = 512
-"""Size of the buffer for adjtimex(2), larger than `struct timex` on any machine. If all its bytes are zero,
+"""Size of the buffer for adjtimex(2), larger than `struct timex` on any machine. If all bytes of the buffer are zero,
 adjtimex(2) only reads the clock's state."""
 
 

@@ -122,7 +122,8 @@ class _Loop(asyncio.SelectorEventLoop):
         return bool(self._ready)  # type: ignore[attr-defined]
 
     async def wait_in_line(self) -> None:
-        """Return in a later turn, in the order of the calls, with at most `MAX_RESUMED_PER_TURN` callers per turn."""
+        """Wait for a later turn of the loop. Callers resume in the order of their calls, at most
+        `MAX_RESUMED_PER_TURN` per turn."""
         if not self._line:
             self.call_soon(self._resume_some)
         place: asyncio.Future[None] = self.create_future()
@@ -158,8 +159,8 @@ async def next_turn() -> None:
 
 
 async def wait_for_short_turn() -> None:
-    """Wait for a loop turn that has taken at most `SHORT_TURN_SECS`. Otherwise, hundreds of clients might request
-    long work in one turn."""
+    """Wait for a loop turn that has so far taken at most `SHORT_TURN_SECS`. Otherwise, hundreds of clients might
+    request long work in one turn."""
     loop = asyncio.get_running_loop()
     while isinstance(loop, _Loop) and loop.turn_secs > SHORT_TURN_SECS:
         await loop.wait_in_line()

@@ -56,7 +56,7 @@ class RepetitionLimit(logging.Filter):
         return True
 
     def limit(self, record: logging.LogRecord) -> logging.LogRecord | None:
-        """Return the record to write, a copy if the text changes, or None to suppress the line."""
+        """Return the record to write, or None to suppress the line. If the text changes, the record is a copy."""
         text, is_any_text, now = record.getMessage(), record.msg == "%s", record.created
         if len(text) > MAX_TEXT_CHARS:
             text = text[: MAX_TEXT_CHARS - 1] + "…"
@@ -72,8 +72,8 @@ class RepetitionLimit(logging.Filter):
         return _with_text(record, f"{text} (and {count} similar lines before)") if count else record
 
     def _take(self, kind: object, limit: int, now: float) -> int | None:
-        """Count the line. Return None to suppress the line; otherwise, return the number of lines of this kind
-        suppressed in the previous interval."""
+        """Count the line. Return None to suppress the line; otherwise, return the number of lines of this kind that
+        were suppressed in the previous interval."""
         window = self._windows.get(kind)
         if window is None or not 0 <= now - window.began < INTERVAL_SECS:
             held_back = 0 if window is None else window.held_back

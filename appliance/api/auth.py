@@ -38,7 +38,7 @@ REACH: Mapping[Role, frozenset[Role]] = {
     Role.AUTOMATION: frozenset(Role),
     Role.HOOK: frozenset({Role.HOOK}),
 }
-"""For each role that a route requires, the roles of the keys that may use the route."""
+"""Maps the role that a route requires to the roles of the keys that may use the route."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):

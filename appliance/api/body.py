@@ -23,7 +23,7 @@ class Bodies:
     async def read_json(self, request: Request, max_bytes: int, instead: bytes) -> Any:
         """Parse the body as JSON, regardless of the Content-Type.
 
-        If there is no body, use `instead` in its place. Raise the errors of `read`, or `MalformedRequest`.
+        If there is no body, parse `instead`. Raise the errors of `read`, or `MalformedRequest`.
         """
         body = await self.read(request, max_bytes) or instead
         if not body and "content-length" not in request.headers:

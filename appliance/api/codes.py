@@ -87,7 +87,7 @@ SANIC_CODES: Mapping[int, str] = {
     429: "rate_limited",
     501: "unknown_transfer_coding",
 }
-"""For each HTTP status with which Sanic itself rejects requests, the error code."""
+"""The error code for each HTTP status with which Sanic itself rejects requests."""
 
 
 def status_of(error: errors.LaresError) -> int:

@@ -71,7 +71,8 @@ class DeviceEncoder:
         return _join(map(self.encode_with_commands, find())) if with_commands else self.encode_list(find())
 
     async def prepare(self, devices: Sequence[Device], clock: Clock, *, with_commands: bool) -> None:
-        """Encode the changed devices in steps, so that other tasks continue. Return in a short turn of the loop."""
+        """Encode the changed devices in steps, so that other tasks continue. Then wait until the event loop has
+        little other work."""
         kept, encode = self._kept, self.encode_with_commands if with_commands else self.encode
         changed = [each for each in devices if not self._has(each, with_commands=with_commands)]
         kept.update({each.id: None for each in changed if each.id not in kept})

@@ -1,4 +1,4 @@
-"""Event frames. A table row defines each type of frame: its fields, and when it is sent."""
+"""Event frames. A table defines each type of frame: the frame's fields, and the time when the frame is sent."""
 
 from __future__ import annotations
 

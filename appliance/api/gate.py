@@ -71,7 +71,7 @@ class Gate:
         self._router.add(route.path, route.methods, (route, handler))
 
     async def respond(self, request: Request) -> HTTPResponse | None:
-        """Return the response of the request's route, or None for a WebSocket. If the method raises an error,
+        """Return the response of the request's route, or None for a WebSocket. If this function raises an error,
         `handle_error` creates the response.
 
         The request is counted and timed. A request whose client disconnects before the response is counted as 499.
@@ -139,7 +139,7 @@ class Gate:
         return principal
 
     def _log_wrong_key(self, peer: str) -> None:
-        """Log a wrong key only once per hour and client, because a client with a revoked key may retry every
+        """Log the wrong keys of a client at most once per hour, because a client with a revoked key may retry every
         second."""
         now = asyncio.get_running_loop().time()
         if now - self._wrong_key_logged.get(peer, -WRONG_KEY_LOG_SECS) < WRONG_KEY_LOG_SECS:

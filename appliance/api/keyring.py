@@ -54,8 +54,8 @@ class Keyring:
     - `first_used`: called with a key's id when the key is first used.
     - `on_master_reset`: called after the master key was replaced.
 
-    Only the returned token contains the secret. The hub neither stores nor logs the secret. Hashes are computed on
-    one thread, one after another, so that they need the memory of only one hash.
+    Only the returned token contains the secret. The hub neither stores nor logs the secret. One thread computes all
+    hashes, one after another, so that the memory for a single hash is enough.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ MAX_SMALL_BODY_BYTES = 64 << 10
 """Maximum size of a body, except on routes for files."""
 
 MAX_FILE_BODY_BYTES = 1 << 20
-"""Maximum size of a body with a recording, or with a file's text, whose characters may be escaped."""
+"""Maximum size of a body that contains a recording or a file's text. The characters of the text may be escaped."""
 
 MAX_HOOK_BYTES = 16 << 10
 """Maximum size of a hook's body."""

@@ -39,8 +39,8 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 PeerOf = Callable[[socket.socket, Any], str | None]
-"""Returns the peer of an accepted connection from its socket and address. If the result is None, the listener closes
-the connection."""
+"""Returns the peer of an accepted connection. The arguments are the connection's socket and address. If the result is
+None, the listener closes the connection."""
 
 
 def address_of(peername: Any) -> str:

@@ -39,7 +39,7 @@ def metric(name: str, help_: str, value: Any, label: str = "", /) -> Family:
 
 
 def labels(pairs: Mapping[str, str]) -> str:
-    """Return the labels in braces, as they follow a metric's name."""
+    """Return the labels in braces, to be appended to a metric's name."""
     return "{" + ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in pairs.items()) + "}"
 
 
@@ -101,8 +101,9 @@ process.threads | process_threads | Threads of the hub's process.
 """The metrics that consist of one number. Each row contains the number's path in the tree, the metric's name, and its
 help text.
 
-If a path ends in `?`, the metric is 1 if the value is set, otherwise 0. If a word follows the path, the value is a
-mapping. The metric then has one sample per key, with the word as the label's name and the key as its value.
+For a path that ends in `?`, the metric is 1 if the value is set, otherwise 0. If a word follows the path, the value
+is a mapping. The metric then has one sample per key, with the word as the label's name and the key as the label's
+value.
 """
 
 

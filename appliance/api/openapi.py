@@ -137,7 +137,7 @@ def _query_parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:
-    """Return the possible ways to send a key, each with the required role."""
+    """Return the ways to send a key. Each way is mapped to the role that the route requires."""
     if route.role is None:
         return []
     ways = ["bearer", "token"] if route.is_websocket or route.role is Role.HOOK else ["bearer"]

@@ -91,8 +91,8 @@ class Reasons:
         raise NotFound("automation", id_)
 
     async def _id_of(self, word: str) -> str:
-        """Return the id for a word, which is an id, an alias, or a name. The error `NotFound` suggests the nearest
-        id."""
+        """Return the id for a word. The word can be an id, an alias, or a name. The error `NotFound` suggests the
+        nearest id."""
         hub = self._hub
         pairs = [
             *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
@@ -144,8 +144,8 @@ class Reasons:
         return {"kind": "device", "id": word, "summary": sentences}
 
     def _listeners_to(self, device: Device) -> Iterator[str]:
-        """Yield a sentence for each automation with a trigger for the device, its room, or one of its groups, or with
-        a condition on the device."""
+        """Yield a sentence for each automation that has a condition on the device, or a trigger for the device, the
+        device's room, or one of the device's groups."""
         layout = self._hub.registry.layout
         things: dict[tuple[str, str | None], str] = {
             ("device", device.id): "it",
@@ -285,7 +285,7 @@ class Reasons:
 
 
 def _drops_of(health: AdapterHealth, id_: str) -> list[str]:
-    """Return a sentence for each value of the device or adapter that the hub dropped."""
+    """Return a sentence for each dropped value of the device or adapter."""
     what = "" if id_ == health.name else " was dropped"
     return [f"{each.attribute}{what}: {each.reason}" for each in health.dropped if each.device_id == id_]
 

@@ -42,8 +42,8 @@ def no_content() -> HTTPResponse:
 
 
 def to_response(result: Any, schema: Schema | None) -> HTTPResponse:
-    """Return the response for the result of a handler. For None, the status is 204. Bytes are sent unchanged.
-    `schema` encodes any other result."""
+    """Return the response for the result of a handler. If the result is None, the status is 204. Bytes are sent
+    unchanged. `schema` encodes any other result."""
     if isinstance(result, HTTPResponse):
         return result
     if result is None:

@@ -77,8 +77,8 @@ class Route(Struct, frozen=True, kw_only=True, dict=True):
 
     - `role`: the required role; None for public routes.
     - `handler`: a method of the class `resource`; its arguments are the call and the ids in the path.
-    - `statuses`: the statuses of the route's responses, except `COMMON_STATUSES` and, for a route with a role, 401,
-      403, and 429.
+    - `statuses`: the statuses of the route's responses without `COMMON_STATUSES`; for a route with a role, also
+      without 401, 403, and 429.
     - `response_schema`: the schema of the 2xx response; None if it has no body.
     - `media_type`: the type of that body.
     - `body`: checks the request's JSON; None if the body is not read.
@@ -137,8 +137,8 @@ def route(
     """Return a decorator for a resource's method that handles this route. `more` contains further fields of `Route`.
 
     `statuses` may omit the statuses that the other arguments imply: 400, 413, 415, and 503 for a body; 400 for a
-    query; and 404 for a path with an id, except for PUT, which creates the resource. By default, `is_rate_limited` is
-    true for writes and for hook calls.
+    query; and 404 for a path with an id. PUT does not imply 404, because it creates the resource. By default,
+    `is_rate_limited` is true for writes and for hook calls.
     """
     if is_rate_limited is None:
         is_rate_limited = method in ("POST", "PUT", "DELETE") or role is Role.HOOK
@@ -173,7 +173,7 @@ def routes_of(resource: type[Any]) -> tuple[Route, ...]:
 
 
 Search = Callable[[float], Awaitable[list[Found]]]
-"""Searches the local network for this many seconds."""
+"""Searches the local network for the given number of seconds."""
 
 MakeBackup = Callable[[], bytes]
 """Returns the archive's bytes. The hub calls this function on a separate thread. Raises `Invalid` if the backup

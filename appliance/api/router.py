@@ -41,8 +41,8 @@ class _RestPattern(Struct, frozen=True):
 
 
 class _Pattern(Struct, frozen=True):
-    """A path whose ids are single segments. `fixed` contains each fixed segment with its position, and `ids` the name
-    of each id with its position."""
+    """A path whose ids are single segments. `fixed` contains each fixed segment with its position, and `ids` contains
+    the name of each id with its position."""
 
     fixed: tuple[tuple[int, str], ...]
     ids: tuple[tuple[int, str], ...]

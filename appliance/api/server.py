@@ -40,7 +40,7 @@ log = logging.getLogger("api")
 
 
 class Work(Protocol):
-    """The work in progress that the server waits for when it stops, in addition to requests."""
+    """When the server stops, it waits for this work in addition to requests."""
 
     def is_working(self, until: float) -> bool:
         """Return whether any running work could still end by `until`, a time in seconds of the monotonic clock."""

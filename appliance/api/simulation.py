@@ -49,7 +49,7 @@ class SimulationRequest(Struct, frozen=True, kw_only=True):
 
     - `path`, `text`: the path of a file, and the text that replaces the text of the file.
     - `start`: the beginning of the simulation; by default now.
-    - `hours`: its duration.
+    - `hours`: the duration of the simulation.
     - `events`: the lines of a file for `lares simulate --events`.
     """
 

@@ -1,5 +1,5 @@
-"""The dashboard's files. These files are public, because a browser must load the page before it can send a key.
-Each file is read once, and compressed if the client accepts that."""
+"""The dashboard's files. These files are public, because a browser must load the page before it can send a key. Each
+file is read once, and is sent compressed if the client accepts compression."""
 
 from __future__ import annotations
 
@@ -90,8 +90,9 @@ def load_files() -> Mapping[str, StaticFile]:
 
 
 def security_headers(host: str) -> dict[str, str]:
-    """Return headers that allow the page to load files from, and connect to, this hub only. The headers contain
-    the WebSocket URL with the request's host name, because some browsers do not treat this URL as same-origin."""
+    """Return headers that allow the page to load files only from this hub, and to connect only to this hub. The
+    headers contain the WebSocket URL with the request's host name, because some browsers do not treat this URL as
+    same-origin."""
     sockets = f" ws://{host} wss://{host}" if _PLAIN_HOST.fullmatch(host) else ""
     policy = {
         "default-src": "'none'",

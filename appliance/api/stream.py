@@ -15,8 +15,8 @@ from appliance.home.bus import Bus, Rank
 from appliance.home.events import Event, KeyRevoked
 
 MAX_PROMPT_READERS = 8
-"""Maximum number of readers to which a frame is sent before other listeners get its event. Each reader takes about
-30 µs."""
+"""Maximum number of readers to which a frame is sent before other listeners get the frame's event. Each reader takes
+about 30 µs."""
 
 MAX_FRAMES_PER_WRITE = 64
 """Maximum number of frames per write, so that frames for a slow reader wait in the bounded queue."""

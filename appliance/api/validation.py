@@ -75,7 +75,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:
-    """Return a check for one of these strings. `default` and `description` appear only in the schema."""
+    """Return a check that accepts only these strings. `default` and `description` appear only in the schema."""
     stated = {"default": default, "description": description}
     return Check(
         schema={**one_of(*words), **{key: value for key, value in stated.items() if value is not None}},
@@ -84,7 +84,7 @@ def choice(*words: str, default: str | None = None, description: str | None = No
 
 
 def member_of(choices: type[StrEnum]) -> Check:
-    """Return a check for one of the enumeration's strings. The check returns the enumeration's member."""
+    """Return a check that accepts only the enumeration's strings. The check returns the enumeration's member."""
     check = checks.one_of(*choices)
     return Check(schema=one_of(*choices), run=lambda value: choices(check(value)))
 

@@ -178,8 +178,8 @@ class WebSocket:
             self.closed.set_result(None)
 
     def _process_input(self) -> None:
-        """Process some of the received data, unless many other clients have already made this turn of the loop long.
-        Reading resumes when all data is processed and the replies are sent."""
+        """Process some of the received data. Do nothing if other clients have already made this iteration of the loop
+        long. Reading resumes when all data is processed and the replies are sent."""
         self._is_input_scheduled = False
         if self._inbuf and self._has_room and not is_turn_long():
             piece = bytes(self._inbuf[:MAX_READ_BYTES])

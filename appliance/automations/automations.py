@@ -36,7 +36,7 @@ log = logging.getLogger("automations")
 
 
 NOT_YET_ON = "its file has enabled = false: change the file, then switch the automation on"
-"""The explanation for an automation that is off because its file contains `enabled = false`, and nobody has
+"""The explanation for an automation that is off because its file contains `enabled = false`, and because nobody has
 switched it on."""
 
 
@@ -94,7 +94,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         await self._stack.aclose()
 
     def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
-        """Delay all timers and schedules until every adapter has started, because devices are offline before that."""
+        """Delay all timers and schedules until every adapter has started, because devices are offline until then."""
         if have_started():
             return
         release = self.engine.hold_schedules()

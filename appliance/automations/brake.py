@@ -2,8 +2,8 @@
 
 When an execution changes a subject, such as an attribute or a variable, the brake stores the automations that caused
 the change. If the subject then triggers an automation, the stored automations are the cause of the new execution. An
-automation is the cause of an attribute's change only if it has commanded the attribute's next value, and no other
-command was sent in between. The brake never pauses actions by people.
+automation is the cause of an attribute's change only if the automation has commanded the new value, and no other
+command was sent between that command and the change. The brake never pauses actions by people.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Brake:
         self._note(kind, name, causes)
 
     def note_invoke(self, source: str, payload: Mapping[str, Value]) -> None:
-        """Record the execution as the cause of later values and events of the devices in the operation's payload,
-        as after a command."""
+        """Record the execution as the cause of later values and events of the devices in the operation's payload, in
+        the same way as after a command."""
         device_id, attributes = str(payload.get("device_id")), payload.get("attributes")
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
             self._expect(source, f"{device_id} {name}", Requirement(equals=value))
@@ -179,7 +179,8 @@ class Brake:
 
 
 def _expected_of(command: Command) -> Requirement:
-    """Return the requirement for the device's value after the command. Without a value, every value matches."""
+    """Return the requirement that the device's value will meet after the command. If the exact value is unknown,
+    every value matches."""
     if command.action in ("on", "off"):
         return Requirement(equals=command.action)
     is_exact = command.action == "set" and not command.capability.startswith("color")  # devices round colours

@@ -33,7 +33,7 @@ from appliance.tasks import Tasks
 log = logging.getLogger("automations")
 
 SETTLING_SECS = 60.0
-"""Seconds after the hub's start before names are checked, because some devices are not known earlier."""
+"""Delay in seconds between the hub's start and the first check of names. Earlier, some devices are still unknown."""
 
 TOLERANCE_SECS = 0.5
 """Additional delay of the event loop's timer, because the loop's clock can run ahead of the hub's clock."""

@@ -11,7 +11,7 @@ Subject = tuple[str, str]
 
 
 class NamedThing(NamedTuple):
-    """A thing that a field of a trigger or condition names, such as a device.
+    """A thing, such as a device, that a field of a trigger or condition names.
 
     - `owner`: for an attribute or event, the device, room, or group to which it belongs.
     - `name`: an empty name of an event means any event of the owner.

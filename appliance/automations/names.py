@@ -38,7 +38,7 @@ _GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*(?:
 `..` if an expression continues the name."""
 
 _DECLARED = re.compile(r"^\s*---\s*@variable\s+([a-z0-9_.]+)", re.MULTILINE)
-"""Matches a comment that declares a variable, which people or programs may set."""
+"""Matches a comment that declares a variable. People or other programs may set this variable."""
 
 
 class _GivenNames(NamedTuple):

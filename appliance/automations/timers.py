@@ -83,7 +83,8 @@ class RunningTimer(Struct, eq=False, kw_only=True):
     """A timer in progress. `due` and `unclaimed_since` are in seconds of the monotonic clock.
 
     If the state is `STORED`, only the stored times `due_at` and `unclaimed_at` are known, in milliseconds since 1970.
-    `is_late` is true if the timer could not fire on time. `call` ends the timer, or its wait for a listener.
+    `is_late` is true if the timer could not fire on time. `call` ends the timer or, after expiry, the timer's wait
+    for a listener.
     """
 
     name: str

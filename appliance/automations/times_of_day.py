@@ -161,8 +161,8 @@ def parse_time(value: Value) -> time:
 
 def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
     """Return the first instant, in UTC, when clocks in the zone show this time on this date. For a skipped time,
-    return the first instant after the gap. Return None if the zone skips the whole date, as after a move across the
-    date line."""
+    return the first instant after the gap. Return None if the zone skips the whole date, because the zone has moved
+    across the date line."""
     local = datetime.combine(day, at)
     instant = local.replace(tzinfo=zone).astimezone(UTC)
     if instant.astimezone(zone).replace(tzinfo=None) == local:
@@ -202,7 +202,8 @@ def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
 
 
 def end_of_repeated(local: datetime) -> datetime:
-    """Return the end of the repeated hour that contains this local time. Argument and result have no zone."""
+    """Return the end of the repeated hour that contains this local time. The argument and the result have no time
+    zone."""
     shown = local.replace(tzinfo=None, fold=0)
     low, high = shown, shown + timedelta(days=1)
     while high - low > _SECOND:

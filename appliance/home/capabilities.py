@@ -109,7 +109,7 @@ garage_door | open closed opening closing stopped jammed | open close stop | | P
 cover_position | percentage | open close stop set | % | Position of the cover; 100 is open.
 cover_tilt | percentage | open close stop set | % | Position of the slats; 100 is open.
 """
-"""The capabilities by domain. The columns are key, type or values of an enum, actions, unit and period, and
+"""The capabilities by domain. The columns are: key; type, or the values of an enum; actions; unit and period;
 description."""
 
 

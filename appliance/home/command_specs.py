@@ -1,4 +1,4 @@
-"""The commands that a device accepts, with its ranges, units, and options."""
+"""The commands that a device accepts, with the device's ranges, units, and options."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command
 @contextmanager
 def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator[None]:
     """Within the context, convert `UnfitValue` to `Invalid` with the device's range, if that range differs from the
-    catalog."""
+    catalog's range."""
     try:
         yield
     except UnfitValue as unfit:
@@ -164,7 +164,7 @@ def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator
 
 
 def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
-    """Raise `Invalid` for a number outside the device's range, if that range differs from the catalog."""
+    """Raise `Invalid` for a number outside the device's range, if that range differs from the catalog's range."""
     value = unfit.command.value
     number, unit = (value.get("value"), value.get("unit")) if isinstance(value, dict) else (value, None)
     if not is_number(number):

@@ -150,7 +150,7 @@ Change = Callable[[Layout, Devices], Layout]
 `Invalid` on failure."""
 
 MAX_NAMESAKES = 3
-"""Maximum number of equally named devices in a message."""
+"""Maximum number of devices with the same name that a message lists."""
 
 
 def missing_device(word: str, devices: Devices) -> NotFound:
@@ -176,7 +176,7 @@ def _check_count(what: str, id_: str, known: Mapping[str, object], limit: int) -
 
 
 class LayoutChange(Struct, frozen=True, kw_only=True):
-    """A new layout, and its differences from the previous layout by id. None means removed."""
+    """A new layout. Its differences from the previous layout are listed by id. None means removed."""
 
     layout: Layout
     rooms: Mapping[str, Room | None]

@@ -65,7 +65,7 @@ def example_of(spec: CommandSpec) -> Any:
 
 
 def lua_commands(device: str, spec: CommandSpec) -> Iterator[tuple[str, str]]:
-    """Yield a call of `ctx:command` for each action of the capability, with the range of its value."""
+    """Yield a call of `ctx:command` for each action of the capability, with the range of the action's value."""
     for action in spec.actions:
         fields: dict[str, Any] = {"capability": spec.capability, "action": action}
         range_ = ""

@@ -14,7 +14,7 @@ from appliance.home.values import Value, last_known, number_in
 ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"
 
 AWAY = (OFFLINE, UNAVAILABLE)
-"""States of a device whose attributes may be outdated."""
+"""Device states in which the attributes may be outdated."""
 
 ALARM_ATTRIBUTES = frozenset({"smoke", "water_leak"})
 """Alarm attributes. An alarm without a value is treated as clear. Changes of an alarm fire triggers even if they

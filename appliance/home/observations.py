@@ -15,8 +15,8 @@ from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import format_value
 
 Dropped = dict[str, str]
-"""The reasons why attributes and fields were dropped, by name. A reason is a sentence without its subject, the
-name."""
+"""The reasons why attributes and fields were dropped, by name. The name is the subject of the sentence, and the
+reason contains the rest of the sentence."""
 
 _SCALARS = (str, int, float, bool)
 

@@ -28,9 +28,8 @@ class PackedRecords:
         return len(self._block)
 
     def add(self, record: tuple[Any, ...]) -> None:
-        self._block += marshal.dumps(
-            record, 2
-        )  # `take` searches for the id, so later formats must not replace it with a reference
+        # `take` searches for the id, so a later format must not replace the id with a reference
+        self._block += marshal.dumps(record, 2)
         self._ends.append(len(self._block))
 
     def take(self, device_id: str) -> tuple[Any, ...] | None:

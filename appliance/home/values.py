@@ -30,7 +30,7 @@ MAX_JSON_DEPTH = 32
 
 
 def to_bytes(value: Value) -> bytes:
-    """Return the value as JSON. Return a copy of orjson's result, which occupies at least 4 KiB.
+    """Return the value as JSON. The result is a copy, because orjson's own bytes object occupies at least 4 KiB.
 
     Raise `TypeError` if JSON cannot represent the value.
     """
@@ -205,7 +205,7 @@ CHECKS: Mapping[str, Check] = {
 STEP_CHECKS: Mapping[str, Callable[[Value], Value]] = {
     "color_temperature": lambda value: _color_temperature(value, _TEMPERATURE_STEPS)
 }
-"""The check of `increase` and `decrease`, for the types whose steps have another range than their values."""
+"""The check of the step in `increase` and `decrease`, for types whose steps and values have different ranges."""
 
 
 def _fields(value: Value, *names: str) -> dict[str, Value]:

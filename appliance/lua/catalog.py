@@ -41,14 +41,14 @@ log = logging.getLogger("lua")
 Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
 
 Parse = Callable[[Table], T | None]
-"""Parses a file's table. If the table has faults, records them in its findings and returns None."""
+"""Parses a file's table. If the table has faults, records them in the table's findings and returns None."""
 
 Inspect = Callable[[Source], Iterable[Fault]]
 """Returns warnings about a file's text."""
 
 Surroundings = Callable[[], Awaitable[object]]
-"""Returns a value for everything outside a file on which its definition depends, such as the modules that the file
-may require."""
+"""Returns a value that changes with the external dependencies of a file's definition, such as the modules that the
+file may require."""
 
 
 class LoadedFile(Struct, Generic[D], frozen=True, kw_only=True):

@@ -111,7 +111,7 @@ class Context:
         return answer
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Log a script's line with the name of its scene or automation."""
+        """Log a script's line with the name of the scene or automation that runs the script."""
         self.trace.add("log", level=level, message=message)
         named = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
         log.log(

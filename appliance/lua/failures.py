@@ -27,7 +27,8 @@ MAX_SEARCHED_TOKENS = 20_000
 """Maximum number of tokens in the search for a misspelt keyword."""
 
 MAX_SEARCHED_CHARS = 400
-"""Maximum length of an error message in the search for hints. A longer message quotes the user's text at its end."""
+"""Maximum length of an error message in the search for hints. A longer message ends with a quotation of the user's
+text."""
 
 _POSITION = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d{1,9}): (?P<message>.*)", re.DOTALL)
 
@@ -125,7 +126,8 @@ def _lines(source: Source, number: int) -> tuple[str, str]:
 
 
 class ErrorContext(Struct, frozen=True, kw_only=True):
-    """An error message with its line, the previous line, the undefined name if any, and the file's text."""
+    """An error message, the faulty line, the line before that line, the undefined name (if any), and the file's
+    text."""
 
     message: str
     line: str = ""

@@ -37,8 +37,8 @@ from appliance.lua.worker_pool import WorkerPool
 log = logging.getLogger("lua")
 
 MAX_CALL_CPU_SECS = 2.0
-"""Maximum time in seconds that a function may compute without waiting. This limit must be shorter than the time
-limit of a poll, because only the error of this limit contains the Lua line."""
+"""Maximum time in seconds that a function may compute without waiting. This limit must be shorter than the time limit
+of a poll, because only the error message for this limit contains the Lua line."""
 
 _BUNDLED = "bundled"
 """The folder name of the bundled kinds in messages."""
@@ -148,7 +148,7 @@ class KindCatalog:
     async def check(self) -> CheckResult[KindDefinition]:
         """Check all files and sections. The result contains the home's valid files, but no bundled files.
 
-        Use a catalog without adapters, because the check replaces the operations.
+        Call this method only on a catalog without adapters, because the check replaces the operations.
         """
         reading = await self.read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}

@@ -39,7 +39,7 @@ class LiteralCall(Struct, frozen=True, kw_only=True):
 
 
 def literal_calls(source: Source, methods: frozenset[str], field: str) -> Iterator[LiteralCall]:
-    """Yield the calls of these methods, and the tables outside of these calls that have this field."""
+    """Yield the calls of these methods and, outside of these calls, the tables with this field."""
     if not any(word.encode() in source.text for word in (*methods, field)):
         return
     tokens = [*tokens_of(source.chunk), NO_TOKEN, NO_TOKEN, NO_TOKEN]

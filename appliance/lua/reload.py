@@ -28,8 +28,8 @@ class Reloader:
     """Reloads one target: `scenes`, `automations`, `scripts`, or `adapters`. A reload finishes even if its caller is
     cancelled.
 
-    `load_valid` loads the valid files even if other files have faults, and returns their number; it defaults to
-    `load`. `more` returns further fields of the result.
+    `load_valid`, by default `load`, loads the valid files even if other files have faults, and returns the number of
+    loaded files. `more` returns further fields of the result.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ Known = Mapping[str, Mapping[str, bool]]
 """Lua's globals with their members. Only libraries have members."""
 
 _KNOWN: dict[bool, Known] = {}
-"""Known globals that were already computed. The key is True for adapter kinds, and False for other files."""
+"""A cache of the known globals. The key is True for adapter kinds, and False for other files."""
 
 
 async def find_undefined(

@@ -122,8 +122,9 @@ class WorkerPool:
     async def call(self, source: Source, calls: LuaCalls, call: Mapping[str, Any], *, name: str) -> bytes:
         """Run the file of an adapter kind, then the function at `path`. Return the function's result as JSON.
 
-        `call` is `{path, settings, memory, first?, second?, repeat?}`. If `repeat` is set, repeat the call once when
-        its worker ends. Cancelling the waiting task ends the call. Raise `ScriptFailed` if the function fails.
+        `call` is `{path, settings, memory, first?, second?, repeat?}`. If `repeat` is set and the worker ends during
+        the call, repeat the call once. Cancelling the waiting task ends the call. Raise `ScriptFailed` if the
+        function fails.
         """
         given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:

@@ -1,10 +1,10 @@
 """The sandbox. When the worker starts, it gives up all rights that running Lua does not need.
 
 The system call filter (seccomp), a BPF program, allows only the calls that running Lua needs. A call for another
-architecture kills the process, because the numbers have other meanings there. An unlisted call fails with EPERM, so
-that a C library that only tries the call continues. A call that is newer than the list fails with ENOSYS, as on an
-older kernel. In response, the C library uses an older call, such as `clone` for threads. A filter can read the flags
-of `clone`.
+architecture kills the process, because system call numbers have other meanings there. An unlisted call fails with
+EPERM, so that a C library that only tries the call continues. A call that is newer than the list fails with ENOSYS,
+as on an older kernel. In response, the C library uses an older call, such as `clone` for threads. A filter can read
+the flags of `clone`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _MAX_ARENAS = -8
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 446, 1
 _NO_CTYPES = "Python's module ctypes is missing, which Landlock and seccomp need"
 _LANDLOCK_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""The number of file rights in each version of Landlock. Versions after the last one in the list have the same
-number."""
+"""The number of file rights in each version of Landlock. Versions that are missing at the end of the list have the
+list's last number."""
 
 
 def confine(parent: int, max_address_bytes: int) -> list[str]:
@@ -115,7 +115,7 @@ def _filter_system_calls() -> str:
 
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""The column in the tables below and the kernel's architecture number, by machine name."""
+"""Maps a machine name to a column of the tables below and to the kernel's architecture number."""
 
 ALLOWED = {
     "futex": (202, 98),

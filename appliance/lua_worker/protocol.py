@@ -19,8 +19,8 @@ TIMING = Struct("<dBd")
 the `Reason` to stop Lua after that time, and the current time in seconds since 1970."""
 
 MEMORY_USE = Struct("<IQ")
-"""The first part of PONG: the number of the execution with the most memory, and its memory in bytes. If there are
-no executions, both numbers are 0."""
+"""The first part of PONG: the number of the execution with the most memory, and that execution's memory in bytes. If
+there are no executions, both numbers are 0."""
 
 
 CPU = Struct("<d")
@@ -64,7 +64,8 @@ class Reason(IntEnum):
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """The execution did not stop in time. Only the hub uses this reason, and sends another reason to the worker."""
+    """The execution did not stop in time. Only the hub uses this reason. The worker receives another reason
+    instead."""
     CPU_TOTAL = 6
 
 

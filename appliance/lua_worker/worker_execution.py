@@ -24,8 +24,8 @@ from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
-"""Maximum bytes that a running execution may log. Of the lines above this limit, only the newest are sent when the
-execution ends. The others are dropped."""
+"""Maximum bytes that a running execution may log. Lines beyond this limit are held back until the execution ends.
+Only the newest of these lines are then sent."""
 
 MAX_LATE_LOG_LINES = 50
 
@@ -49,8 +49,8 @@ _NO_MEMORY = b"not enough memory"
 class WorkerExecution:
     """The worker's side of a run. At the end, `forget` is called with the run's number.
 
-    The thread that does a job owns the Lua state until it has sent the reply. If the reply is a request, no thread
-    owns the state until the next frame arrives. `_lock` is held while the owner changes.
+    The thread that handles a frame owns the Lua state until this thread has sent the reply. If the reply is a
+    request, no thread owns the state until the next frame arrives. `_lock` is held while the owner changes.
     """
 
     def __init__(

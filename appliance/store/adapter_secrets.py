@@ -21,6 +21,6 @@ class AdapterSecrets:
         return value if isinstance(value, str) else None
 
     async def put(self, key: str, value: str) -> None:
-        """Store the secret. Return after the secret is on the card. Raise `StoreFailed` if the secret cannot be
+        """Store the secret. Return after the secret is durable. Raise `StoreFailed` if the secret cannot be
         stored."""
         await self._document.put_many({self._prefix + key: value})

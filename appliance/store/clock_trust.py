@@ -19,7 +19,7 @@ class ClockTrust:
 
     The clock becomes trusted when the kernel reports synchronisation, or when its time is after `newest`, the newest
     stored time. A trusted clock remains trusted. If a synchronised clock is before `newest`, a wrong clock stored
-    `newest`. In this case, `newest` moves to `forgotten`, and the current time becomes `newest`.
+    `newest`. In this case, the value of `newest` moves to `forgotten`, and the current time becomes the new value.
     """
 
     def __init__(self, clock: Clock, newest: datetime) -> None:
@@ -94,4 +94,4 @@ _TIMES: Mapping[str, Callable[[Any], list[datetime]]] = {
     AUTOMATION_PREFIX: _of_automation,
     TIMER_PREFIX: lambda timer: [from_millis(timer["started_at"])],
 }
-"""For each key prefix, the function that reads the times from a value."""
+"""Maps a key prefix to the function that reads the times from a value."""

@@ -254,7 +254,7 @@ class Document:
         }
 
     def _wait_again(self, values: Mapping[str, Any]) -> None:
-        """Put the values back into the overlay, except for keys that have newer values there."""
+        """Put the values back into the overlay, but do not replace newer values of the same keys."""
         self._later, self._minor = {**values, **self._minor, **self._later}, {}
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -338,7 +338,7 @@ def encode_values(changes: Mapping[str, Any]) -> dict[str, bytes | None]:
 
 
 def _attempt(work: Callable[[], None]) -> LaresError | None:
-    """Do the work. If the work succeeds, return None, otherwise the error. Log unexpected exceptions."""
+    """Do the work. Return None if the work succeeds; otherwise, return the error. Log unexpected exceptions."""
     try:
         work()
     except LaresError as error:

@@ -131,8 +131,8 @@ class Files:
             self._was_refused = False
 
     def close(self) -> None:
-        """Close the journal if it is open. If an append failed, first try again to undo the append, so that the
-        next start does not find its record."""
+        """Close the journal if it is open. If an append failed, first try again to undo the append, so that the next
+        start does not find the append's record."""
         try:
             if self._must_renew:
                 self._make_ready()

@@ -88,8 +88,8 @@ class Journal:
         self.end += len(line)
 
     def _write(self, descriptor: int, line: bytes) -> None:
-        """Write after the last record. Fill the rest of the block with zeros if it is inside the file and not yet
-        zero."""
+        """Write after the last record. Fill the rest of the block with zeros if this rest is inside the file and not
+        yet zero."""
         end = self.end + len(line)
         if end > self._allocated and self._allocates:
             self._allocate(descriptor, end + PREALLOCATED)

@@ -26,11 +26,11 @@ _HELD = Path("/proc/locks")
 
 MAX_LOCK_FILE_BYTES = 200
 TRY_EVERY_SECS, MAX_TRIES = 0.05, 200
-"""The pause in seconds and the number of attempts to take a lock that a command holds briefly: ten seconds in
-total."""
+"""The pause in seconds between attempts to take a lock that a command holds briefly, and the maximum number of these
+attempts: ten seconds in total."""
 
 SIGNING_TRIES = 4
-"""How many times to read the lock file if its holder has not written a process id yet."""
+"""Maximum number of attempts to read the lock file while the holder has not yet written a process id."""
 
 _BRIEF = b"brief "
 """The prefix of the lock file while a command holds the lock. The file's previous content follows."""
@@ -51,7 +51,7 @@ class DirectoryLock:
 
     - `stopped_at`: the time of the previous hub's clean stop, or None.
     - `was_cut_off`: whether the previous hub ended without releasing the lock.
-    - `is_crash`: whether, in addition, no stop was requested and the machine has not restarted since.
+    - `is_crash`: whether `was_cut_off` is true, no stop was requested, and the machine has not restarted since.
     """
 
     def __init__(self, folder: Path, *, is_brief: bool = False) -> None:

@@ -57,7 +57,7 @@ class MonthFiles:
         self._disk = disk
         self._is_folder_durable = False
         self._ends: dict[str, int] = {}
-        """For each file with a failed append, the offset after its valid lines."""
+        """The offset after the valid lines of each file with a failed append."""
 
     def list_months(self) -> dict[str, int]:
         """Return the sizes of the stored months (`2026-11`) in bytes, oldest month first."""

@@ -6,10 +6,10 @@ ROOM_PREFIX, GROUP_PREFIX, ASSIGNMENT_PREFIX = "room/", "group/", "place/"
 NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "alias/", "device/", "state/"
 
 TOGGLE_PREFIX = "toggle/"
-"""`toggle/<automation id>`: true or false if a person enabled or disabled the automation."""
+"""`toggle/<automation id>`: true if a person enabled the automation, false if a person disabled the automation."""
 
 AUTOMATION_PREFIX = "automation/"
-"""`automation/<id>`: the automation's state, except for `toggle/<id>`."""
+"""`automation/<id>`: the automation's state. The switch is stored separately as `toggle/<id>`."""
 
 TIMER_PREFIX = "timer/"
 """`timer/<name>`: the `StoredTimer` of `automations/timers.py`."""
@@ -48,7 +48,7 @@ CRASHES = "counter/crashes"
 key."""
 
 RUNNING = "counter/running"
-"""The running executions by id: `{kind, of, at}`. Empty after a clean stop."""
+"""The running executions by id: `{kind, of, at}`. After a clean stop, the mapping is empty."""
 
 CARD = "counter/card"
 """The `CardCounts` of all runs."""

@@ -32,14 +32,16 @@ from appliance.store.storage import DocumentReader
 from appliance.tasks import Tasks
 
 COMPLETE_FLUSHES = 12
-"""Every `COMPLETE_FLUSHES`th flush is complete. All other flushes omit minor values, and devices of which only
-numbers have changed again. Without this rule, a hundred busy sensors would write 8 MB per day."""
+"""Every `COMPLETE_FLUSHES`th flush is complete. All other flushes omit minor values, and devices whose only changes
+are repeated changes of numbers. Without this rule, a hundred busy sensors would write 8 MB per day."""
 
 MAX_ENCODINGS = 4
-"""A flush encodes devices that change meanwhile again, this many times in total, in steps."""
+"""Maximum number of passes in which a flush encodes devices in steps. Each further pass encodes the devices that
+changed during the previous pass."""
 
 MAX_ENCODED_AT_ONCE = 64
-"""If at most this number of devices changed meanwhile, the flush encodes them in one turn of the event loop."""
+"""If at most this number of devices changed during a pass, the flush encodes these devices in one turn of the event
+loop."""
 
 log = logging.getLogger("store")
 
@@ -63,8 +65,8 @@ class CardCounts(Struct, frozen=True, kw_only=True):
 
 class Recorder:
     """Writes changed device states and the document's overlay every `flush_secs`, and when the context is left. Every
-    `COMPLETE_FLUSHES`th flush also writes minor values, and further numbers of devices whose numbers were written.
-    `trust` decides whether the clock is trusted.
+    `COMPLETE_FLUSHES`th flush also writes minor values, and new numbers of devices whose earlier numbers have already
+    been written. `trust` decides whether the clock is trusted.
 
     Only the last flush writes whether a device is offline, because an outage alone does not justify a write. The next
     run uses this state to find the beginning of the outage.

@@ -206,8 +206,8 @@ def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def one_of(*words: str, meant: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], str]:
-    """Return a check for one of these strings. For any other string, the error suggests its entry in `meant`, or
-    the most similar string."""
+    """Return a check that accepts only these strings. For any other string, the error suggests its entry in `meant`,
+    or the most similar string."""
 
     def check(value: Any) -> str:
         if isinstance(value, str) and value in words:

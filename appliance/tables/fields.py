@@ -21,7 +21,7 @@ MAX_UNKNOWN = 20
 remaining names."""
 
 Path = tuple[str | int, ...]
-"""The path of a value: field names, and positions in lists, which start at 1."""
+"""The path of a value: field names, and positions in lists. Positions start at 1."""
 
 
 class Field(Struct, Generic[C], frozen=True):
@@ -291,7 +291,7 @@ def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[
 
 
 def _unique_by_last_part(names: Iterable[str]) -> dict[str, str]:
-    """Return the dotted names whose last part is unique, by that part."""
+    """Return the dotted names whose last part is unique, keyed by their last part."""
     by_last: dict[str, list[str]] = {}
     for name in names:
         by_last.setdefault(name.rpartition(".")[2], []).append(name)

@@ -75,8 +75,8 @@ export function AddPage() {
 	];
 }
 
-// The result of adding the last section, which is shown below the form. The result is outside the form, because the
-// form may be longer than the screen, and is reset for the `next` adapter.
+// The result of adding the last section. The result is shown below the form, not inside, because the form may be
+// longer than the screen, and the form is reset for the `next` adapter.
 function Added({ adapter: { name, status }, next }) {
 	const place = useRef();
 	useEffect(() => void place.current?.scrollIntoView({ block: "center" }), [next]);

@@ -26,10 +26,10 @@ export function sentenceOf(status, { code = "", error = t("error.status", { stat
 	return t(`error.${code.replace(/^\w+_not_found$/, "not_found")}`, { sentence: error }, error);
 }
 
-// Remove a key (`#token=`, or `?token=`) and `api` from the page's address at once. For an `api` other than the hub
-// that serves the page, return an error (the key of a text, and its values). A key in a link replaces the stored key
-// once the hub has accepted it. When the hub accepts the key, call `onKey` with null. If the hub rejects the key,
-// call `onKey` with a sentence.
+// Remove a key (`#token=`, or `?token=`) and `api` from the page's address at once. If `api` is not the address of
+// the hub that serves the page, return an error (the key of a text, and the text's values). A key in a link replaces
+// the stored key once the hub has accepted it. When the hub accepts the key, call `onKey` with null. If the hub
+// rejects the key, call `onKey` with a sentence.
 export function readAddress(onKey) {
 	const address = new URL(location.href);
 	const [key, api] = ["token", "api"].map((name) => address.searchParams.get(name));

@@ -40,7 +40,7 @@ const LOOKS = {
 	media_player: (shown) => ({ tone: (isOn(shown) || shown.media_playback === "playing") && "play" }),
 };
 
-// Symbols of sensors. A sensor gets the symbol of the first attribute in this list that it has.
+// Symbols of sensors. A sensor gets the symbol of the first attribute in this list that the sensor has.
 const SENSED = {
 	smoke: "siren", water_leak: "leak", contact: "door", motion: "person", occupancy: "person", presence: "person",
 	temperature: "sensor", humidity: "humidifier", co2: "fan", power_consumption: "plug", battery: "battery",

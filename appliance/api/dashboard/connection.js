@@ -140,8 +140,8 @@ function wake() {
 	else connect();
 }
 
-// Treat the stream as closed if heartbeats are missing, because neither a lost network nor a proxy without the hub
-// closes the socket.
+// Treat the stream as closed if heartbeats are missing, because the socket remains open if the network is lost, or if
+// a proxy no longer reaches the hub.
 function checkSilence() {
 	const patienceMs = isHeard ? SILENCE_MS : OPENING_MS;
 	if (socket && !document.hidden && Date.now() - lastHeard > patienceMs) onLost();

@@ -17,7 +17,7 @@ const WITH_CODE = ["lock", "alarm_control_panel"];
 const MAX_SEGMENTS = 4; // options side by side; more are a list
 const KEY_REPEAT_MS = 250; // one command for a row of key presses
 
-// The target for commands to the device, which is also the key for progress and errors.
+// The target for commands to the device. The target is also the key for progress and errors.
 export const toDevice = (device) =>
 	({ target: device.id, path: `devices/${segment(device.id)}`, name: nameOf(device), isDevice: true });
 export const toMany = (kind, { id, name }, devices) => ({ target: `${kind}/${id}`, path: `${kind}/${segment(id)}`, name, devices });
@@ -178,7 +178,7 @@ function booleanSwitch({ value, send, ...more }) {
 	return toggle({ ...more, isOn: value === true, onSwitch: (isOn) => send("set", isOn) });
 }
 
-// A slider, which sends the value on release, and then shows the device's value again.
+// A slider that sends the value on release. Afterwards, the slider shows the device's value again.
 function Slider({ label, value, wish, min = 0, max = 100, step = 1, look, isDisabled, text, onChoose }) {
 	const [held, setHeld] = useState(null);
 	const hand = useRef({ timer: 0, isKey: false }).current;

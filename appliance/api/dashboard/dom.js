@@ -47,7 +47,8 @@ export function draw(description, place, again, instead) {
 
 const CONTROL = "a[href], button:not(:disabled)"; // a field would open the keyboard of a phone
 
-// The ancestors of an element, innermost first, each with the position of its child on the path.
+// The ancestors of an element, innermost first. Each ancestor has the position of the child that leads to the
+// element.
 function wayTo(node) {
 	const way = [];
 	for (let at = node; at?.parentElement; at = at.parentElement) way.push([at.parentElement, [...at.parentElement.children].indexOf(at)]);

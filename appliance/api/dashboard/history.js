@@ -1,5 +1,5 @@
-// History charts: the values of a device over an hour to a year, meters by day and by month, and the last day of a
-// room. The data is fetched on demand.
+// History charts: the values of a device in a period from one hour to one year; meters by day and by month; and the
+// last day of a room. The data is fetched on demand.
 
 import { get, segment } from "./api.js";
 import { tags, use, useRef, useState } from "./dom.js";
@@ -13,8 +13,8 @@ import { clock, date, month, shortDate, shortDay, shortMonth, t, time } from "./
 const { button, dd, details, div, dl, dt, figcaption, figure, li, p, path, small, span, strong, summary, svg, ul } = tags;
 
 const DAY_MS = 86_400_000;
-// The length and the resolution of each period. Storage contains hourly values; a year is shown in days, because
-// hours would be too many.
+// The length and the resolution of each period. Storage contains hourly values. A chart of a year shows daily values,
+// because hourly values would be too many.
 const PERIODS = {
 	hour: [DAY_MS / 24, "raw"],
 	day: [DAY_MS, "raw"],

@@ -23,8 +23,8 @@ const REFRESH_MS = 5000;
 const SOON_MS = 500;
 
 // Like `useLoaded`, but load every few seconds while the page is visible and the hub is reachable. Also load soon
-// after `sign` changes, at most twice per second, unless the result for `knownSign` is known. An error does not clear
-// the last result.
+// after `sign` changes, at most twice per second. If `sign` is `knownSign`, the result is already known, so do not
+// load. An error does not clear the last result.
 export function useRefreshed(load, sign, knownSign) {
 	const way = useRef({ loads: 0, timer: undefined }).current;
 	way.isKnown = sign === knownSign;

@@ -19,7 +19,7 @@ const edited = (preferences, [name, edit]) => ({ ...preferences, [name]: edit(li
 export const isIn = (name, id) => listOf(name).includes(id);
 export const favourites = () => listOf("favourites").map((id) => state.devices.get(id)).filter(Boolean);
 
-// Use the preferences in a new overview. If a change has not been saved yet, ignore them.
+// Use the preferences in a new overview. If a change has not been saved yet, ignore the overview's preferences.
 export function takePreferences({ caller, preferences }) {
 	if (saveTimer !== null || state.pending.has("preferences")) return;
 	state.preferences = caller.role === "read" ? readStored() : preferences;

@@ -25,7 +25,7 @@ function measured(attribute, value, device) {
 	return show(attribute, typeof value === "number" && unit ? { value, unit } : value, device);
 }
 
-// Format a comparison: `= on`, `> 20 °C < 25 °C`. Return an empty string if any value matches.
+// Format a comparison: `= on`, `> 20 °C < 25 °C`. Return an empty string if every value matches.
 const wanted = (fields, told) => Object.entries(SIGNS).filter(([name]) => name in fields)
 	.map(([name, sign]) => `${sign} ${told(fields[name])}`).join(" ");
 
@@ -102,7 +102,7 @@ export function inWordsNow(fields) {
 
 const WAS = /^(?:variable '.*?'|\S+) was (.*), (?:needs .*|must not be)$/s;
 
-// Extract the value that failed a condition from the hub's sentence. Return null for other sentences.
+// From the hub's sentence, extract the value that did not meet a condition. Return null for other sentences.
 export function foundBy({ attribute, device_id: id }, said) {
 	const [, text] = WAS.exec(said) ?? [];
 	if (text === undefined) return null;

@@ -1,5 +1,5 @@
-// Creates automations and scenes from an empty file, or from a recipe, whose fields are a form. The result is an
-// ordinary Lua file.
+// Creates automations and scenes from an empty file, or from a recipe. A form shows the recipe's fields. The result
+// is an ordinary Lua file.
 
 import { get, post, segment } from "./api.js";
 import { idFor } from "./rooms.js";
@@ -93,8 +93,8 @@ const byName = (recipes) => [...recipes].sort((one, other) => one.name.localeCom
 const MINUTE = 60;
 const UNITS = [[1, "second"], [MINUTE, "minute"], [60 * MINUTE, "hour"]];
 
-// Return a field's default as its initial value, except for devices, rooms, and groups, whose default is only an
-// example.
+// Return a field's initial value, which is the field's default. Fields for devices, rooms, and groups are initially
+// empty, because their default is only an example.
 const initial = ({ type, default: preset }) => (["device", "room", "group"].includes(type) ? (Array.isArray(preset) ? [] : "") : preset);
 
 function RecipeForm({ recipe }) {

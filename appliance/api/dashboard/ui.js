@@ -54,7 +54,7 @@ export const facts = (entries, look = "") =>
 	dl({ class: `facts ${look}` }, entries.map(([name, value]) => value !== null && value !== undefined && value !== "" &&
 		div({ key: name }, dt(name), dd(value))));
 
-// The target's last error, until a person repeats the action or dismisses the error, or the target's last success.
+// The target's last success or last error. An error remains until a person repeats the action or dismisses the error.
 export const errorLine = (target, sentence = state.errors.get(target)) =>
 	sentence && p({ class: "error", role: "alert" }, span(sentence),
 		iconButton("close", t("dismiss"), () => note("errors", target, null)));

@@ -21,7 +21,7 @@ export function labelOf(attribute, device) {
 	return twin && !isCovered(twin, device) ? t("label.own", { name: called }) : called;
 }
 
-// Return whether the device defines a command with the same name that has all options of this command, and more.
+// Return whether another command of the device has the same name and offers all options of this command.
 export function isCovered({ capability, schema: { values = [] } }, { commands }) {
 	const own = commands.find((each) => each.capability !== capability && each.capability.split(".").pop() === capability);
 	return values.length > 0 && values.every((value) => own?.schema.values?.includes(value));

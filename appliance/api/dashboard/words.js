@@ -117,7 +117,7 @@ const ALL = formatterOf(() => new Intl.ListFormat(locale));
 export const listOfAll = (names) => ALL().format(names);
 export const listOf = (names) => new Intl.ListFormat(locale, { type: "disjunction" }).format(names);
 
-// Format a moment briefly: the time, with the weekday this week, otherwise with the date.
+// Format a moment briefly: the time with the weekday or, for moments outside of this week, with the date.
 export function time(moment) {
 	const at = new Date(moment);
 	if (Number.isNaN(Number(at))) return "–";

@@ -95,7 +95,8 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations/<automation_id>/history", Role.READ, schemas.AUTOMATION_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, automation_id: str) -> object:
-        """Return the results of the automation's triggers, newest first, with the reasons why it did not run."""
+        """Return the results of the automation's triggers, newest first, with the reasons why the automation did not
+        run."""
         self.hub.automations.view(automation_id)
         entries = await self.hub.history.list_executions("automation", automation_id, Period(**call.query()))
         return {"automation_id": automation_id, "entries": entries}
@@ -111,7 +112,8 @@ class ExecutionsApi(ApiResource):
 
     @route("POST", "/executions/<execution_id>/cancel", Role.WRITE, schemas.CANCELLED_EXECUTION)
     async def cancel(self, call: Call, execution_id: str) -> object:
-        """Cancel one execution at once, even during a sleep. Clients that wait for it get 400 and a sentence."""
+        """Cancel one execution at once, even during a sleep. Clients that wait for the execution get 400 and a
+        sentence."""
         cancel_execution(self.hub.executors, execution_id)
         return {}
 

@@ -118,8 +118,8 @@ class DevicesApi(ApiResource):
         return self.parts.encoder.encode(replace(current, room_id=layout.room_assignments.get(device_id)))
 
     async def _change(self, device: Device, change: Change) -> tuple[Layout, Device]:
-        """Make the change. Return the new layout and the current device, or the given device if it was removed
-        meanwhile."""
+        """Make the change. Return the new layout and the device in its current state. If the device was removed
+        meanwhile, return the given device instead."""
         layout = await self.hub.changes.make(change)
         [current] = self.hub.registry.find_devices([device.id]) or [device]
         return layout, current

@@ -59,7 +59,7 @@ class DiagnosticsApi(ApiResource):
 
     @route("GET", "/diagnostics/reload_watch", Role.ADMIN, schemas.WATCHES)
     async def show_reload_watch(self, call: Call) -> object:
-        """Return the folders of Lua files that are watched. Saved files in these folders are loaded at once."""
+        """Return the watched folders of Lua files. When a file in these folders is saved, it is loaded at once."""
         folders = self.hub.folders.items()
         return {"watches": [{"target": k, "enabled": each.watch, "directory": each.directory} for k, each in folders]}
 

@@ -62,7 +62,7 @@ _WHEN = Field(Check(schema=_MOMENT, run=_instant), required=False)
 _LIMIT = Field(whole_number(1, MAX_LIMIT, default=DEFAULT_LIMIT), required=False)
 
 PERIOD: RequestFields = {"start": _WHEN, "end": _WHEN, "limit": _LIMIT}
-"""The query parameters of every route of the history: the fields of `Period`."""
+"""The query parameters that all history routes share: the fields of `Period`."""
 
 _RESOLUTION = choice(
     *(each.name.lower() for each in Resolution),

@@ -39,7 +39,7 @@ _PREFERENCES_BODY = Check(schema=OBJECT, run=check_preferences)
 
 
 class PreferencesApi(ApiResource):
-    """Handlers of `/preferences`: data that clients store under their API key until it is revoked."""
+    """Handlers of `/preferences`. Clients store preferences under their API key until the key is revoked."""
 
     @route("GET", "/preferences", Role.READ, OBJECT)
     async def get(self, call: Call) -> object:

@@ -74,7 +74,7 @@ class GroupsApi(ApiResource):
 
     @route("POST", "/groups", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=GROUP_BODY)
     async def put(self, call: Call) -> object:
-        """Create a group, or change the existing group. If `members` is missing, its members remain unchanged."""
+        """Create a group, or change the existing group. If `members` is missing, the group keeps its members."""
         group_id, label, members = (await call.body()).values()
         make = self.hub.changes.make
         layout = await make(lambda layout, devices: layout.put_group(group_id, label, members, devices))

@@ -97,7 +97,8 @@ class StatusApi(ApiResource):
 
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> object:
-        """Return the state of the home by store key, without secrets; values not yet on the card are included."""
+        """Return the state of the home by store key, including values that are not stored yet, but without
+        secrets."""
         values = await self.hub.recorder.list_present(SIMULATED_PREFIXES)
         pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
         return b'{"values":{%b}}' % b",".join(pairs)
@@ -147,7 +148,7 @@ class StatusApi(ApiResource):
         ]
 
     def _last_of(self, view: View) -> object:
-        """Return the automation's newest decision if it was not to run. In any other case, return the last run,
+        """If the automation's newest decision prevented a run, return this decision. Otherwise, return the last run,
         which may have been before the hub's last start."""
         entry = next(iter(self.hub.automations.list_runs(view.definition.id, Period(limit=1))), None)
         if entry is not None and entry.status in NEVER_BEGAN:

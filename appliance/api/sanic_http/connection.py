@@ -1,6 +1,6 @@
 """Reads the bytes of one client as requests or, after an upgrade, as WebSocket frames.
 
-The connection calls Sanic's application directly, without signals and middleware, which would halve the speed.
+The connection calls Sanic's application directly, because signals and middleware would halve the speed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from appliance.api.sanic_http.http1 import StrictHttp1, exchange_of
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 
 _UNLIMITED_SECS = 7 * 86_400.0
-"""Longer than any request, because each part of a request has a separate time limit."""
+"""This time is longer than any request, because each part of a request has a separate time limit."""
 
 _UNLIMITED_BYTES = 1 << 60
 """Disables Sanic's limit, because the hub limits bodies when it reads or discards them."""
@@ -58,9 +58,9 @@ class ServedParts(Struct, frozen=True, kw_only=True):
 
 
 class Application(Sanic[Config, ServedParts]):
-    """A Sanic application without signals and middleware, which would halve the speed.
+    """A Sanic application without signals and middleware, because they would halve the speed.
 
-    Sanic's own optimization, TOUCHUP, rewrites its classes at the start, which works for only one application per
+    Sanic's own optimization, TOUCHUP, rewrites Sanic's classes at the start. This works for only one application per
     process.
     """
 
@@ -211,8 +211,8 @@ class StrictConnection(HttpProtocol):
         return 0 if self.transport is None else unsent_bytes(self.transport)
 
     def close(self, timeout: float | None = None) -> None:
-        """Close the connection. After the last response, give the client time to close the connection first, at
-        most `LINGER_SECS`."""
+        """Close the connection. After the last response, wait at most `LINGER_SECS` for the client to close the
+        connection first."""
         has_ended = self._task is None and self.websocket is None and self._linger_timer is None
         if has_ended and self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
@@ -247,7 +247,8 @@ class StrictConnection(HttpProtocol):
         return True
 
     def _end_half_closed(self) -> None:
-        """Close the connection. If a request is in progress, such as a long scene, respond with a timeout first."""
+        """Close the connection. If a request is in progress (for example, a long scene), respond with a timeout
+        first."""
         if self._task is None or not self.is_answering:
             self.close()
             return

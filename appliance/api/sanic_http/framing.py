@@ -23,7 +23,8 @@ _CODINGS = re.compile(rf"{_TOKEN_TEXT}(?:[ \t]*,[ \t]*{_TOKEN_TEXT})*")
 _HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 
 _NEVER = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n")
-"""Bytes that a request head must not contain: control characters except tab and CR, and LF without a preceding CR."""
+"""Bytes that a request head must not contain: any LF without a preceding CR, and all other control characters except
+tab and CR."""
 
 _TLS_RECORD = b"\x16\x03"
 

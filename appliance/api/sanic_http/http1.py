@@ -53,9 +53,9 @@ class ClientConnection(Protocol):
 class StrictHttp1(Http):
     """Sanic's HTTP/1 with strict parsing.
 
-    Requests that are malformed by RFC 9112 are rejected, because a proxy could parse them differently. The head of a
-    request must arrive within `head_secs`. After a response, the remaining body is discarded for at most `body_secs`.
-    `identified` caches the principal for the gate, while the client repeats the same headers.
+    Requests that violate RFC 9112 are rejected, because a proxy could parse them differently. The head of a request
+    must arrive within `head_secs`. After a response, the remaining body is discarded for at most `body_secs`.
+    `identified` caches the principal for the gate for as long as the client repeats the same headers.
     """
 
     __slots__ = (
@@ -70,7 +70,7 @@ class StrictHttp1(Http):
     )
 
     recv_buffer: bytearray
-    request_body: Any  # Sanic declares these attributes with types that it does not assign
+    request_body: Any  # Sanic's declarations of these attributes do not match the values that Sanic assigns
     response: Any
     response_func: Any
     request_bytes_left: int

@@ -28,8 +28,9 @@ UNUSED = {
     "sanic.worker.serve": ("worker_serve",),
     "websockets.version": ("version",),
 }
-"""The names that are imported from each module. Sanic's pages would import libraries of 2 MB, and WebSockets'
-version would import `importlib.metadata`. The hub's own server replaces Sanic's processes and WebSockets."""
+"""The names that are imported from each module. Sanic's error pages would import 2 MB of libraries, and
+`websockets.version` would import `importlib.metadata`. The hub's own server replaces Sanic's processes and
+WebSockets."""
 
 
 def stub_unused() -> None:

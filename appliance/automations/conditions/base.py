@@ -13,9 +13,9 @@ from appliance.tables.fields import Table
 
 
 class ConditionResult(Struct, frozen=True, kw_only=True):
-    """The result of a condition. If the result is unknown, `holds` is None, for example because an attribute has
-    no value. `reason` contains the compared values, and is empty if the condition holds. `branch` is the path to
-    the deciding condition within a combination, such as `1.2`."""
+    """The result of a condition. `holds` is None if the result is unknown, for example because an attribute has no
+    value. `reason` contains the compared values, and is empty if the condition holds. `branch` is the path to the
+    deciding condition within a combination, such as `1.2`."""
 
     holds: bool | None
     reason: str = ""
@@ -32,7 +32,7 @@ def refused(reason: str, branch: str = "", *, is_unknown: bool = False) -> Condi
 class Fact(Struct, frozen=True, kw_only=True):
     """A comparison, and the sentences that describe it.
 
-    - `holds`: the result; None if the compared value is unknown, which is neither a match nor a non-match.
+    - `holds`: the result; None (neither a match nor a non-match) if the compared value is unknown.
     - `name`: the compared attribute or time.
     - `value`: its value.
     - `needs`: the required value; empty if `sentence` is complete.

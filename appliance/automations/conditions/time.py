@@ -18,8 +18,8 @@ from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 
 _DAYS_BEFORE, _DAYS_AFTER = 3, 2
-"""Days before and after today to search for the latest sunrise or sunset. An offset moves the event by at most a day,
-and a clock change can delay it."""
+"""Number of days before and after today in which to search for the latest sunrise or sunset. An offset moves the
+event by at most a day, and a clock change can delay it."""
 
 
 class Edge(Struct, frozen=True, kw_only=True):
@@ -123,8 +123,8 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
 
 
 class DateRange(TimeCondition, frozen=True, kw_only=True):
-    """The local date is from `first` to `last` (inclusive). These are pairs of month and day. The range may extend
-    over the end of the year."""
+    """The local date is from `first` to `last` (inclusive). `first` and `last` are pairs of month and day. The range
+    may extend over the end of the year."""
 
     type: str = "date_range"
     name: ClassVar[str] = "date"
@@ -153,8 +153,8 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
 class SunCondition(TimeCondition, frozen=True, kw_only=True):
     """The time is between `after` and `before`, each a sunrise or sunset. The home must have coordinates.
 
-    If one edge is missing, the opposite event of the other edge is used. A polar night is treated as after sunset and
-    before sunrise, and a polar day as after sunrise and before sunset.
+    If one edge is missing, the event opposite to the other edge is used (sunrise is opposite to sunset). A polar
+    night is treated as after sunset and before sunrise, and a polar day as after sunrise and before sunset.
     """
 
     type: str = "sun_position"
@@ -263,7 +263,7 @@ def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:
 
 
 def _clock_on(due: datetime, instant: datetime, locale: Locale) -> str:
-    """Return the local time. If the day is not today, add the day."""
+    """Return the local time. Include the day if it is not today."""
     day, today = locale.local(due).date(), locale.local(instant).date()
     names = {0: "", 1: " tomorrow", -1: " yesterday"}
     return locale.clock(due) + names.get((day - today).days, f" on {day:%m-%d}")

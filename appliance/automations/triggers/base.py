@@ -25,7 +25,7 @@ class Match(Struct, frozen=True, kw_only=True):
     began_in_stop: bool = False
 
     def dated(self, environment: Environment) -> Match:
-        """Return the match. If the change happened before this start, add its maximum delay in seconds."""
+        """Return the match. If the change happened before this start, add the change's maximum delay in seconds."""
         if not self.began_in_stop:
             return self
         return Match(event={**self.event, "late_secs": environment.secs_since_stop()})

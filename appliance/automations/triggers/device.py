@@ -83,7 +83,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         return " or ".join(f"'{id_}'" for id_ in self.ids)
 
     def describe_each(self, environment: Environment, describe: Callable[[Device], str]) -> str:
-        """Join one sentence per device in `device_id` with semicolons. Omit empty sentences."""
+        """Return one sentence per device in `device_id`, joined with semicolons. Omit empty sentences."""
         sentences = []
         for device_id in self.ids:
             whose = "it" if len(self.ids) == 1 else f"'{device_id}'"
@@ -106,7 +106,7 @@ class Devices(Struct, frozen=True, kw_only=True):
         return self.is_any or self.name(device.id, device.alias)
 
     def name(self, device_id: str, alias: str | None) -> bool:
-        """Return whether the ids contain the device, by its id or its alias."""
+        """Return whether the ids contain the device's id or alias."""
         return device_id in self.ids or alias in self.ids
 
 

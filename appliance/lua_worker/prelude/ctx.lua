@@ -17,8 +17,8 @@ function lares.answer(...)
 end
 
 -- Return the answer to a request: a text, and for a script also the script's name. The outermost coroutine yields and
--- is resumed with the answer, so that waiting needs no thread. If Lua cannot yield, as in a user's coroutine or
--- inside a library function, the thread waits.
+-- is resumed with the answer, so that waiting needs no thread. If Lua cannot yield, for example in a user's coroutine
+-- or inside a library function, the thread waits.
 function lares.request(operation, payload)
   if lares.stopped then lares.stop(lares.stopped) end
   local position = position_at(4)

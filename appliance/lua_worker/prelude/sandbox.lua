@@ -1,5 +1,5 @@
--- The sandbox: each execution has a separate table of globals. The table contains Lua's standard functions, except
--- functions that could leave the sandbox or would not return the hub's time.
+-- The sandbox: each execution has a separate table of globals. The table contains Lua's standard functions. Functions
+-- that could leave the sandbox are missing, and functions of time use the hub's time.
 local lares = ...
 local error, type, tostring, rawget = error, type, tostring, rawget
 local pack, concat, raw_load, raise, caught = table.pack, table.concat, load, lares.raise, lares.caught

@@ -6,11 +6,11 @@ import { t } from "./words.js";
 const TOKEN = "lares_token";
 const TIMEOUT_MS = 15_000;
 const RUN_TIMEOUT_MS = 3_600_000;
-const MAX_WAITS = 20; // for a hub that takes only so many commands in a second
+const MAX_WAITS = 20; // the hub limits the commands per second
 const SLOW = /\/(execute|operations\/\w+|backup|try)$/;
 
 const base = new URL("../../", import.meta.url);
-let unsaved = null; // the token, where the browser keeps nothing
+let unsaved = null; // the token if the browser stores no data
 let onUnauthorized;
 
 class ApiError extends Error {
@@ -84,14 +84,14 @@ async function send(method, path, body, waits = 0) {
 	const headers = { authorization: `Bearer ${sent}`, "content-type": "application/json" };
 	/** @type {RequestInit} */
 	const request = { method, headers, body: JSON.stringify(body), signal, cache: "no-store" };
-	request.keepalive = method === "PUT" && document.hidden; // it goes out though the page is closed
+	request.keepalive = method === "PUT" && document.hidden; // complete the request even if the page closes
 	const response = await orUnreachable(fetch(addressOf(path), request));
 	if (response.ok) return response;
 	if (response.status === 429 && waits < MAX_WAITS) {
 		await new Promise((go) => setTimeout(go, 1000 * Number(response.headers.get("retry-after") ?? 1)));
 		return send(method, path, body, waits + 1);
 	}
-	if (response.status === 401 && sent === token()) onUnauthorized(); // an answer to the key before says nothing of this one
+	if (response.status === 401 && sent === token()) onUnauthorized(); // ignore the answer to an earlier key
 	throw new ApiError(response.status, await response.json().catch(() => null));
 }
 

@@ -26,16 +26,16 @@ const LATE = {
 	sheet: async () => (await import("./sheet.js")).Sheet,
 	group: async () => (await import("./sheet.js")).GroupSheet,
 };
-const SHEETS = ["sheet", "group"]; // over the view that was shown before
+const SHEETS = ["sheet", "group"]; // these open over the previous view
 const MOVED = { box: "settings", arrange: "settings/rooms" }; // addresses of earlier versions
 const LATE_MS = 1000;
 const RETRY_MS = 2000;
 const UNREACHABLE = { key: "error.unreachable" };
 const NAVIGATION = ["home", "automations", "settings"];
-const WITHIN = { device: "home", room: "home", list: "home", file: "automations", new: "automations" }; // the entry of the navigation that is marked meanwhile
+const WITHIN = { device: "home", room: "home", list: "home", file: "automations", new: "automations" }; // the navigation entry to mark for each view
 
-const KEEPING = ["home", "room", "list", "automations", "settings"]; // whoever comes back finds the same place
-const places = new Map(); // address → distance from the top
+const KEEPING = ["home", "room", "list", "automations", "settings"]; // these views keep their scroll position
+const places = new Map(); // address → scroll position
 let shown = { view: null, id: "", sheet: null };
 let retry = 0;
 history.scrollRestoration = "manual";
@@ -103,12 +103,12 @@ function View({ view, id }) {
 		isFirst.current = false;
 	}, [view, id]);
 	useEffect(() => {
-		const timer = setTimeout(() => Object.keys(LATE).forEach((each) => load(each).catch(() => {})), LATE_MS); // otherwise when it is asked for
+		const timer = setTimeout(() => Object.keys(LATE).forEach((each) => load(each).catch(() => {})), LATE_MS); // if this fails, the view loads when it is opened
 		return () => clearTimeout(timer);
 	}, []);
 	useEffect(() => {
-		const heading = view === "wall" ? t("wall") : ref.current.querySelector("h1")?.textContent; // the wall's is a clock
-		const name = heading?.replaceAll("\u00AD", ""); // where its word may be parted
+		const heading = view === "wall" ? t("wall") : ref.current.querySelector("h1")?.textContent; // the heading of the wall is a clock
+		const name = heading?.replaceAll("\u00AD", ""); // remove the soft hyphens
 		document.title = name && view !== "home" ? `${name} · Lares` : "Lares";
 	}, [{}]);
 	return main({ ref, "data-id": id, class: `${view} ${state.isOnline ? "" : "offline"}` },
@@ -168,7 +168,7 @@ function drawSoon() {
 function registerWorker() {
 	const address = new URL("../worker.js", import.meta.url).href;
 	const policy = globalThis.trustedTypes?.createPolicy("lares", { createScriptURL: () => address });
-	navigator.serviceWorker?.register(policy?.createScriptURL("") ?? address).catch(() => {}); // only over https
+	navigator.serviceWorker?.register(policy?.createScriptURL("") ?? address).catch(() => {}); // available only over HTTPS
 }
 
 document.documentElement.lang = language;
@@ -177,7 +177,7 @@ document.body.replaceChildren();
 whenChanged(drawSoon);
 addEventListener("hashchange", () => {
 	places.set(`${shown.view} ${shown.id}`, scrollY);
-	state.question?.close(false); // it was asked of the view that is left
+	state.question?.close(false); // the question belongs to the previous view
 	takeAddress();
 	show();
 });

@@ -123,7 +123,7 @@ function heatState({ attributes: { temperature, target_temperature: target, hvac
 // --- readings of sensors ---------------------------------------------------------------------------
 
 const PLAIN = ["temperature", "temperature_outdoor", "humidity", "illuminance", "co2", "pressure", "power_consumption",
-	"weather_condition"]; // clear by their unit
+	"weather_condition"]; // the unit is enough to recognise these readings
 const QUIET = ["battery", "color_mode", "power", "state", "voltage", "current"];
 const STATES = ["contact", "motion", "occupancy", "presence", "smoke", "water_leak"];
 
@@ -147,7 +147,7 @@ export function readingOf(device) {
 
 // --- the action of a tap ----------------------------------------------------------------------------
 
-const LOUD = ["siren", "lawn_mower", "alarm_control_panel"]; // not by chance
+const LOUD = ["siren", "lawn_mower", "alarm_control_panel"]; // a tap must not start these by accident
 
 // The command that a tap on a tile sends, or null. If the command is a switch, the result contains
 // `isOn`.

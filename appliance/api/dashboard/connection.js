@@ -10,13 +10,13 @@ import { changed, signOfChanges, state, takeFrame, takeOverview } from "./store.
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
 const RELOAD_DELAY_MS = 200;
-const RELOAD_GAP_MS = 2000; // of a hub that reports one fault after the other
+const RELOAD_GAP_MS = 2000; // for a hub that reports many faults in a row
 const HEARTBEAT_SECS = 15;
 const SILENCE_MS = 45_000;
 const OPENING_MS = 15_000;
 const LOOK_MS = 5000;
 const SLEEP_MS = 5000;
-const NOTE_MS = 5000; // the browser writes what it keeps to its disk
+const NOTE_MS = 5000; // limits the browser's writes to disk
 const LAST_CONTACT = "lares_last_contact";
 
 let socket = null;
@@ -24,12 +24,12 @@ let retryMs = MIN_RETRY_MS;
 let retryTimer = null;
 let reloadTimer = null;
 let loading = null;
-let loadedAt = 0; // by a clock that nobody sets
-const held = []; // frames that came while an overview was on its way
+let loadedAt = 0; // monotonic time
+const held = []; // frames that arrived while an overview was loading
 let lastHeard = Date.now();
 let lastNoted = 0;
-let isHeard = false; // the stream has brought a frame
-let isFetched = false; // the overview has come since the stream was opened
+let isHeard = false; // whether the stream has delivered a frame
+let isFetched = false; // whether an overview has arrived since the stream opened
 let hiddenAt = Infinity;
 
 // Remove a key from the page's address, and use the key. If the hub rejects the key, store the reason.
@@ -51,9 +51,9 @@ export function connect() {
 	socket.onmessage = ({ data }) => takeOrHold(JSON.parse(data));
 	socket.onopen = () => {
 		socket.onclose = onLost;
-		Promise.resolve(loading).then(load); // one that was asked for before the stream may be older than its first frame
+		Promise.resolve(loading).then(load); // an overview requested earlier may be older than the first frame
 	};
-	socket.onclose = () => load().then(onLost); // the answer says whether it is the key, the stream or the hub
+	socket.onclose = () => load().then(onLost); // the answer shows whether the key, the stream, or the hub failed
 }
 
 // Fetch the overview. Concurrent callers share one request.
@@ -163,4 +163,4 @@ document.addEventListener("visibilitychange", () => {
 });
 setInterval(checkSilence, LOOK_MS);
 takeAddress();
-if (!socket) connect(); // a key in the address has begun already
+if (!socket) connect(); // a key in the address has already started the connection

@@ -11,11 +11,11 @@ import { t, withUnit } from "./words.js";
 
 const { button, div, input, option, output, select, span } = tags;
 
-const ASK_FIRST = ["unlock", "open"]; // what lets somebody in
+const ASK_FIRST = ["unlock", "open"]; // actions that give access to the home
 const GUARDED = ["lock", "door", "garage_door"];
 const WITH_CODE = ["lock", "alarm_control_panel"];
-const MAX_SEGMENTS = 4; // options side by side; more are a list
-const KEY_REPEAT_MS = 250; // one command for a row of key presses
+const MAX_SEGMENTS = 4; // maximum number of options in a row; more options form a list
+const KEY_REPEAT_MS = 250; // consecutive key presses send one command
 
 // The target for commands to the device. The target is also the key for progress and errors.
 export const toDevice = (device) =>
@@ -49,7 +49,7 @@ async function inOrderOf(to, command, ids, wish) {
 	const { capability, action } = command;
 	const key = `${to.target}|${capability}`;
 	const pending = state.pending.get(to.target);
-	if (action === "stop") queued.delete(key); // what waits would set it going again
+	if (action === "stop") queued.delete(key); // a queued command would start the movement again
 	else if (pending?.[capability] !== undefined) {
 		queued.set(key, [to, command, ids, wish]);
 		note("pending", to.target, { ...pending, [capability]: wish });
@@ -97,7 +97,7 @@ async function deliver({ target, path, isDevice, simulate }, command, ids) {
 	else await post(`${path}/command`, command);
 	if (state.devices.get(target) !== before) return;
 	const found = await get(`${path}?include=commands`);
-	if (state.devices.get(target) === before) put("devices", found); // else a frame was quicker, and is newer
+	if (state.devices.get(target) === before) put("devices", found); // otherwise, a newer frame has already arrived
 }
 
 const PAIRS = [["on", "off"], ["mute", "unmute"]];
@@ -107,7 +107,7 @@ const actionsOf = ({ actions }) => actions.filter((action) => !["get", "set", "i
 
 const SYMBOLS = { open: "open", close: "shut", stop: "stop", play: "play", pause: "pause", next: "next", previous: "previous",
 	start: "play", start_mowing: "play", dock: "home", return_to_base: "home" };
-const DONE = { open: ["open", 100], close: ["closed", 0] }; // to stop has an effect as long as nobody knows whether it moves
+const DONE = { open: ["open", 100], close: ["closed", 0] }; // without `stop`, because the device may be moving
 const IN_ORDER = ["previous", "open", "start", "start_mowing", "play", "pause", "stop", "close", "next"];
 const BY_TYPE = { percentage: range, number: range, integer: range, measurement: stepper, boolean: booleanSwitch,
 	quantity: quantityField, string: textField, integer_or_string: textField, color_temperature: warmth };
@@ -235,7 +235,7 @@ function warmth({ schema: { min = 2200, max = 7000 }, value, wish, send, ...more
 function Tint({ command, value, wish, label, send, ...more }) {
 	const { read, write } = COLORS[command.capability];
 	const color = wish ?? (value && read(value));
-	const latest = useRef({}).current; // the sliders wait for further keys, and send what the other has chosen meanwhile
+	const latest = useRef({}).current; // both sliders send later, so each needs the other's latest value
 	latest.color = color;
 	const choose = (part) => {
 		latest.color = { hue: 0, saturation: 100, ...latest.color, ...part };
@@ -269,7 +269,7 @@ function stepper({ schema, value, wish, isPending, isDisabled, label, send }) {
 function choice({ schema: { values }, value = "", isPending, isDisabled, label, send }) {
 	const onchange = ({ target }) => {
 		const wanted = target.value;
-		target.value = value; // it shows what is, until the device says otherwise
+		target.value = value; // show the present value until the device reports a change
 		send("set", wanted);
 	};
 	const options = values.includes(value) ? values : [value, ...values];

@@ -24,8 +24,8 @@ import { moment, t, time } from "./words.js";
 const { a, code, details, div, h1, p, small, span, strong, summary } = tags;
 
 const MAX_COMMANDS = 5;
-const AUDIT_MS = 5000; // of a device that changes all the time
-const QUIET_MS = 1000; // after its last change
+const AUDIT_MS = 5000; // the period for a device that changes constantly
+const QUIET_MS = 1000; // the delay after the device's last change
 const MAX_SERIES = 12;
 
 export function Device({ id }) {
@@ -123,7 +123,7 @@ function useChanges({ updated_at: at }) {
 }
 
 const MAX_HAPPENED = 12;
-const MAX_STATES = 200; // that are searched for changes
+const MAX_STATES = 200; // maximum number of states to search for changes
 
 // The device's last changes, without measurements, and its events since the page was opened. The hub does not
 // store events.

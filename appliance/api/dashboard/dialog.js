@@ -18,7 +18,7 @@ export function Dialog({ label, content, look, onClose }) {
 		const opened = ref.current;
 		opened.showModal();
 		return () => {
-			opened.close(); // what lies below a modal dialog takes no focus
+			opened.close(); // elements below an open modal dialog cannot get the focus
 			before?.focus?.();
 		};
 	}, []);
@@ -49,7 +49,7 @@ let asked = Promise.resolve(false);
 export function confirm(text, yes, field = null, isValid = () => true) {
 	const ask = () => new Promise((resolve) => {
 		const close = (answer) => {
-			if (state.question?.close !== close) return; // answered twice: the next question may have come
+			if (state.question?.close !== close) return; // a second answer must not close the next question
 			state.question = null;
 			changed();
 			resolve(answer);

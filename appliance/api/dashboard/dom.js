@@ -33,7 +33,7 @@ let root = null;
 export function draw(description, place, again, instead) {
 	[redraw, fallback] = [again, instead];
 	const focused = /** @type {HTMLElement} */ (document.activeElement);
-	const hadFocus = focused && focused !== document.body; // focus on the body would only compute the layout at once
+	const hadFocus = focused && focused !== document.body; // focusing the body would only force a layout
 	const way = hadFocus ? wayTo(focused) : [];
 	root = patch(place, root, description, null);
 	arrange(place, [root]);
@@ -45,7 +45,7 @@ export function draw(description, place, again, instead) {
 
 // --- focus after an element was moved or removed --------------------------------------------------
 
-const CONTROL = "a[href], button:not(:disabled)"; // a field would open the keyboard of a phone
+const CONTROL = "a[href], button:not(:disabled)"; // no fields, because a field would open a phone's keyboard
 
 // The ancestors of an element, innermost first. Each ancestor has the position of the child that leads to the
 // element.
@@ -156,7 +156,7 @@ function set(node, name, value, isNew) {
 	if (name === "ref") value && (value.current = node);
 	else if (name === "initial") begin(node, String(value ?? ""), isNew);
 	else if (name === "style") for (const each in value) node.style.setProperty(each, value[each]);
-	else if (name.startsWith("on")) node[name] = value && ((event) => void value(event)); // false would cancel it
+	else if (name.startsWith("on")) node[name] = value && ((event) => void value(event)); // returning false would cancel the event
 	else if (value === null || value === undefined || value === false) isNew || node.removeAttribute(name);
 	else node.setAttribute(name, value === true ? "" : value);
 }

@@ -19,7 +19,7 @@ const { a, button, code, details, div, h1, input, label, li, ol, p, pre, span, s
 export const fileAddress = (path) => `#/file/${segment(path)}`;
 const requestOf = (path) => `files/${segment(path)}`;
 
-const drafts = new Map(); // path → text that is not saved, until the page is closed
+const drafts = new Map(); // path → unsaved text, kept until the page is closed
 
 addEventListener("beforeunload", (event) => drafts.size && event.preventDefault());
 
@@ -54,14 +54,14 @@ const kindOf = (path) => /^config\/(scenes|automations)\//.exec(path)?.[1];
 
 function Editor({ path, loaded }) {
 	const { data, reload } = loaded;
-	const [base, setBase] = useState(data); // the text and version that the draft began with
+	const [base, setBase] = useState(data); // the text and version from which the draft began
 	const [text, setText] = useState(drafts.get(path) ?? data.text);
 	const [told, setTold] = useState(null);
 	const [part, setPart] = useState(null);
 	const target = `file ${path}`;
 	const isChanged = text !== base.text || base.isNew;
 	const isOther = data.version !== base.version;
-	const latest = useRef({ text }).current; // a key may save before the next frame is drawn
+	const latest = useRef({ text }).current; // a key press may save the text before the next frame is drawn
 	const type = (now) => {
 		latest.text = now;
 		setText(now);
@@ -87,7 +87,7 @@ function Editor({ path, loaded }) {
 		}));
 		if (!done) return false;
 		drafts.delete(path);
-		const saved = await act(target, "save", () => get(requestOf(path))); // secrets are hidden in it
+		const saved = await act(target, "save", () => get(requestOf(path))); // in the saved text, secrets are hidden
 		if (saved) take(saved);
 		reload();
 		setTold(done.warnings.length ? t("editor.saved_warned", { count: done.warnings.length }) : t("editor.saved"));
@@ -296,7 +296,7 @@ function longest(left, right) {
 	return lines;
 }
 
-const AROUND = 3; // lines shown around a difference
+const AROUND = 3; // number of lines shown around a difference
 
 function Difference({ old, fresh }) {
 	const lines = compare(old, fresh);

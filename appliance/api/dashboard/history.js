@@ -25,7 +25,7 @@ const PERIODS = {
 const METER_UNITS = ["Wh", "kWh", "MWh", "GWh", "MJ", "GJ", "m³", "L", "gal", "ft³"];
 const MAX_ROWS = 200;
 const MAX_LINES = 6;
-const MAX_ENTRIES = 1000; // of one answer
+const MAX_ENTRIES = 1000; // in one answer
 const WIDTH = 640;
 const HEIGHT = 200;
 const SERIES_HEIGHT = 160;
@@ -120,7 +120,7 @@ function Picture({ device, attribute, period, isBare = false }) {
 	];
 }
 
-const LONGEST_MS = { hour: 2.5 * DAY_MS / 24, day: 2.5 * DAY_MS }; // after that a value is no longer known
+const LONGEST_MS = { hour: 2.5 * DAY_MS / 24, day: 2.5 * DAY_MS }; // after this time, a value is outdated
 
 // Return the periods in which the device was unreachable. `entries` are the entries of the state, newest first.
 function awayOf(entries) {
@@ -137,7 +137,7 @@ function barsOf(entries, isByMonth) {
 	const bars = new Map();
 	for (const { observed_at: at, increase } of [...entries].reverse()) {
 		const begins = Date.parse(at);
-		const noon = new Date(begins + DAY_MS / 2); // a day begins at the home's midnight, which elsewhere is of another date
+		const noon = new Date(begins + DAY_MS / 2); // the home's midnight may have another date in the browser's time zone
 		const key = isByMonth ? `${noon.getFullYear()} ${noon.getMonth()}` : at;
 		const bar = bars.get(key) ?? { at: begins, name: (isByMonth ? month : date)(noon), sum: 0 };
 		bar.sum += numberOf(increase) ?? 0;

@@ -17,7 +17,7 @@ import { t } from "./words.js";
 
 const { a, button, div, h1, h2, header, input, p, section, small, span } = tags;
 
-const MANY = 16; // devices; more do not fit on one screen, so what is on comes first
+const MANY = 16; // with more devices than fit on a screen, show active devices first
 const MAX_ON = 8;
 
 export function Home() {
@@ -124,7 +124,7 @@ function Search() {
 	const rooms = orderedRooms();
 	const onkeydown = (event) => {
 		if (event.key !== "Escape") return;
-		event.preventDefault(); // the browser would only empty the field
+		event.preventDefault(); // the browser would only clear the field
 		search(null);
 	};
 	return [

@@ -32,7 +32,7 @@ export function useRefreshed(load, sign, knownSign) {
 		way.loads += 1;
 		return load().finally(() => (way.loads -= 1));
 	}, []);
-	const refresh = () => document.hidden || !state.isOnline || way.loads || loaded.reload(); // an answer that takes longer is waited for
+	const refresh = () => document.hidden || !state.isOnline || way.loads || loaded.reload(); // do not load again while a request is in progress
 	useEffect(() => {
 		const timer = setInterval(refresh, REFRESH_MS);
 		return () => clearInterval(timer);
@@ -42,7 +42,7 @@ export function useRefreshed(load, sign, knownSign) {
 			way.timer = 0;
 			if (!way.isKnown) refresh();
 		}, SOON_MS);
-		way.timer ??= 0; // the first value is no change
+		way.timer ??= 0; // the first value is not a change
 	}, [sign]);
 	return loaded;
 }

@@ -65,7 +65,7 @@ function Scanner({ onCode, onClose }) {
 		/** @type {any} */
 		const Detector = globalThis["BarcodeDetector"];
 		const look = async (detector) => {
-			const seen = await detector.detect(ref.current).catch(() => []); // before the first picture
+			const seen = await detector.detect(ref.current).catch(() => []); // detection fails before the first picture
 			const found = seen.map(({ rawValue }) => rawValue.trim()).find((text) => CODE.test(text));
 			if (isOver) return;
 			if (found) onCode(found);

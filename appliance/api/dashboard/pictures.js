@@ -27,7 +27,7 @@ export const cameraStills = (device) => isCamera(device) && stills(device);
 
 function Still({ device, attribute }) {
 	const ref = useRef();
-	const [address, setAddress] = useState(undefined); // null: there is none
+	const [address, setAddress] = useState(undefined); // null if there is no picture
 	useEffect(() => {
 		if (!attribute) return setAddress(null);
 		let [isInSight, isLoading, isGone, kept] = [false, false, false, null];
@@ -40,7 +40,7 @@ function Still({ device, attribute }) {
 			if (!isInSight || isLoading || document.hidden) return;
 			isLoading = true;
 			const path = `devices/${segment(device.id)}/picture?attribute=${segment(attribute)}`;
-			await inTurn(() => download(path)).then(keep, ({ status }) => status === 404 && keep(null)); // else the last one stays
+			await inTurn(() => download(path)).then(keep, ({ status }) => status === 404 && keep(null)); // otherwise, keep the last picture
 			isLoading = false;
 		};
 		const observer = new IntersectionObserver((seen) => {

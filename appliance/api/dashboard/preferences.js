@@ -11,7 +11,7 @@ const SAVE_DELAY_MS = 500;
 
 let saveTimer = null;
 let saving = Promise.resolve();
-let unsaved = []; // what was changed here: a list's name, and what makes the new list of any old one
+let unsaved = []; // local changes: a list's name, and a function from the old list to the new list
 
 const listIn = (preferences, name) => (Array.isArray(preferences[name]) ? preferences[name] : []);
 const listOf = (name) => listIn(state.preferences, name);
@@ -66,7 +66,7 @@ async function replaceChanged() {
 	unsaved = [];
 	state.preferences = edits.reduce(edited, kept);
 	await replace("preferences", state.preferences).catch((error) => {
-		unsaved = [...edits, ...unsaved]; // to go with the next change
+		unsaved = [...edits, ...unsaved]; // retry with the next change
 		throw error;
 	});
 }

@@ -68,7 +68,7 @@ export function panelOf(device, hasReadings = true) {
 	];
 }
 
-const SAID_OTHERWISE = ["power", "color_mode"]; // by the switch, and by the colour
+const SAID_OTHERWISE = ["power", "color_mode"]; // the switch and the colour control show these
 
 const readingsOf = (device, commands) => attributesOf(device)
 	.filter(([name, value]) => !SAID_OTHERWISE.includes(name) && !isPicture(value) && !commands.some(({ capability }) => capability === name))

@@ -18,19 +18,19 @@ export const state = {
 	scenes: new Map(),
 	executions: [],
 	adapters: [],
-	safe: null, // why no automation runs
-	faults: [], // of Lua files
-	units: {}, // capability → unit of its plain numbers
+	safe: null, // the reason why no automation runs
+	faults: [], // faults of Lua files
+	units: {}, // capability → unit of numbers without a unit
 	preferences: {},
 	pending: new Map(), // target → { what: wish }
 	errors: new Map(), // target → sentence
 	outcomes: new Map(), // target → results
-	search: null, // the text that the home is searched for, or null
-	isEditing: false, // the home is put into another order
-	question: null, // what a dialog asks
+	search: null, // the search text, or null
+	isEditing: false, // whether the home is being rearranged
+	question: null, // the question of an open dialog
 	events: [], // newest first
 	eventCount: 0,
-	overviewSign: "", // the sign of changes that the last overview contains
+	overviewSign: "", // `signOfChanges()` at the last overview
 };
 
 // A text that changes with each event and request, because either may start an execution.
@@ -49,7 +49,7 @@ export const mayAdmin = () => ["admin", "automation"].includes(state.role);
 const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
 
 export function takeOverview(overview) {
-	if (state.isLoaded && overview.version !== state.version) location.reload(); // its page is another, too
+	if (state.isLoaded && overview.version !== state.version) location.reload(); // a new version has a new page
 	for (const name of LISTS) state[name] = new Map(overview[name].map((each) => [each.id, each]));
 	const { adapters, executions, faults, safe, units, version } = overview;
 	Object.assign(state, { adapters, executions, faults, safe, units, version, role: overview.caller.role, isLoaded: true });

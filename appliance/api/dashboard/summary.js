@@ -18,7 +18,7 @@ const { a, div, h1, nav, span } = tags;
 const isLit = ({ kind, attributes }) => kind === "Light" && attributes.power === "on";
 const isLocked = (device) => device.attributes.lock === "locked";
 const OUTSIDE = /outdoor|outside|weather|fridge|freezer|boiler|pool|aquarium/i;
-const MAX_INDOORS = 45; // °C; above that it is no room
+const MAX_INDOORS = 45; // °C; a higher temperature is not that of a room
 
 // Return whether the device measures the air of a room.
 function isIndoors(device) {
@@ -50,7 +50,7 @@ const PARTS = {
 		: t("summary.low_many", { count: devices.length })) },
 };
 
-const EVERYWHERE = ["alarm", "away", "low", "open", "unlocked"]; // also of devices that are hidden from the home
+const EVERYWHERE = ["alarm", "away", "low", "open", "unlocked"]; // these parts include devices that are hidden from the home
 
 function counted(part) {
 	const { counts } = PARTS[part];

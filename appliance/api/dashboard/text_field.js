@@ -46,8 +46,8 @@ const THEME = EditorView.theme({
 // Fill the element `place` with a field for a file's text. `onType` receives each new text, and `onFaults` the marks
 // in the margin.
 export async function write(place, path, text, { onType, onSave, onFaults }) {
-	const names = get("completions").catch(() => null); // without names there are no completions
-	const root = place.shadowRoot ?? place.attachShadow({ mode: "open" }); // styles of a shadow tree need no permission of the page
+	const names = get("completions").catch(() => null); // without names, there are no completions
+	const root = place.shadowRoot ?? place.attachShadow({ mode: "open" }); // the page's policy allows styles in a shadow tree
 	root.replaceChildren();
 	const isLua = path.endsWith(".lua");
 	const run = () => {
@@ -152,7 +152,7 @@ const FIELDS = {
 	none: ["conditions"],
 };
 const TOP = ["id", "name", "description", "enabled", "trigger", "triggers", "conditions", "mode", "cooldown_secs", "execute"];
-const AROUND = 600; // characters before the cursor in which a device is looked for
+const AROUND = 600; // number of characters before the cursor to search for a device
 
 const option = (label, detail, more = {}) => ({ label: String(label), detail: detail || undefined, ...more });
 const named = (things) => things.map(({ id, name }) => option(id, name, { type: "variable" }));

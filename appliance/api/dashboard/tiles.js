@@ -108,7 +108,7 @@ function drag(event, list) {
 	const row = handle.closest(".tiles");
 	event.preventDefault();
 	const id = idOf(handle.closest(".tile"));
-	const end = new AbortController(); // of the document, because a handle that is moved loses the pointer
+	const end = new AbortController(); // listen on the document, because a moved handle loses the pointer
 	const follow = ({ clientX, clientY }) => {
 		const over = document.elementsFromPoint(clientX, clientY).find((each) => each.parentNode === row);
 		const ids = [...row.children].map(idOf);

@@ -85,7 +85,7 @@ function copyBySelection(text) {
 	field.remove();
 }
 
-export const HUB_LANGUAGE = "en"; // of the hub's own sentences, for screen readers
+export const HUB_LANGUAGE = "en"; // the language of the hub's sentences, for screen readers
 
 // In safe mode, a sentence that explains why the hub runs no automation, and what to do.
 export const safeModeReason = () => state.safe && p({ class: "error", lang: HUB_LANGUAGE }, state.safe);
@@ -115,7 +115,7 @@ export function Field({ label, action, initial, type = "text", canBeEmpty, isFoc
 		const text = ref.current.value.trim();
 		if (!text && !canBeEmpty) return;
 		const field = ref.current;
-		field.defaultValue = field.value; // from now on it follows what is shown
+		field.defaultValue = field.value; // from now on, drawing may replace the text
 		if ((await onSend(text)) === true) field.value = field.defaultValue = "";
 	};
 	return form({ class: "field", onsubmit },

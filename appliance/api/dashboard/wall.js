@@ -17,7 +17,7 @@ const DIM_MS = 60_000;
 const TICK_MS = 1000;
 const MINUTE_MS = 60_000;
 
-const minute = () => Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS; // nothing is drawn anew within one
+const minute = () => Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS; // draw at most once per minute
 
 export function Wall() {
 	const [now, setNow] = useState(minute());
@@ -34,7 +34,7 @@ export function Wall() {
 			lock = held;
 			if (isGone) held.release();
 		};
-		const hold = () => document.hidden || navigator.wakeLock?.request("screen").then(keep, () => {}); // over https alone
+		const hold = () => document.hidden || navigator.wakeLock?.request("screen").then(keep, () => {}); // available only over HTTPS
 		const tick = () => {
 			setNow(minute());
 			setDim(Date.now() - touched > DIM_MS);

@@ -2,7 +2,7 @@
 // of the home. Browsers run a service worker only over HTTPS or on localhost.
 
 const CACHE = "lares-{{version}}";
-const FILES = ["./", "manifest.webmanifest", "{{files}}"].filter((name) => !name.endsWith("/codemirror.js")); // fetched once an editor opens
+const FILES = ["./", "manifest.webmanifest", "{{files}}"].filter((name) => !name.endsWith("/codemirror.js")); // fetched when an editor opens
 
 addEventListener("install", (event) => {
   event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES)).then(() => skipWaiting()));

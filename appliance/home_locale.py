@@ -43,7 +43,7 @@ def load_zone(name: str) -> ZoneInfo:
 
 
 def find_zone(name: str, folder: Path = TZDATA) -> tuple[Path, int, int]:
-    """Return the file with the zone's data, the data's offset in the file, and its size."""
+    """Return the file with the zone's data, and the offset and the size of the data in this file."""
     joined = folder / JOINED_ZONES
     try:
         with joined.open("rb") as file:

@@ -16,7 +16,8 @@ FIRST_ANSWER_SECS = 0.05
 
 @contextmanager
 def frozen_imports() -> Iterator[None]:
-    """Disable garbage collection during imports, which leave almost no garbage; then freeze all existing objects."""
+    """Disable garbage collection during imports, because imports leave almost no garbage. Then freeze all existing
+    objects."""
     gc.disable()
     try:
         yield
@@ -38,7 +39,7 @@ async def import_ahead(modules: Iterable[str]) -> None:
 
 
 def _import(module: str) -> None:
-    """Import the module, but keep the TLS contexts that it creates from loading the system's certificates.
+    """Import the module, but do not let the TLS contexts that the module creates load the system's certificates.
 
     aiohttp creates two contexts, and the certificates in each take 1 MB. `DeviceConnector` loads the certificates
     before their first use.

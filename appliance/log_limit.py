@@ -40,7 +40,7 @@ class RepetitionLimit(logging.Filter):
 
     One limit applies to lines with the same text, and a second limit to lines from the same logger and place in the
     code. The second limit prevents failing scenes from hiding a failing automation. All lines of scripts come from
-    one place in the code, so they have only a text limit, which is higher.
+    one place in the code, so only a text limit applies to these lines. That limit is higher.
     """
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ class Tasks:
         return task
 
     async def finish(self, work: Coroutine[Any, Any, T], name: str) -> T:
-        """Return the result of the work, which continues even if the caller is cancelled.
+        """Return the result of the work. The work continues even if the caller is cancelled.
 
         If the work fails, raise its exception, and log exceptions other than `LaresError`.
         """

@@ -1,4 +1,4 @@
-"""The version, which is defined only here, and its release date. A clock with an earlier date is wrong."""
+"""The version and its release date. The version is defined only here. A clock with an earlier date is wrong."""
 
 from datetime import UTC, datetime
 

@@ -25,8 +25,8 @@ class _Kept(Struct):
 
 
 class DeviceEncoder:
-    """Encodes devices as JSON, once per change. `last_seen` changes with every observation, so it is appended to the
-    cached part."""
+    """Encodes devices as JSON, once per change. `last_seen` changes with every observation, so this field is appended
+    to the cached part."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept | None] = {}

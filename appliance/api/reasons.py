@@ -47,14 +47,14 @@ WHY_MISSED = (
 )
 
 HOW_TO_LOAD = "correct the errors that `lares check` lists, then run `lares reload`"
-"""The advice for an automation, a scene, or a kind whose file is not loaded."""
+"""The advice if the file of an automation, a scene, or a kind is not loaded."""
 
 ReportedDecision = tuple[str, str]
 """A decision's time (RFC 3339), and a sentence that describes the decision."""
 
 Explained = tuple[str, list[str], list[ReportedDecision], dict[str, Any] | None]
-"""The parts of an explanation: the kind of object, sentences about its current state, the latest decisions, and an
-automation's fields."""
+"""The parts of an explanation: the kind of object, sentences about the object's current state, the latest decisions,
+and an automation's fields."""
 
 
 class Reasons:

@@ -237,7 +237,7 @@ _HOOK: dict[str, Schema] = {
 }
 
 KEY = Record("Key", _KEY, _HOOK)
-"""A key without its secret, which the hub does not store."""
+"""A key without its secret. The hub does not store the secret."""
 
 _NEW = {**_KEY, "key": {**TEXT, "description": "The secret; no later response contains it."}}
 NEW_KEY = Record(

@@ -53,7 +53,7 @@ class StaticFile:
 
     @cached_property
     def etag(self) -> str:
-        """Return the weak ETag of the content, which is the same for every encoding."""
+        """Return the content's weak ETag. The ETag is the same for every encoding."""
         return f'W/"{hashlib.sha256(self.body).hexdigest()[:20]}"'
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Checks of requests, which also describe them in the OpenAPI document."""
+"""Checks of requests. The checks also describe the requests in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -140,4 +140,4 @@ boolean = Check(schema=BOOLEAN, run=checks.boolean)
 text = Check(schema=TEXT, run=checks.string)
 table = Check(schema=OBJECT, run=_table)
 anything = Check(schema=TEXT, run=lambda value: value)
-"""The value of a query parameter, which is always a string."""
+"""The value of a query parameter. The value is always a string."""

@@ -79,14 +79,14 @@ class StrictProtocol(ServerProtocol):
 
 
 SUBPROTOCOL = Subprotocol("lares.events")
-"""The sub-protocol that the server selects. A browser offers this sub-protocol together with the one that contains
-its token."""
+"""The sub-protocol that the server selects. A browser offers this sub-protocol together with the sub-protocol that
+contains the browser's token."""
 
 NO_PONG = 1011
 
 SEND_BUFFER_BYTES = 64 * 1024
-"""Size of the socket's send buffer, which Linux doubles. The buffer is small, so that unsent frames wait in the
-subscriber's queue."""
+"""Requested size of the socket's send buffer. Linux doubles this size. The buffer is small, so that unsent frames
+wait in the subscriber's queue."""
 
 MAX_READ_BYTES = 1024
 """Number of bytes from a client that are processed per iteration of the loop: at most 170 pings, which take a few
@@ -237,7 +237,7 @@ class WebSocket:
 
     def _ping(self, *, is_idle: bool) -> None:
         """Send a ping if the client has read everything. If unread data remains, no ping is necessary, because the
-        client's progress in reading shows that it is alive."""
+        progress in reading shows that the client is alive."""
         if not is_idle or self._protocol.state is not State.OPEN:
             self._is_pong_due = False
         elif self._is_pong_due:

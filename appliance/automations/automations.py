@@ -137,7 +137,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         return self.view(id_)
 
     async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionEntry:
-        """Run the automation with this event if its conditions hold. Return when the run has ended."""
+        """Run the automation with this event if its conditions hold. Return after the run has ended."""
         return await self._decider.run_by_hand(self.catalog.get(id_), event)
 
     async def validate(self, id_: str) -> View:

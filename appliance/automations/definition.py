@@ -65,8 +65,8 @@ EXAMPLE = "{ { type = … }, … }"
 
 
 class AutomationDefinition(Struct, frozen=True, kw_only=True):
-    """An automation. Any trigger of an automation can start it. Automations with equal definitions behave equally,
-    except for their Lua code. If `enabled` is false, the automation is off until a person switches it on."""
+    """An automation. Any trigger of an automation can start it. Apart from their Lua code, automations with equal
+    definitions behave equally. If `enabled` is false, the automation is off until a person switches it on."""
 
     id: str
     name: str

@@ -60,7 +60,7 @@ class NameWatcher:
     reload.
 
     Warnings from loading a file are not repeated. `view` returns the current names in the home and the enabled
-    automations; call it on the event loop. The names of devices' events and attributes survive restarts.
+    automations; call `view` on the event loop. The names of devices' events and attributes survive restarts.
     """
 
     def __init__(

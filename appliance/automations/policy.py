@@ -36,7 +36,8 @@ class Policy(Struct, frozen=True, kw_only=True):
 class Memory(Struct, frozen=True, kw_only=True):
     """The stored state of a policy.
 
-    - `is_running`: whether an execution is running. A running execution prevents further runs, like a cooldown.
+    - `is_running`: whether an execution is running. A running execution prevents further runs in the same way as a
+      cooldown.
     - `ended_at`: the end of the last successful run, or None if there is no cooldown.
     - `decided`: the decision time of each event by fingerprint, oldest first.
     """

@@ -116,7 +116,8 @@ class Requirement(Struct, frozen=True, kw_only=True, eq=False):
         return self.holds(value) and not same(value, previous) and (self.is_any or not self.holds(previous))
 
     def must_change(self, value: Value) -> bool:
-        """Return whether the current value already matches, so that it must change before the trigger can fire."""
+        """Return whether the current value already matches. If so, the value must change before the trigger can
+        fire."""
         return not self.is_any and self.holds(value)
 
     def fields(self) -> dict[str, Value]:

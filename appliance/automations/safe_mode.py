@@ -1,4 +1,4 @@
-"""Safe mode: no automation runs, because the hub was started with `--safe`, or because it crashed repeatedly."""
+"""Safe mode: no automation runs, because the hub was started with `--safe`, or because the hub crashed repeatedly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("hub")
 
 class SafeMode:
     """`reason` is the reason why enabled automations do not run, or None. With `--safe`, this mode lasts until the
-    hub stops. After crashes, it lasts for `SAFE_SECS`, or until the automations are reloaded."""
+    hub stops. After crashes, this mode lasts for `SAFE_SECS`, or until the automations are reloaded."""
 
     _automations: Automations
     _crashes: CrashCounter

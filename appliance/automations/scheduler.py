@@ -36,8 +36,8 @@ MAX_LATE = timedelta(minutes=5)
 """A missed occurrence fires at once if it is at most this old. Older occurrences are only counted."""
 
 MAX_AHEAD = timedelta(days=1)
-"""A stored occurrence is ignored if it is further in the future than this, because the clock was wrong when it
-fired."""
+"""A stored occurrence is ignored if it is further in the future than this, because the clock was wrong when the
+occurrence fired."""
 
 MICROSECOND = timedelta(microseconds=1)
 

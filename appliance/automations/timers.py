@@ -198,7 +198,7 @@ class Timers:
         return None if timer is None else from_millis(self._due_at(timer))
 
     async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
-        """Start or restart the timer. Return when the timer is stored. Raise `Invalid` for wrong arguments, and
+        """Start or restart the timer. Return after the timer is stored. Raise `Invalid` for wrong arguments, and
         `StoreFailed` if storage fails."""
         name = check_timer(name, secs, payload)
         due = self._clock.monotonic() + secs
@@ -362,7 +362,7 @@ class Timers:
         self._bus.publish(TimerFired(name=timer.name, payload=payload, due_at=due_at, late_secs=late))
 
     def _wait_for_listener(self, timer: RunningTimer) -> None:
-        """Keep the expired timer for at most a day, until an automation listens for it."""
+        """Keep the expired timer until an automation listens for the timer, but for at most a day."""
         now = self._clock.monotonic()
         timer.state, timer.is_late = TimerState.UNCLAIMED, True
         if timer.unclaimed_since is None:

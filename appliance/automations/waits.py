@@ -138,7 +138,7 @@ class Waits:
     async def _fire_removed(
         self, removing: Awaitable[None], active: ActiveTrigger, device_id: str, wait: Wait, match: Match | None
     ) -> None:
-        """Remove the wait from storage, then fire the match, so that it never fires twice."""
+        """Remove the wait from storage, then fire the match, so that the match never fires twice."""
         try:
             await removing
             await wait_for_short_turn()  # thousands of waits may end together

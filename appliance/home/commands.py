@@ -15,7 +15,7 @@ from appliance.home.values import STEP_CHECKS, Value
 from appliance.tables.checks import format_value, is_number
 
 VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
-"""The actions that need a value. All actions except these take no value."""
+"""The actions that need a value. All other actions take no value."""
 
 
 RELATIVE_ACTIONS = frozenset({"toggle", "press", "next", "previous", "increase", "decrease"})
@@ -42,7 +42,7 @@ class Command(Struct, frozen=True, kw_only=True):
     code: str | None = None
 
     def __repr__(self) -> str:
-        """Return the command without its code, which must not appear in a log."""
+        """Return the command without its code, because the code must not appear in a log."""
         return f"Command({self}, value={self.value!r}, transition_secs={self.transition_secs!r})"
 
     @staticmethod

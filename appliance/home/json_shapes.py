@@ -72,7 +72,7 @@ _ALIAS: Mapping[str, Schema | Part] = {
 }
 
 DEVICE_HEAD = Record("DeviceHead", _HEAD_FIELDS, _ALIAS)
-"""A device without its last field `last_seen`, which changes with every observation."""
+"""A device without its last field `last_seen`, because this field changes with every observation."""
 
 DEVICE_COMMANDS = array_of(COMMAND_SPEC)
 

@@ -71,7 +71,7 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         return self.groups[group_id]
 
     def put_room(self, room: Room) -> Layout:
-        """Return a layout with this room, which replaces any room with the same id."""
+        """Return a layout with this room. The room replaces any room with the same id."""
         _check_count("room", room.id, self.rooms, MAX_ROOMS)
         return self._with(rooms={room.id: room})
 

@@ -78,7 +78,7 @@ def lua_commands(device: str, spec: CommandSpec) -> Iterator[tuple[str, str]]:
 
 
 def range_of(spec: CommandSpec) -> str:
-    """Return the allowed words of a `set` command, or the range of its number with the unit."""
+    """Return the allowed words of a `set` command, or the range and the unit of the command's number."""
     if options := options_of(spec):
         return ", ".join(options)
     kind = type_of(spec)

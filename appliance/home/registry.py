@@ -64,7 +64,8 @@ class Registry:
         self._unobserved: dict[str, frozenset[str]] = {}
         """Stored attributes of each restored device that the device has not sent since the hub's start."""
         self._unreported: dict[str, frozenset[str]] = {}
-        """Like `_unobserved`, without the attributes that the adapter has reported with their stored values."""
+        """A subset of `_unobserved`. An attribute that a report contains only with the stored value (`kept`) is
+        removed here, but not from `_unobserved`."""
         self._dropped: dict[tuple[str, str], set[str]] = {}
         self.layout = Layout()
 

@@ -79,7 +79,7 @@ class LuaExecution:
     deadline = inf
     """The time limit of the current step, as a time in seconds of the machine's clock."""
     is_begun = False
-    """Whether the worker received the file, and may therefore have run a part of it."""
+    """Whether the worker received the file, and may therefore have run a part of the file."""
     stops_after_call = False
     is_lost = False
     """Whether the execution ended because its worker ended, or because no worker could begin it."""

@@ -154,8 +154,8 @@ def list_import_path() -> list[str]:
 
 
 def probe_confinement() -> str:
-    """Start a worker, and return a description of the protections that its sandbox lacks, or an empty string. The
-    call blocks for a fraction of a second. Raise `OSError` if no worker can be started."""
+    """Start a worker. Return a description of the protections that the worker's sandbox lacks, or an empty string.
+    The call blocks for a fraction of a second. Raise `OSError` if no worker can be started."""
     process = WorkerProcess(ExecutionLimits(), load_zone("UTC"))
     try:
         process.socket.settimeout(PROBE_SECS)

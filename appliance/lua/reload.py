@@ -114,7 +114,8 @@ def targets_of(
     reloads: Mapping[str, Callable[[], Awaitable[object]]],
     kinds: Path | None,
 ) -> list[Target]:
-    """Return each folder to watch with the function that reloads it, including the folder of `kinds`."""
+    """Return the folders to watch, including the folder of `kinds`. Each folder is paired with the function that
+    reloads it."""
     targets = [
         Target(folder=root / section.directory, is_deep=target == "scripts", on_change=reloads[target])
         for target, section in sections.items()

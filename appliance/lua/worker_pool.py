@@ -260,7 +260,7 @@ class WorkerPool:
 
 
 class _FileCalls:
-    """The `LuaCalls` of a file's top-level code, which has no `ctx`."""
+    """The `LuaCalls` for the top-level code of a file. Top-level code has no `ctx`."""
 
     counted_secs = 0.0
 

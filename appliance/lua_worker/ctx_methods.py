@@ -58,7 +58,7 @@ CTX_METHODS: Mapping[str, CtxMethod] = {
 for editors. `ctx:log` is not included, because it sends no request."""
 
 LOG_ARGUMENTS = ("string", "any", "table?")
-"""The types of the arguments of `ctx:log`, which `prelude/ctx.lua` checks."""
+"""The types of the arguments of `ctx:log`. `prelude/ctx.lua` checks these arguments."""
 
 SCRIPT_METHODS = frozenset({*CTX_METHODS, "log"})
 """The methods of `ctx` in scenes, automations, and scripts."""

@@ -101,8 +101,8 @@ class _Waiting(Struct):
 
 
 class Document:
-    """A mapping of keys to JSON values that survives power cuts. The files are read when the context is entered,
-    and closed when it is left."""
+    """A mapping of keys to JSON values that survives power cuts. The files are read when the context is entered, and
+    closed when the context is left."""
 
     recovered: Recovered
 
@@ -184,8 +184,8 @@ class Document:
     def put_later(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Write the value with the next flush if it differs from the stored value. The value None removes the key.
 
-        If `is_minor` is true, write the value only with the next complete flush, unless an earlier value of the key
-        already waits for the next flush.
+        If `is_minor` is true, the value waits for the next complete flush, or replaces an earlier value of the key
+        that already waits for the next flush.
         """
         has_due = self._later.pop(key, self) is not self
         self._minor.pop(key, None)
@@ -197,7 +197,7 @@ class Document:
         return self._minor | self._later
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a running flush writes the key, so that the key's stored value is outdated."""
+        """Return whether a running flush writes the key. If so, the key's stored value is outdated."""
         return key in self._flushing
 
     async def flush(

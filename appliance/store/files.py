@@ -96,7 +96,7 @@ class Files:
         self._make_ready()
 
     def append(self, changes: EncodedChanges) -> None:
-        """Append the changes to the journal. Return when the changes are durable."""
+        """Append the changes to the journal. Return after the changes are durable."""
         self._disk.check_folder()
         self._make_ready()
         try:

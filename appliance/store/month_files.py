@@ -69,7 +69,7 @@ class MonthFiles:
         return {month: self._disk.size(_path(month)) for month in months}
 
     def append(self, month: str, bodies: Sequence[bytes]) -> int:
-        """Append the JSON objects as lines, and return the number of bytes after they are durable. If the append
+        """Append the JSON objects as lines. After the lines are durable, return the number of bytes. If the append
         fails, none of the lines is valid, and the caller can retry."""
         name, lines = _path(month), b"".join(map(with_crc, bodies))
         if self._disk.free_bytes() - len(lines) < MIN_FREE_BYTES:

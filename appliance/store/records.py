@@ -137,8 +137,8 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
 
 
 def is_changed(stored: bytes | None, value: Any) -> bool:
-    """Return whether the value differs from the stored value, except in `at`. If a change was undone, no write is
-    necessary."""
+    """Return whether the value differs from the stored value in a field other than `at`. If a change was undone, no
+    write is necessary."""
     if stored is None or value is None:
         return stored is not None or value is not None
     before, after = orjson.loads(stored), orjson.loads(orjson.dumps(value))

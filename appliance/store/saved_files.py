@@ -56,7 +56,7 @@ class SavedFiles:
         self._data = data
 
     def save(self, path: str, text: bytes, at: datetime, *, previous: bytes | None, is_new: bool) -> None:
-        """Save the text. Return when the text is durable. Store `previous`, if given, as a version."""
+        """Save the text. Return after the text is durable. Store `previous`, if given, as a version."""
         _check_room(self._home, len(text))
         if previous is not None:
             self._keep(path, previous, at)

@@ -25,10 +25,10 @@ class Storage(DocumentReader, Protocol):
         """Write the value with the next flush. Return at once. A minor value is written about once per hour."""
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
-        """Store the values. Return when the values are durable, or raise `StoreFailed`."""
+        """Store the values. Return after the values are durable, or raise `StoreFailed`."""
 
     def is_being_flushed(self, key: str) -> bool:
-        """Return whether a running flush writes the key, so that the key's stored value is outdated."""
+        """Return whether a running flush writes the key. If so, the key's stored value is outdated."""
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:

@@ -28,8 +28,8 @@ KEY_ID_PREFIX = "key_"
 class Key(Redacted, frozen=True, kw_only=True):
     """A stored API key: its label, its role, and the hash of its secret.
 
-    `hint` is a short digest of the secret, which rejects wrong guesses without a slow hash. For keys from old
-    versions, `hint` is None. `hook` is the id of the only hook that a key with the role hook can call.
+    `hint` is a short digest of the secret. With the hint, wrong guesses are rejected without a slow hash. For keys
+    from old versions, `hint` is None. `hook` is the id of the only hook that a key with the role hook can call.
     """
 
     HIDDEN = ("token_hash", "hint")

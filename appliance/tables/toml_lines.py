@@ -23,7 +23,7 @@ ASSIGNMENT = re.compile(rf"\s*({DOTTED_KEY})\s*=\s*(.*)")
 class TomlLine(NamedTuple):
     """A header or an assignment.
 
-    - `path`: includes the section and the positions in arrays of tables, which start at 1.
+    - `path`: includes the section, and the positions (starting at 1) in arrays of tables.
     - `key`: the name in this line.
     - `value`: the text after the equals sign; None for a header.
     - `start`: the offset of `value`, or of a header's line (`line_start`), in the whole text.

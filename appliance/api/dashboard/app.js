@@ -90,7 +90,7 @@ async function show() {
 	drawSoon();
 }
 
-// A view, which is read-only while the hub is unreachable.
+// A view. While the hub is unreachable, the view is read-only.
 function View({ view, id }) {
 	const ref = useRef();
 	const isFirst = useRef(true);

@@ -51,7 +51,7 @@ export function Device({ id }) {
 	];
 }
 
-// Controls for a virtual device, which set values without commands, and send events.
+// Controls for a virtual device. The controls set values without commands, and send events.
 function Simulate({ device }) {
 	const catalog = useLoaded(() => get("capabilities"), []).data?.capabilities ?? [];
 	const simulate = `adapters/${segment(device.metadata.source)}/operations/observe`;

@@ -12,8 +12,8 @@ export const classOf = (device) => device.info?.class ?? device.kind.toLowerCase
 export const isAway = (device) => AWAY.includes(device.attributes.state);
 export const unitOf = (unit) => UNITS[unit] ?? unit ?? "";
 
-// The displayed name of an attribute: the device's name for it, otherwise the name in the page's language. If a
-// device defines an attribute with a capability's name, the label contains a mark.
+// The displayed name of an attribute: the device's name for the attribute, otherwise the attribute's name in the
+// page's language. If a device defines an attribute with a capability's name, the label contains a mark.
 export function labelOf(attribute, device) {
 	const name = attribute in COLORS ? "color" : attribute.split(".").pop();
 	const called = device?.metadata?.vendor_specific?.labels?.[attribute] ?? t(`attribute.${name}`, {}, plain(name));

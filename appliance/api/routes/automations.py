@@ -30,7 +30,8 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations", Role.READ, array_of(schemas.AUTOMATION), query=_INCLUDE)
     async def list_all(self, call: Call) -> object:
-        """Return every automation by id. With `include=times`, also return its next due time and newest execution."""
+        """Return every automation by id. With `include=times`, also return each automation's next due time and newest
+        execution."""
         automations = self.hub.automations
         return automations.list_timed_views() if call.query()["include"] else automations.list_views()
 

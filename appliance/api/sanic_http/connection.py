@@ -126,7 +126,7 @@ connection."""
 
 
 class StrictConnection(HttpProtocol):
-    """Sanic's connection, which can be upgraded to a `WebSocket`, and ends if the client stops reading.
+    """A connection of Sanic that can be upgraded to a `WebSocket`, and that ends if the client stops reading.
 
     - `counted`: the connection limits, in which this connection is counted for `peer`.
     - `peer`: the client's address.

@@ -29,7 +29,7 @@ tab and CR."""
 _TLS_RECORD = b"\x16\x03"
 
 BLANKS = " \t"
-"""White space around a field's value, which is not part of the value (OWS in RFC 9110)."""
+"""White space that may surround a field's value, but is not part of the value (OWS in RFC 9110)."""
 
 
 class UnknownCoding(SanicException):

@@ -103,7 +103,7 @@ class StrictHttp1(Http):
                 setattr(self, name, None)
 
     async def error_response(self, exception: Exception) -> None:
-        """Send the error. Afterwards, drop the error's traceback, because it would keep a reference cycle.
+        """Send the error. Afterwards, drop the error's traceback, because the traceback would keep a reference cycle.
 
         If the client is gone, end the connection, because an unread response would cost more than its request.
         """
@@ -233,8 +233,8 @@ class StrictHttp1(Http):
         return RequestTimeout(f"the request line and headers did not arrive within {self._limits.head_secs:g} s")
 
     async def _read(self) -> bytes | None:
-        """Return the next piece of the body, or None at its end. Raise `BadRequest` for malformed chunks, which ends
-        the connection."""
+        """Return the next piece of the body, or None at its end. Raise `BadRequest` for malformed chunks. This error
+        ends the connection."""
         if self.expecting_continue:
             self.expecting_continue = False
             await self._send(_CONTINUE)
@@ -280,7 +280,7 @@ class StrictHttp1(Http):
 
     async def _discard_rest(self) -> bytes | None:
         """Return the next piece of the body after the response. If the remaining body is too long or too late, raise
-        `BadRequest`, which ends the connection."""
+        `BadRequest`. This error ends the connection."""
         if self._discard_until is None:
             self._discard_until = asyncio.get_running_loop().time() + self._limits.body_secs
         try:

@@ -1,5 +1,5 @@
--- Adapter kinds: the ctx of their functions, and the tables json, xml, and crypto. Each call of the hub is a request,
--- as in ctx.lua. Bytes are sent as text, with one character per byte (U+0000 to U+00FF).
+-- Adapter kinds: the ctx of their functions, and the tables json, xml, and crypto. Each call to the hub is a request,
+-- in the same way as in ctx.lua. Bytes are sent as text, with one character per byte (U+0000 to U+00FF).
 local lares = ...
 local type, tostring, tonumber, rawequal, next = type, tostring, tonumber, rawequal, next
 local ipairs, select, error = ipairs, select, error
@@ -96,8 +96,8 @@ for _, form in next, {'hex', 'base64'} do
 end
 
 ---------------------------------------------------------------- reading answers
--- Return the number in a value, which may be a text, because some devices send numbers as text. Return nil for any
--- other value.
+-- Return the number in a value. The value may be a text, because some devices send numbers as text. Return nil for
+-- any other value.
 local function number_of(value)
   if type(value) == 'string' then
     value = #value <= MAX_NUMBER_CHARS and find(value, '^%s*[-+]?%d*%.?%d+%s*$') and tonumber(value)

@@ -264,7 +264,7 @@ def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str])
 
 
 def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Fault]) -> Auth:
-    """Return the master key from the first source that has one. Append the key's faults to `faults`."""
+    """Return the master key from the first source that contains a master key. Append the key's faults to `faults`."""
     key, source = environment.get("LARES_MASTER_KEY"), "LARES_MASTER_KEY"
     try:
         if not key:

@@ -40,7 +40,7 @@ LAG_WINDOW_SECS = 10.0
 
 
 class LoopLag:
-    """How long ready callbacks wait for the end of a turn and for the processor, in seconds.
+    """The time in seconds that ready callbacks wait for the end of a turn and for the processor.
 
     - `max_secs`: the longest wait since the hub's start
     - `last_secs`: the longest wait of the last `LAG_WINDOW_SECS`

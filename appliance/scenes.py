@@ -23,7 +23,7 @@ from appliance.tables.fields import Field, Fields, Table
 
 
 class Scene(Struct, frozen=True, kw_only=True):
-    """A scene's definition, without its function."""
+    """A scene's definition without the scene's function."""
 
     id: str
     name: str

@@ -154,7 +154,7 @@ async def end(task: asyncio.Task[Any]) -> None:
 
 
 async def _ending_of(work: Awaitable[T], on_end: Callable[[], None]) -> _Result[T] | BaseException:
-    """Call `on_end` at the end of the work, and return the result of the work, or its exception.
+    """Call `on_end` at the end of the work, and return the result of the work, or the exception that the work raised.
 
     Never raise an exception. Some exceptions, such as `KeyboardInterrupt`, end the process, and a caller cannot catch
     them from a task.
@@ -168,7 +168,8 @@ async def _ending_of(work: Awaitable[T], on_end: Callable[[], None]) -> _Result[
 
 
 async def run_together(*works: Coroutine[Any, Any, None]) -> None:
-    """Run the coroutines concurrently until all have ended. If one fails, cancel the others and raise its exception.
+    """Run the coroutines concurrently until all have ended. If one coroutine fails, cancel the others and raise the
+    exception of the failed coroutine.
 
     `asyncio.TaskGroup` is not used, because in Python 3.11.2 (Debian 12), a failed group leaves the caller marked as
     cancelled. The caller's next `asyncio.timeout` would then cancel the caller instead of raising `TimeoutError`.

@@ -34,7 +34,7 @@ class Bodies:
         """Return the body, or empty bytes if there is none.
 
         Raise `TooLarge` if the body is larger than `max_bytes` or `limits.body_bytes`. Also raise
-        `UnknownContentCoding`, `Overloaded`, or `TooSlow` after `limits.body_secs`.
+        `UnknownContentCoding`, `Overloaded`, or (after `limits.body_secs`) `TooSlow`.
         """
         exchange, limits = exchange_of(request), self._limits
         if not exchange.request_body:

@@ -10,7 +10,7 @@ MAX_EMPTY_CONNECTIONS = 600
 """Maximum number of a peer's recent connections without a request. Only a flood exceeds this number."""
 
 EMPTY_CONNECTIONS_EXPIRED_PER_SEC = 300.0
-"""Rate per second at which a peer's count of connections without a request decreases."""
+"""A peer's count of connections without a request decreases by this number per second."""
 
 
 class Closable(Protocol):
@@ -39,7 +39,8 @@ class Connections:
 
     At full capacity, the longest idle connection of the peer with the most connections is closed. If a peer with more
     than half of the capacity opens a connection, that connection is refused instead. A peer that repeatedly opens and
-    closes connections without a request is also refused, because refusing a connection costs a tenth of serving it.
+    closes connections without a request is also refused, because refusing a connection costs a tenth as much as
+    serving a connection.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class Listener:
     """Accepts connections while the context is open. `connections` decides which connections are kept.
 
     A connection is closed at once if it is not kept, or if `peer_of` returns None. One file descriptor is reserved.
-    If no other descriptor is free, the listener uses the reserved one to accept and close a connection.
+    If no other descriptor is free, the listener uses the reserved descriptor to accept and close a connection.
     """
 
     def __init__(

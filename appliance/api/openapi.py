@@ -199,7 +199,7 @@ def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
 
 
 def _hoist_schemas(node: Any, named: dict[str, Any]) -> Any:
-    """In the node, replace each schema that has a title with a reference, and add the schema to `named`."""
+    """In the node, put a reference in place of each schema that has a title, and add the schema to `named`."""
     if isinstance(node, list | tuple):
         return [_hoist_schemas(each, named) for each in node]
     if not isinstance(node, Mapping):

@@ -29,7 +29,7 @@ def hash_text(text: str) -> str:
 
 
 class Wait(Struct, kw_only=True):
-    """A running wait. At the time of `call`, `match` fires."""
+    """A running wait. When `call` is due, the trigger fires `match`."""
 
     trigger: DeviceTrigger
     match: Match

@@ -34,7 +34,7 @@ class StoredMemory(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StoredWait(TypedDict):
-    """A running wait, with its start in milliseconds since 1970 and the event for the automation."""
+    """A running wait: its start in milliseconds since 1970, and the event for the automation."""
 
     began_at: int
     event: dict[str, Any]
@@ -110,7 +110,7 @@ class AutomationState(Struct, kw_only=True):
 
 
 class AutomationStates:
-    """The states by automation id. The next flush stores changes, but a switch is stored before it takes effect. A
+    """The states by automation id. The next flush stores changes, but a switch is stored before it takes effect. The
     last run is stored as a minor value."""
 
     def __init__(self, storage: Storage) -> None:
@@ -174,7 +174,7 @@ class AutomationStates:
         self._store(id_, state)
 
     def drop_other_waits(self, id_: str, keys: Collection[str]) -> None:
-        """Remove all waits except those of triggers with these keys."""
+        """Keep only the waits of triggers with these keys, and remove all other waits."""
         state = self.of(id_)
         waits = {key: wait for key, wait in state.waits.items() if key.partition(" ")[0] in keys}
         if len(waits) < len(state.waits):

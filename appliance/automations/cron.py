@@ -140,7 +140,7 @@ def _split(expression: str) -> list[str]:
 
 
 def _six(words: list[str]) -> str:
-    """Translate an expression with five fields to six fields, with weekdays by name."""
+    """Translate an expression with five fields to an expression with six fields, in which weekdays are names."""
     return " ".join(["0", *words[:4], _as_in_unix(words[4]) or words[4]])
 
 

@@ -39,7 +39,7 @@ from appliance.tables.json_schema import Shape
 log = logging.getLogger("notify")
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
-"""A light's colour attributes. `ctx:restore` restores the first one that the light reported."""
+"""A light's colour attributes. `ctx:restore` restores the first attribute in this list that the light reported."""
 
 
 _Find = Callable[[str], Any]

@@ -85,8 +85,8 @@ class Decider:
         return HOLDS if decision.refusal is None else refused(decision.refusal)
 
     def _correct_times(self, step: timedelta) -> None:
-        """After the clock was set, correct the times of decisions and execution ends that this run of the hub
-        recorded."""
+        """After the clock was set, correct the times that this run of the hub recorded for decisions and for ends of
+        executions."""
         for id_ in self._decided:
             memory = self._states.of(id_).memory
             ended = None if memory.ended_at is None else self._steps.redate(memory.ended_at, step)

@@ -36,8 +36,8 @@ class DueTimes:
         return [time for time, _ in islice(groupby(times), MAX_NEXT)]
 
     def find_missed(self, id_: str) -> datetime | None:
-        """Return the first occurrence that the automation's schedules have missed since the last occurrence that
-        fired, or None."""
+        """Return the first occurrence that the automation's schedules missed after their last fired occurrence, or
+        None."""
         calls = (active.call for active in self._active.get(id_, ()) if isinstance(active.call, CalendarCall))
         return min((missed for call in calls if (missed := call.find_missed())), default=None)
 

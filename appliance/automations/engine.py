@@ -33,7 +33,7 @@ from appliance.lua.catalog import Catalog, LoadedFile
 from appliance.tasks import Tasks
 
 MAX_DISPATCHED_AT_ONCE = 32
-"""Maximum number of triggers that one event starts at once. If an event may match more triggers, they run one
+"""Maximum number of triggers that one event starts at once. If an event may match more triggers, the triggers run one
 after another, and other tasks run in between."""
 
 log = logging.getLogger("automations")

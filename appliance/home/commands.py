@@ -118,8 +118,8 @@ def _word(raw: dict[str, Any], field: str) -> str:
 
 
 def _needed(value: Value, key: str, action: str) -> Value:
-    """Return the value. Raise `Invalid` if the action needs a value and none is given, or if it takes no value and
-    one is given."""
+    """Return the value. Raise `Invalid` if the action needs a value and the value is missing, or if the action takes
+    no value and a value is given."""
     if action in VALUED_ACTIONS and value is None:
         raise Invalid(f"{key} {action} needs a value")
     if action not in VALUED_ACTIONS and value is not None:

@@ -112,7 +112,7 @@ class Device(Struct, frozen=True, kw_only=True):
 
     @property
     def labels(self) -> Mapping[str, Value] | None:
-        """Return the labels of attributes that the vendor gives, or None if there are none."""
+        """Return the vendor's labels of attributes, or None if the vendor gives no labels."""
         found = self.metadata.vendor_specific.get("labels")
         return found if isinstance(found, dict) and found else None
 
@@ -197,8 +197,9 @@ class Observation(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """An adapter's report: observations of some devices, and the ids of all existing devices.
 
-    A device in `present` without an observation exists, but was unreadable. A device without an observation keeps its
-    last state. If `present` is None, the report is incomplete, and all other devices remain unchanged.
+    If a device in `present` has no observation, the device exists, but was unreadable. A device without an
+    observation keeps its last state. If `present` is None, the report is incomplete, and all other devices remain
+    unchanged.
     """
 
     adapter: str

@@ -323,7 +323,8 @@ def _repeats(file: LoadedFile[T], first: str) -> Fault:
 def read_definition(
     described: Any, source: Source, parse: Callable[[Table], D | None]
 ) -> tuple[D, tuple[Fault, ...]]:
-    """Return the definition in a file's table, and warnings about it. Raise `ConfigFailed` with every fault."""
+    """Return the definition in a file's table, and warnings about the definition. Raise `ConfigFailed` with every
+    fault."""
     findings = Findings(LUA)
     definition = None
     if isinstance(described, Mapping) or described == []:  # Lua cannot distinguish empty lists and tables

@@ -72,7 +72,7 @@ class Reloader:
             began = self._clock.monotonic()
             try:
                 count, faults = await load()
-            except Exception as error:  # the caller needs a result, so report every exception as one
+            except Exception as error:  # the caller needs a result, so report every exception as a fault
                 log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
                 message = f"the reload failed ({type(error).__name__}); see the log"
                 count, faults = 0, [Fault(self.target, 0, message)]

@@ -29,8 +29,8 @@ class Scripts:
         self._valid: frozenset[Source] = frozenset()
 
     async def check(self) -> tuple[int, list[Fault]]:
-        """Compile the scripts that have changed since the last check. Return the number of scripts if all are valid,
-        and every fault."""
+        """Compile the scripts that have changed since the last check. Return the number of scripts (0 if any script
+        is faulty), and every fault."""
         contents = await read_folder(self._folder)
         faults, valid = list(contents.faults), set()
         for source in contents.sources:

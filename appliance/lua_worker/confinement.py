@@ -2,9 +2,9 @@
 
 The system call filter (seccomp), a BPF program, allows only the calls that running Lua needs. A call for another
 architecture kills the process, because system call numbers have other meanings there. An unlisted call fails with
-EPERM, so that a C library that only tries the call continues. A call that is newer than the list fails with ENOSYS,
-as on an older kernel. In response, the C library uses an older call, such as `clone` for threads. A filter can read
-the flags of `clone`.
+EPERM, so that a C library that only tries the call continues. A call that was introduced after this list was written
+fails with ENOSYS, as on an older kernel. In response, the C library uses an older call, such as `clone` for threads.
+A filter can read the flags of `clone`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ else:
     _libc = ctypes.CDLL(None, use_errno=True)
 
 MAX_FURTHER_TASKS = 1_024
-"""Maximum number of threads and processes that the worker may start, in addition to the existing ones. The kernel
-counts the threads and processes of a user together, so a smaller limit could be exceeded by the user's other
-programs."""
+"""Maximum number of additional threads and processes that the worker may start. The kernel counts the threads and
+processes of a user together, so a smaller limit could be exceeded by the user's other programs."""
 
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 1, 4, 22, 38
 _SECCOMP_MODE_FILTER = 2

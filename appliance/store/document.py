@@ -33,8 +33,8 @@ from appliance.store.storage import items_of
 T = TypeVar("T")
 
 Prepare = Callable[[EncodedChanges], EncodedChanges]
-"""Returns the changes to store. The argument contains the earlier changes in the same batch. All changes of a
-batch get the same mapping; a retry gets a new one. If the function raises an exception, the change is rejected."""
+"""Returns the changes to store. The argument contains the earlier changes in the same batch. All changes of a batch
+get the same mapping; a retry gets a new mapping. If the function raises an exception, the change is rejected."""
 
 OnDone = Callable[[Any, BaseException | None], None]
 

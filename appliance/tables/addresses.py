@@ -78,7 +78,7 @@ def _refuse_user(url: str) -> None:
 
 
 def write_url(value: Any) -> str:
-    """Check the full URL of a server that accepts line protocol. If the URL sets a precision, it must be
+    """Check the full URL of a server that accepts InfluxDB's line protocol. If the URL sets a precision, it must be
     nanoseconds."""
     text = string(value)
     _refuse_user(text)

@@ -42,8 +42,8 @@ TOML = Words("a section", "an array", "nothing")
 
 
 class Mismatch(Invalid):
-    """Raised if a value has the wrong type. `str()` uses the type names of JSON; `in_words` uses those of another
-    language."""
+    """Raised if a value has the wrong type. `str()` uses the type names of JSON; `in_words` uses the type names of
+    another language."""
 
     def __init__(self, expected: str, value: Any, hint: str = "") -> None:
         self._expected, self._value, self._hint = expected, value, hint

@@ -218,7 +218,7 @@ function settingsIn(text) {
 	}));
 }
 
-// Poll the device, or a recording, once with the unsaved text.
+// With the unsaved text, poll the device or a recording once.
 function Test({ path, text }) {
 	const kind = adapterOf(path);
 	const [settings, setSettings] = useState("");

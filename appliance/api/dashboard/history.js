@@ -43,8 +43,8 @@ async function loadPast(device, attribute, from, resolution) {
 	return { ...found, entries: [...entries.slice(0, -1), ...older.entries] };
 }
 
-// Return a function that adds values since the first drawing to the loaded values, and drops all values before
-// `from` except the last one.
+// Return a function that returns the loaded values with all values since the first drawing. Of the values before
+// `from`, only the last value is included.
 function useLive() {
 	const live = useRef(new Map()).current;
 	return (device, attribute, entries, from) => {

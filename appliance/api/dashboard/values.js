@@ -27,7 +27,7 @@ export function isCovered({ capability, schema: { values = [] } }, { commands })
 	return values.length > 0 && values.every((value) => own?.schema.values?.includes(value));
 }
 
-// The unit for a number that has none: from the device's commands, otherwise from the capability.
+// The unit for a number without a unit: from the device's commands, otherwise from the capability.
 function unitAt(attribute, device) {
 	const schema = device?.commands?.find(({ capability }) => capability === attribute)?.schema;
 	return unitOf(schema?.unit ?? (schema?.type === "percentage" ? "%" : state.units[attribute]));

@@ -72,7 +72,7 @@ class DevicesApi(ApiResource):
         "GET", "/devices/<device_id>/picture", Role.READ, schemas.BINARY, query=_PICTURE_QUERY, media_type="image/*"
     )
     async def picture(self, call: Call, device_id: str) -> object:
-        """Return the device's newest still picture, or that of the attribute in the query."""
+        """Return the device's newest still picture, or the picture of the attribute in the query."""
         device = self.hub.registry.get_device(device_id)
         found = await self.hub.dispatcher.picture(device, call.query()["attribute"])
         taken = {"content-type": found.media_type, "last-modified": format_datetime(found.at, usegmt=True)}

@@ -20,8 +20,8 @@ from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, 
 from appliance.event_loop import next_turn
 
 MAX_DISCARDED_BODIES = 4
-"""If the response comes before the whole request body, the rest of the body is read and discarded, up to this
-multiple of the size limit, so that the client can receive the response."""
+"""If the response is sent before the whole request body has arrived, the rest of the body is read and discarded, so
+that the client can receive the response. The rest may be at most this multiple of the size limit."""
 
 MAX_CHUNK_LINE_BYTES = 64
 

@@ -126,8 +126,8 @@ def _needs(fact: Fact, needed: Needed) -> str:
 
 
 def check_all(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether all conditions hold. If one does not hold, the reason begins with the number of the first failed
-    condition: `condition 2.1: brightness was …`.
+    """Return whether all conditions hold. If a condition does not hold, the reason begins with the number of the
+    first failed condition: `condition 2.1: brightness was …`.
 
     `instant` is None while the clock is not trusted.
     """

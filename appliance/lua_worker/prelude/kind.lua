@@ -137,7 +137,8 @@ local function rows(of, ...)
   return found
 end
 
--- Iterate over the names of a table in order, with their tables: `for name, each in parts(of) do`.
+-- Iterate over a table in the order of its names. Each step returns a name and the table of this name: `for name,
+-- each in parts(of) do`.
 local function parts(of, ...)
   local found, names, index = part(of, ...), {}, 0
   for name in next, found do

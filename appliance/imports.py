@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 FIRST_ANSWER_SECS = 0.05
-"""Seconds after the hub's start before imports begin, so that waiting clients are served first."""
+"""Delay in seconds between the hub's start and the first import, so that waiting clients are served first."""
 
 
 @contextmanager

@@ -73,8 +73,8 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 class LogBuffer(logging.Handler):
     """Keeps the latest entries of the root logger while the context is open. All threads may use the buffer.
 
-    Consecutive equal lines are counted, not stored again. If the buffer is full, the oldest entry is removed from the
-    part and level with the most bytes. Errors therefore survive a flood of lines from a script.
+    Consecutive equal lines are counted, not stored again. If the buffer is full, it drops the oldest entry of the
+    part and level that use the most bytes. Errors therefore survive a flood of lines from a script.
     """
 
     def __init__(self) -> None:

@@ -38,9 +38,9 @@ class _Window(Struct):
 class RepetitionLimit(logging.Filter):
     """Passes the first lines of a kind; then one line per minute reports the number of suppressed lines.
 
-    One limit applies to lines with the same text, and a second limit to lines from the same logger and place in the
-    code. The second limit prevents failing scenes from hiding a failing automation. All lines of scripts come from
-    one place in the code, so only a text limit applies to these lines. That limit is higher.
+    One limit applies to lines with the same text, and a second limit applies to lines from the same logger and place
+    in the code. The second limit prevents failing scenes from hiding a failing automation. All lines of scripts come
+    from one place in the code, so only a text limit applies to these lines. That limit is higher.
     """
 
     def __init__(self) -> None:

@@ -82,8 +82,8 @@ class Tasks:
 class _StallTimer:
     """Calls `expire` after a number of seconds, but ignores the time in which this process was stalled.
 
-    The process cannot read data during a stall, so data that arrives during a stall is treated as in time. The sum of
-    ignored stalls is at most `seconds`, so an overloaded loop at most doubles the limit.
+    The process cannot read data during a stall, so data that arrives during a stall is treated as if it had arrived
+    in time. The sum of ignored stalls is at most `seconds`, so an overloaded loop at most doubles the limit.
     """
 
     def __init__(self, seconds: float, expire: Callable[[], object]) -> None:

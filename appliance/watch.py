@@ -23,7 +23,7 @@ MAX_DEBOUNCE_SECS = 3.0
 """Maximum seconds before the callback is called, even if changes continue."""
 
 IMPORT_DELAY_SECS = 0.25
-"""Seconds before `watchfiles` is imported, so that a starting hub answers first. Changes during this delay are
+"""Delay in seconds of the import of `watchfiles`, so that a starting hub answers first. Changes during this delay are
 reported afterwards."""
 
 POLL_INTERVAL_MS = 5000

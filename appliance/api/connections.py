@@ -37,10 +37,10 @@ class Connections:
     - `is_proxy`: returns whether a peer is a proxy. A proxy has no connection limit. Instead, a connection of a proxy
       is counted for the client that sent the latest request over the connection.
 
-    At full capacity, the longest idle connection of the peer with the most connections is closed. If a peer with more
-    than half of the capacity opens a connection, that connection is refused instead. A peer that repeatedly opens and
-    closes connections without a request is also refused, because refusing a connection costs a tenth as much as
-    serving a connection.
+    At full capacity, the peer with the most connections loses the connection that has been idle for the longest time.
+    If a peer with more than half of the capacity opens a connection, that connection is refused instead. A peer that
+    repeatedly opens and closes connections without a request is also refused, because refusing a connection costs a
+    tenth as much as serving a connection.
     """
 
     def __init__(

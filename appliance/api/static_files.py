@@ -31,7 +31,8 @@ TYPES: Mapping[str, str] = {
 """The served file types with their media types. Licence files are not served."""
 
 UNHASHED = frozenset({PAGE, "worker.js", "manifest.webmanifest"})
-"""Files with fixed URLs, because browsers request them by name. Browsers revalidate these files each time."""
+"""Files that need fixed URLs, because browsers request these files by name. Browsers revalidate these files each
+time."""
 
 FOREVER = "public, max-age=31536000, immutable"
 ALWAYS_ASK = "no-cache"

@@ -135,7 +135,7 @@ class AutomationStates:
         return self._states.setdefault(id_, AutomationState())
 
     def switch_all(self, enabled: Mapping[str, bool]) -> None:
-        """Apply the field `enabled` of files to automations without a stored switch."""
+        """For automations without a stored switch, apply the field `enabled` from their files."""
         self._at_first = enabled
         for id_ in {**self._switched, **enabled}:
             self.of(id_).is_enabled = self._switched.get(id_, enabled.get(id_, True))
@@ -218,7 +218,7 @@ class AutomationStates:
             self._stored_waits.pop(id_, None)
 
     def remove_others(self, ids: Collection[str]) -> None:
-        """Remove all other automations' states and switches, also in storage."""
+        """Remove the states and switches of all other automations, also in storage."""
         gone = [id_ for id_ in self._states if id_ not in ids]
         switched = [TOGGLE_PREFIX + id_ for id_ in gone if self._switched.pop(id_, None) is not None]
         for id_ in gone:

@@ -45,7 +45,8 @@ class Comparison(NamedTuple):
 
 
 class ChangeTimes:
-    """Stores the time at which each comparison passed to `watch` began to hold. The times survive restarts.
+    """For each comparison given to `watch`, stores the time at which the comparison began to hold. The times survive
+    restarts.
 
     If a comparison has neither `above` nor `below`, the stored time is the time of the attribute's last change. When
     the clock is set, times from this run of the hub are corrected.

@@ -1,4 +1,5 @@
-"""An automation's policy prevents a run too soon after the previous run, and a second run for the same event.
+"""An automation's policy prevents a run that begins too soon after the previous run, and a second run for the same
+event.
 
 All functions are pure, and return the policy state to store. Instants are wall-clock times. Stored instants in the
 future are treated as now, so that a clock that was set back never extends a cooldown.
@@ -131,7 +132,7 @@ def _seconds_left(since: datetime, secs: float, now: datetime) -> int:
 
 
 def plain(value: Value) -> Value:
-    """Replace floats without a fraction with integers, at every depth."""
+    """Convert floats without a fraction to integers, at every depth."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

@@ -284,7 +284,7 @@ class Scheduler:
     def _check_clock(self) -> None:
         """Recompute every occurrence if the clock was set back, or has become trusted for the first time.
 
-        Search from the earliest time that the clock may have had since the last check.
+        Search from the earliest time that the clock may have shown since the last check.
         """
         self._steps.poll()
         step, self._step = self._step, timedelta()

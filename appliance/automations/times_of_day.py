@@ -25,8 +25,8 @@ MAX_DAYS_AHEAD = 21
 skip a day."""
 
 HORIZON = -0.8333
-"""Elevation of the sun's centre, in degrees, at sunrise and sunset. The upper rim of the sun then touches the
-horizon, including refraction."""
+"""Elevation of the sun's centre, in degrees, at sunrise and sunset. With refraction, the upper rim of the sun then
+touches the horizon."""
 
 MAX_SEARCH_DAYS = 400
 """Maximum number of days until the next sunrise or sunset: just over a year."""
@@ -85,8 +85,8 @@ def sun_day(locale: Locale, day: date) -> SunDay:
 
 
 def next_event(event: SunEvent, locale: Locale, instant: datetime, *, offset: timedelta) -> datetime | None:
-    """Return the first instant after `instant` with this offset from the event. Return None if there is none within a
-    year."""
+    """Return the first instant after `instant` with this offset from the event. Return None if there is no such
+    instant within a year."""
     coordinates = _coordinates(locale)
     first = _solar_date(instant - offset, coordinates[1])
     for n in range(-1, MAX_SEARCH_DAYS):

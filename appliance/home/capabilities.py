@@ -188,4 +188,5 @@ STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
     **{(cover, "open"): 100 for cover in ("cover_position", "cover_tilt")},
     **{(cover, "close"): 0 for cover in ("cover_position", "cover_tilt")},
 }
-"""Maps a capability and an action without a value to the value that the action sets on a virtual device."""
+"""Maps a capability and an action to the value that the action sets on a virtual device. Only actions that take no
+value are included."""

@@ -16,7 +16,7 @@ _COLOR_MODES = {
     "color_hs": "hs",
     "color_temperature": "color_temp",
 }
-"""Maps each colour capability to the `color_mode` after a command for it."""
+"""Maps each colour capability to the `color_mode` after a command for this capability."""
 
 
 def changes_of(command: Command, attributes: Mapping[str, Value]) -> dict[str, Value]:

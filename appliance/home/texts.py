@@ -37,8 +37,8 @@ def refuse_control(text: str) -> str:
 
 
 def strip_text(text: str, max_chars: int, *, is_id: bool = False) -> str:
-    """Return the trimmed text. Raise `Invalid` if the text is empty, longer than `max_chars`, or contains forbidden
-    characters.
+    """Return the trimmed text. Raise `Invalid` if the text is empty, is longer than `max_chars`, or contains
+    forbidden characters.
 
     An id must not contain invisible, unassigned, or private characters, and must not be `.` or `..`.
     """

@@ -49,14 +49,14 @@ _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
-    """The part of `Worker` that executions use. The class is a protocol, because `worker.py` imports this file."""
+    """The part of `Worker` that executions use. The class is a `Protocol`, because `worker.py` imports this file."""
 
     def send(self, execution: LuaExecution, kind: FrameKind, parts: tuple[bytes, ...]) -> None:
         """Send the frame to the execution's Lua when the worker has a free slot. The execution's `reply` is set
         later."""
 
     def stop(self, execution: LuaExecution) -> None:
-        """Stop the execution's Lua in the worker, even if it computes."""
+        """Stop the execution's Lua in the worker, even during a computation."""
 
     def leave(self, execution: LuaExecution) -> None:
         """Remove an ended execution."""

@@ -66,7 +66,7 @@ from appliance.lua_worker.worker_main import main
 main(sys.argv[2:8])
 """
 _ROOM_BYTES = 1 << 30
-"""The part of a worker's address space that does not depend on its executions' limits. Unused stacks need most of
+"""The part of a worker's address space that does not depend on the limits of executions. Unused stacks need most of
 this space."""
 
 PROBE_SECS = 20.0

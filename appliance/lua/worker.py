@@ -17,7 +17,7 @@ MAX_RUNNING = 64
 
 CHECK_INTERVAL_SECS = 0.5
 MAX_HALTED_CHECKS = 8
-"""If a worker is halted, has work, and does not respond to this number of consecutive checks, it is killed."""
+"""A worker is killed if it is halted, has work, and does not respond to this number of consecutive checks."""
 
 MAX_SILENT_CHECKS = 16
 """Like `MAX_HALTED_CHECKS`, but for a worker that is not halted. Such a worker may be waiting for the processor."""

@@ -1,4 +1,4 @@
-"""Writes changed device states every few minutes, because a power cut may lose the changes of a few minutes.
+"""Writes changed device states only every few minutes, so a power cut can lose the changes of the last few minutes.
 
 Also stores the current time. After a restart, an unsynchronised clock is trusted only if it is later than the stored
 time.
@@ -268,7 +268,7 @@ class Recorder:
         )
 
     def _count(self) -> CardCounts:
-        """Return the writes of all runs, with the current time if the clock is trusted."""
+        """Return the counts of all runs, with the current time if the clock is trusted."""
         written = self._written()
         return CardCounts(
             bytes_written=written,

@@ -149,7 +149,7 @@ export function readingOf(device) {
 
 const LOUD = ["siren", "lawn_mower", "alarm_control_panel"]; // a tap must not start these by accident
 
-// The command that a tap on a tile sends, or null. If the command is a switch, the result contains
+// The command that a tap on a tile sends, or null. If the command switches the device on or off, the result contains
 // `isOn`.
 export function obviousOf(device) {
 	const { attributes } = device;

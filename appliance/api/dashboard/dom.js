@@ -1,7 +1,7 @@
-// Draws the page from a description: `tags.p({ class: "x" }, "text")` describes an element, `use(Part, props)` a
-// component, and an array a sequence of both. `draw` changes only the differences. Text becomes text nodes and
-// attributes, never markup. If a component fails, `instead(error)` replaces the component, and the rest of the page
-// remains.
+// Draws the page from a description: `tags.p({ class: "x" }, "text")` describes an element, `use(Part, props)`
+// describes a component, and an array describes a sequence of both. `draw` changes only the differences. Text becomes
+// text nodes and attributes, never markup. If a component fails, `instead(error)` replaces the component, and the
+// rest of the page remains.
 
 const SVG = "http://www.w3.org/2000/svg";
 

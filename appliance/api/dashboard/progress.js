@@ -2,7 +2,7 @@
 
 import { changed, state } from "./store.js";
 
-// Set the entry for `target` in the map `name` of the page's state. Null removes the entry.
+// In the map `name` of the page's state, set the entry for `target`. Null removes the entry.
 export function note(name, target, value) {
 	if (value === null) state[name].delete(target);
 	else state[name].set(target, value);

@@ -43,8 +43,8 @@ const THEME = EditorView.theme({
 		border: "1px solid var(--edge)", borderRadius: "8px" },
 });
 
-// Fill the element `place` with a field for a file's text. `onType` receives each new text, and `onFaults` the marks
-// in the margin.
+// Fill the element `place` with a field for a file's text. `onType` receives each new text, and `onFaults` receives
+// the marks in the margin.
 export async function write(place, path, text, { onType, onSave, onFaults }) {
 	const names = get("completions").catch(() => null); // without names, there are no completions
 	const root = place.shadowRoot ?? place.attachShadow({ mode: "open" }); // the page's policy allows styles in a shadow tree

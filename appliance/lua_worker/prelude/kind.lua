@@ -201,7 +201,7 @@ local function fetch(kind, given, field, reasons)
   error(reasons and reasons[answer.status] or fault .. place, 0)
 end
 
--- Return a function's result as JSON. Replace each device that JSON cannot represent with a sentence.
+-- Return a function's result as JSON. Put a sentence in place of each device that JSON cannot represent.
 local function returned(value, what, tells_devices)
   local text, refusal = encode(value, what)
   if text then return text end

@@ -123,8 +123,8 @@ class Scenes(ExecutableFiles[Scene]):
             self._waits.remove(wait)
 
     def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Find scenes that would wait for each other in a circle, from the chain through this scene. Return the
-        labels of these scenes, or an empty tuple if there is no circle."""
+        """Find scenes that would wait for each other in a circle. The circle contains this scene and the end of the
+        chain. Return the labels of these scenes, or an empty tuple if there is no circle."""
         paths: list[tuple[str, ...]] = [(label,)]
         for path in paths:
             if path[-1] in chain:

@@ -70,8 +70,8 @@ class SunDay(Struct, frozen=True, kw_only=True):
         return not (self.was_up or self.culminates or self.stays_up)
 
     def is_past_without(self, event: SunEvent) -> bool:
-        """Return whether a day without the event is treated as after the event. For example, a polar night is after
-        sunset."""
+        """For a day without the event, return whether the whole day is treated as being after the event. For example,
+        a polar night is after sunset."""
         return self.was_up if event is SunEvent.SUNRISE else not self.culminates
 
 

@@ -170,8 +170,8 @@ def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
 def _check_coding(stated: str) -> None:
     """Accept only the coding `chunked`.
 
-    Raise `UnknownCoding` for another coding. Raise `BadRequest` if there is no coding, or if `chunked` is repeated or
-    not last, because the end of the body is then unknown.
+    Raise `UnknownCoding` for any other coding. Raise `BadRequest` if there is no coding, or if `chunked` is repeated
+    or not last, because the end of the body is then unknown.
     """
     names = [each.strip(BLANKS) for each in stated.lower().split(",")]
     if _CODINGS.fullmatch(stated) is None or "chunked" in names[:-1]:

@@ -135,9 +135,9 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
 
 
 class SunTrigger(TimedTrigger, frozen=True, kw_only=True):
-    """A trigger that is due at sunrise or sunset (`type`), moved by `offset_mins`. A negative offset is earlier. A
-    day without the event is skipped. `weekdays` applies to the local date of the sunrise or sunset without the
-    offset; an empty set means every day."""
+    """A trigger that is due at sunrise or sunset (`type`), moved by `offset_mins`. A negative offset means a time
+    before the event. A day without the event is skipped. `weekdays` applies to the local date of the sunrise or
+    sunset without the offset; an empty set means every day."""
 
     is_daily: ClassVar[bool] = True
     offset_mins: int = 0

@@ -32,8 +32,8 @@ Failure = ScriptFailed | ExecutionCancelled | None
 """The result of an execution. None means success."""
 
 UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.waits)
-"""Methods of `ctx` whose duration the backstop does not count. For `run_scene`, the backstop counts the scene's
-counted time."""
+"""Methods of `ctx` whose duration the backstop does not count. For `run_scene`, the backstop adds the time that the
+scene's own backstop has counted."""
 
 READING = KIND_READING.union(name for name, method in CTX_METHODS.items() if method.reads)
 """Requests that the hub answers from memory. Requests of these types do not interrupt Lua's running time."""

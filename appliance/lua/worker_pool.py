@@ -231,7 +231,8 @@ class WorkerPool:
             times.append(self._settings.machine.monotonic())
 
     def _refusal_of(self, source: Source) -> str | None:
-        """Return why the file is blocked if it repeatedly could not be stopped; otherwise, return None."""
+        """If the file is blocked because it repeatedly could not be stopped, return the reason; otherwise, return
+        None."""
         now = self._settings.machine.monotonic()
         for each in [each for each, times in self._stuck_at.items() if now - times[-1] > STUCK_PAUSE_SECS]:
             del self._stuck_at[each]

@@ -96,7 +96,7 @@ class SavedFiles:
         self._data.sync_folder()
         name = f"{_slug_of(path)}.{n}.{to_millis(at)}"
         _replace(self._data, f"{VERSIONS_FOLDER}/{name}", text)
-        with suppress(OSError):  # the next save retries to remove these versions
+        with suppress(OSError):  # the next save tries again to remove these versions
             self._remove_surplus(path)
 
     def _remove_surplus(self, path: str) -> None:

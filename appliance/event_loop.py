@@ -34,7 +34,7 @@ POLL_SECS = 0.0005
 """While callbacks are ready, the loop checks the sockets at most once in this time."""
 
 MIN_LAG_SECS = 0.05
-"""Waits for the loop that are shorter than this are not recorded."""
+"""Shorter waits for the loop are not recorded."""
 
 LAG_WINDOW_SECS = 10.0
 

@@ -65,8 +65,8 @@ class Brake:
         self._note(kind, name, causes)
 
     def note_invoke(self, source: str, payload: Mapping[str, Value]) -> None:
-        """Record the execution as the cause of later values and events of the devices in the operation's payload, in
-        the same way as after a command."""
+        """Record the execution as the cause of later values and events, as a command does. The operation's payload
+        names the device."""
         device_id, attributes = str(payload.get("device_id")), payload.get("attributes")
         for name, value in attributes.items() if isinstance(attributes, Mapping) else ():
             self._expect(source, f"{device_id} {name}", Requirement(equals=value))

@@ -95,8 +95,8 @@ class Cron(Struct, frozen=True, kw_only=True):
         )
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first matching second after the instant, in UTC. Return None if no second matches up to the
-        last supported year."""
+        """Return the first matching second after the instant, in UTC. Return None if no second up to the last
+        supported year matches."""
         found = self.next_shown(instant.astimezone(UTC).replace(tzinfo=None))
         return None if found is None else found.replace(tzinfo=UTC)
 

@@ -30,8 +30,7 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations", Role.READ, array_of(schemas.AUTOMATION), query=_INCLUDE)
     async def list_all(self, call: Call) -> object:
-        """Return every automation by id. With `include=times`, also return each automation's next due time and newest
-        execution."""
+        """Return every automation by id. With `include=times`, add the next due times and newest executions."""
         automations = self.hub.automations
         return automations.list_timed_views() if call.query()["include"] else automations.list_views()
 
@@ -96,8 +95,7 @@ class AutomationsApi(ApiResource):
 
     @route("GET", "/automations/<automation_id>/history", Role.READ, schemas.AUTOMATION_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, automation_id: str) -> object:
-        """Return the results of the automation's triggers, newest first, with the reasons why the automation did not
-        run."""
+        """Return the results of the automation's triggers, newest first, with the reasons for prevented runs."""
         self.hub.automations.view(automation_id)
         entries = await self.hub.history.list_executions("automation", automation_id, Period(**call.query()))
         return {"automation_id": automation_id, "entries": entries}
@@ -113,8 +111,7 @@ class ExecutionsApi(ApiResource):
 
     @route("POST", "/executions/<execution_id>/cancel", Role.WRITE, schemas.CANCELLED_EXECUTION)
     async def cancel(self, call: Call, execution_id: str) -> object:
-        """Cancel one execution at once, even during a sleep. Clients that wait for the execution get 400 and a
-        sentence."""
+        """Cancel one execution at once, even in a sleep. Clients that wait for the result get 400 and a sentence."""
         cancel_execution(self.hub.executors, execution_id)
         return {}
 

@@ -23,8 +23,7 @@ class EventsApi(ApiResource):
 
     @route("GET", "/events", Role.READ, statuses=(101, 400, 426), query=_HEARTBEAT, is_websocket=True)
     async def read(self, call: Call) -> None:
-        """Open the stream of event frames as a WebSocket. With `heartbeat_secs`, the stream also contains `heartbeat`
-        frames."""
+        """Open the stream of event frames as a WebSocket. With `heartbeat_secs`, also send `heartbeat` frames."""
         assert call.principal is not None
         interval = call.query()["heartbeat_secs"]
         connection = connection_of(call.request)

@@ -70,8 +70,7 @@ class FilesApi(ApiResource):
         max_body_bytes=MAX_FILE_BODY_BYTES,
     )
     async def put(self, call: Call, file_path: str) -> object:
-        """Check and save the text. The previous text becomes a version. If `version` is empty, the file must not
-        exist yet."""
+        """Check and save the text. The previous text becomes a version. An empty `version` means a new file."""
         stated = await call.body()
         try:
             return await self.hub.files.save(file_path, stated["text"], stated["version"])

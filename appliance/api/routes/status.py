@@ -97,8 +97,7 @@ class StatusApi(ApiResource):
 
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> object:
-        """Return the state of the home by store key, including values that are not stored yet, but without
-        secrets."""
+        """Return the state of the home by store key, without secrets. Include values that are not stored yet."""
         values = await self.hub.recorder.list_present(SIMULATED_PREFIXES)
         pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
         return b'{"values":{%b}}' % b",".join(pairs)

@@ -10,7 +10,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - an older Python must read as far
     )
     sys.exit(69)
 
-# The imports below need Python 3.11. The lines above must stay readable for Python 3.6, to print a message.
+# The imports below need Python 3.11. Python 3.6 must be able to run the lines above, which print an error message.
 
 import hashlib
 import os

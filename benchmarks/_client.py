@@ -143,7 +143,7 @@ class _Hammering(asyncio.Protocol):
 
 
 class Readers:
-    """Clients that read a hub's event stream, or bare connections, inside the `async with` block.
+    """Clients that read the event stream of a hub or of a bare server inside the `async with` block.
 
     `frames` counts the frames that all readers have received.
     """

@@ -63,8 +63,8 @@ class Skipped(Exception):
 class Row(Struct, frozen=True, kw_only=True):
     """One line of a table.
 
-    A floor is the cost of the same work in a minimal program. If there is a floor, the target is the ratio of the
-    hub's figure to the floor, unless `is_absolute` is set. If there is no floor, the target is a value.
+    The floor of a row is the cost of the same work in a minimal program. If a row has a floor, its target is the
+    ratio of the hub's figure to the floor, unless `is_absolute` is set. If a row has no floor, its target is a value.
     """
 
     label: str
@@ -77,8 +77,8 @@ class Row(Struct, frozen=True, kw_only=True):
     """Whether users notice this figure. RESULTS.md contains the figures that users notice."""
 
     def sample(self, value: float, floor: float | None = None, node_red: float | None = None) -> Sample:
-        """Return the sample of one round: the figures of the hub, of the floor, and of Node-RED if Node-RED can do
-        the same work."""
+        """Return the sample of one round: the figures of the hub, of the minimal program for comparison (the floor),
+        and of Node-RED if Node-RED can do the same work."""
         return self, value, floor, node_red
 
 

@@ -78,7 +78,7 @@ def function(name: str, code: str, wires: Wires, **fields: str) -> Mapping[str, 
 
 
 def read_strip(strip: int, wires: Wires) -> Flow:
-    """Return the nodes that receive the messages that the strip at this port pushes."""
+    """Return the nodes that receive the pushed messages of the strip at this port."""
     return [
         {"id": "strip", "type": "websocket-client", "path": f"ws://127.0.0.1:{strip}/ws", "wholemsg": "false"},
         _node("pushes", "websocket in", wires, client="strip"),
@@ -86,7 +86,7 @@ def read_strip(strip: int, wires: Wires) -> Flow:
 
 
 def send_to_readers() -> Flow:
-    """Return the node `events`, which forwards its messages to the readers of `/events`."""
+    """Return nodes that forward each message for the node `events` to the readers of `/events`."""
     return [
         {"id": "listener", "type": "websocket-listener", "path": "/events", "wholemsg": "false"},
         function(
@@ -99,7 +99,8 @@ def send_to_readers() -> Flow:
 
 
 def request_lamp(name: str, method: str, wires: Wires, code: str = "") -> Flow:
-    """Return the nodes that send a request to the lamp at `msg.lamp`. `code` creates the body."""
+    """Return the nodes that send a request to the lamp at `msg.lamp`. `code` is JavaScript that creates the request's
+    body."""
     prepare = f"msg.method = '{method}'; msg.url = 'http://127.0.0.1:' + msg.lamp + '/elgato/lights'; {code}"
     return [
         function(name, prepare, [f"{name}-request"]),

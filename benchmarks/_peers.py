@@ -26,7 +26,7 @@ from tests.fakes.wled import WledSimulator
 
 
 async def serve_fixed(_: list[str]) -> None:
-    """Serve the bytes from standard input with bare Sanic, without API keys."""
+    """With bare Sanic and without API keys, serve the bytes from standard input."""
     body = await asyncio.to_thread(sys.stdin.buffer.read)
     app: Sanic[Any, Any] = Sanic("fixed", configure_logging=False)
 
@@ -105,7 +105,7 @@ async def serve_broadcast(arguments: list[str]) -> None:
 
 
 async def serve_polls(arguments: list[str]) -> None:
-    """Read the state of the lamp at each port at a fixed interval, and print the process id.
+    """At a fixed interval, read the state of the lamp at each port. Print the process id.
 
     The first argument is the interval in seconds. The second argument is the number of seconds for which connections
     are kept open.

@@ -2,8 +2,9 @@
 """`python -m benchmarks._turns FILE run` runs `lares run`, and writes the longest iteration of the event loop to the
 file.
 
-The file contains the processor time of the loop's thread, which other programs do not affect, and the callback that
-took most of this time. On SIGUSR1, the process forgets earlier iterations, such as the iterations during the start.
+The file contains the processor time of the loop's thread, and the callback that took most of this time. Other
+programs do not affect the processor time. On SIGUSR1, the process forgets earlier iterations, such as the iterations
+during the start.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ async def run_scenes(attack: Attack) -> None:
 
 
 async def restart_adapters(attack: Attack) -> None:
-    """Replace the file of a kind in Lua, and reload it."""
+    """Repeatedly replace the file of a kind in Lua, and reload the adapters."""
     file = attack.folder / "config/adapters/restarted.lua"
     for number in itertools.count():
         if not attack.continues:

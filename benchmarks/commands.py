@@ -1,5 +1,5 @@
-"""Commands to instant simulated lamps, compared with the same requests sent directly with aiohttp, and with
-Node-RED."""
+"""Commands to instant simulated lamps, compared with Node-RED, and with aiohttp, which sends the same requests
+directly."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _section(number: int) -> str:
 
 
 def _read(port: int, number: int, resolution: str) -> float:
-    """Read a month of this device's history, and return how long that took, in milliseconds."""
+    """Read a month of this device's history, and return the duration in milliseconds."""
     began = time.perf_counter()
     body = ask(port, "GET", f"/devices/virtual:d{number}/history/{_attribute(number)[0]}?{QUERY.format(resolution)}")
     took = 1000 * (time.perf_counter() - began)

@@ -16,7 +16,7 @@ enough, because the amount of rare activity can differ by half between windows."
 
 POLLED = f"{LAMPS} lamps polled every {POLL_SECS} s"
 CPU = Row(label=f"{POLLED}: processor", unit="% of a core", floor="bare aiohttp", at_most=1.15)
-"""The maximum ratio of processor use, from 0.45 % of a core for the hub and 0.39 % for bare aiohttp."""
+"""The maximum ratio between the processor use of the hub (0.45 % of a core) and of bare aiohttp (0.39 %)."""
 KEPT = Row(label=f"{POLLED} by bare aiohttp over kept connections: processor", unit="% of a core")
 MEMORY = Row(label=f"{LAMPS} lamps: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=60)
 WAKEUPS = Row(label="no device: wake-ups of all threads of hub and worker", unit="per second", at_most=0.5)

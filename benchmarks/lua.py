@@ -1,9 +1,10 @@
 """The speed of Lua as users notice it: an event at a lamp, a scene over HTTP, the memory of a sleeping execution,
 and endless loops.
 
-For an event at a lamp, the floor decodes the strip's push, sends the brightness through a pipe to a process with bare
-lupa, and reads and writes the lamp with aiohttp, like the hub. The floor's worker has no sandbox, no limits, and
-normal priority. The hub's worker has low priority, so measure the ratio on an idle machine.
+The floor is the cost of the same work in a minimal program. For an event at a lamp, this program decodes the strip's
+push, and sends the brightness through a pipe to a worker with bare lupa. Like the hub, the program then reads and
+writes the lamp with aiohttp. The program's worker has no sandbox, no limits, and normal priority. The hub's worker
+has low priority, so measure the ratio on an idle machine.
 """
 
 from __future__ import annotations

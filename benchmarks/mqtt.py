@@ -1,6 +1,7 @@
 """MQTT: the time until 2,000 announced devices appear, a steady stream of states, and a flood. Needs mosquitto.
 
-The floor reads the same states with bare aiomqtt, and forwards nothing. Node-RED forwards the states to a reader.
+A minimal program (the floor) reads the same states with bare aiomqtt, and forwards nothing. Node-RED forwards the
+states to a reader.
 """
 
 from __future__ import annotations
@@ -125,8 +126,8 @@ def _devices(home: Running) -> list[object]:
 
 @contextlib.contextmanager
 def _others(broker: int) -> Iterator[list[Running]]:
-    """Run bare aiomqtt and, if it is installed, Node-RED. If the broker is flooded, run neither, because the hub
-    needs the processor."""
+    """Run bare aiomqtt, and Node-RED if it is installed. If the broker is flooded, run neither, because the hub needs
+    the processor."""
     flow = [*read_states(broker, TOPIC, ["events"]), *send_to_readers()]
     credentials = {"broker": {"user": USER, "password": PASSWORD}}
     with (

@@ -17,7 +17,7 @@ PATHS = {
     "one device after another": ([f"/devices/lamp0:light:{number}" for number in range(10, DEVICES)], 0.95),
     f"{DEVICES} devices": (["/devices"], 0.9),
 }
-"""By label: the requests, and the minimum rate in proportion to that of bare Sanic."""
+"""Maps each label to its requests, and to the minimum ratio between the hub's rate and bare Sanic's rate."""
 
 CLIENTS = {1: "1 client", 16: "16 clients"}
 FLOOR = "bare Sanic, the same bytes"

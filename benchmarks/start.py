@@ -32,7 +32,7 @@ FIRST = Row(
 
 
 def measure(rounds: int) -> Iterator[Sample | Skipped]:
-    """In each round, measure every way to start once. If the single file exists, include it."""
+    """In each round, measure each way to start. If the single file exists, include it."""
     ways = {"as module": MODULE, "as single file": AS_FILE} if FILE.exists() else {"as module": MODULE}
     if not FILE.exists():
         yield Skipped("the single file is not there; make it with `python3 build.py`")

@@ -1,8 +1,8 @@
 """The time from a change until the last reader has received it, and the frames per second, compared with a bare
 broadcast and Node-RED.
 
-The bare broadcast receives the strip's pushes with aiohttp, and sends a recorded frame of the hub to each reader. It
-neither decodes the pushes nor encodes frames.
+The bare broadcast receives the strip's pushes with aiohttp, and sends a recorded frame of the hub to each reader. The
+bare broadcast neither decodes the pushes nor encodes frames.
 """
 
 from __future__ import annotations

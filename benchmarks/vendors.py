@@ -1,4 +1,5 @@
-"""Measures how much malicious devices of a kind in Lua delay the longest poll of another adapter, the neighbour."""
+"""Measures the delay that malicious devices of a kind in Lua cause to the longest poll of another adapter, the
+neighbour."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ async def _attack(url: str, path: str, lamp_url: str) -> tuple[float, float]:
 
 
 async def _longest(home: Neighbours) -> float:
-    """Return the longest time in milliseconds between the due time of a poll of the neighbour and the publication
-    of its result."""
+    """Return the longest time in milliseconds from the due time of a neighbour's poll until the publication of the
+    poll's result."""
     longest, until = 0.0, time.perf_counter() + SECS
     assert isinstance(home.lamp.adapter, PollingAdapter)
     while (began := time.perf_counter()) < until:

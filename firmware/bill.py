@@ -30,7 +30,7 @@ BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sbo
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Package:
-    """A package, or a part of the compiled package `parent`. `licence` is an SPDX expression."""
+    """A package, or a component that is compiled into the package `parent`. `licence` is an SPDX expression."""
 
     name: str
     version: str
@@ -53,8 +53,8 @@ def read_metadata(data: bytes) -> Package:
 
 
 def _licence(name: str, fields: Message) -> tuple[str, str]:
-    """Return the SPDX expression and an empty string. If there is none, return a new identifier and the licence
-    text from the metadata."""
+    """Return the SPDX expression and an empty string. If the metadata do not name a known licence, return a new
+    identifier and the licence text from the metadata."""
     stated = (fields["License-Expression"] or "").strip()
     words = (fields["License"] or "").strip()
     if stated or words in STATED:

@@ -188,7 +188,7 @@ def is_whole(path: str, size: str) -> bool:
 
 def venv_command(folder: Path) -> list[str]:
     """Return the command that creates a virtual environment. The command also works if build.py itself runs in the
-    environment that is replaced."""
+    environment that the command replaces."""
     return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 
 

@@ -79,7 +79,8 @@ try() {
 	STATE_DIRECTORY=$SCRATCH CACHE_DIRECTORY='' LARES_DATA_DIR='' "$PYTHON" "$@"
 }
 
-# Find the first Python that runs the file. If no Python runs it, fail with the file's message about the last Python.
+# Find the first Python that can run the file. If no Python can run the file, fail with the error message of the last
+# attempt.
 find_python() {
 	said="Python 3 is missing; install it (OpenWrt: opkg install python3, newer ones: apk add python3)"
 	for name in python3 python3.14 python3.13 python3.12 python3.11; do
@@ -91,8 +92,8 @@ find_python() {
 	fail 69 "${said#lares: }"
 }
 
-# Fail if another process installs, upgrades, or rolls back. If `lares upgrade` runs this script, it already holds
-# this lock as descriptor 9.
+# Fail if another process installs, upgrades, or rolls back. If `lares upgrade` runs this script, the lock is already
+# held as descriptor 9.
 lock() {
 	if [ -z "$IS_LOCKED" ]; then
 		exec 9<"$HOME_DIR"
@@ -102,7 +103,8 @@ lock() {
 	fi
 }
 
-# extract FILE PART TARGET: write the file's content under PART to TARGET, and overwrite nothing.
+# extract FILE PART TARGET: write the files below PART in the archive FILE to TARGET, without overwriting existing
+# files.
 extract() {
 	"$PYTHON" -I - "$@" <<-'END'
 		import os, sys, zipfile
@@ -117,7 +119,7 @@ extract() {
 	END
 }
 
-# put FILE PART TARGET MODE: replace the target with the part.
+# put FILE PART TARGET MODE: replace TARGET with the file PART of the archive FILE.
 put() {
 	rm -f "$3.new"
 	extract "$1" "$2" "$3.new"
@@ -167,7 +169,7 @@ make_folders() {
 		say "the configuration is in $CONFIG_DIR/config"
 	fi
 	# Only root and the hub may read the configuration, because it can contain the master key. After the first
-	# installation, the user may change owner and mode. `check` lists files that the hub cannot read.
+	# installation, the user may change the files' owner and mode. `check` lists files that the hub cannot read.
 	if [ -n "$IS_NEW" ]; then
 		chown -R root:lares "$CONFIG_DIR"
 		chmod -R u+rwX,g+rX,g-w,o-rwx "$CONFIG_DIR"
@@ -176,7 +178,7 @@ make_folders() {
 	chmod 0700 "$DATA_DIR"
 }
 
-# Write the command and the service of the current file.
+# Write the command `lares` and the service definition for the current file.
 make_service() {
 	cat >"$PROGRAM.new" <<-END
 		#!/bin/sh
@@ -216,7 +218,7 @@ start() {
 	fi
 }
 
-# Print the hub's process id and the status of /ready, such as "4711 200". Print nothing if no hub listens.
+# Print the hub's process id and the HTTP status of /ready, for example "4711 200". Print nothing if no hub listens.
 ask_hub() {
 	"$PYTHON" -I - "$DATA_DIR/control.sock" <<-'END'
 		import socket, struct, sys
@@ -232,7 +234,7 @@ ask_hub() {
 	END
 }
 
-# procd returns before the hub has started, even before the old process has ended.
+# procd returns before the hub has started, and even before the old process has ended.
 wait_until_ready() {
 	second=0
 	down=0
@@ -276,7 +278,7 @@ replace() {
 	forget_unpacked
 }
 
-# Run the previous version again, and remove the failed version, which also frees space on a full disk.
+# Run the previous version again, and remove the failed version, also to free space on a full disk.
 undo() {
 	mv -f "$PREVIOUS" "$CURRENT"
 	sync "$HOME_DIR"

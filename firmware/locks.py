@@ -27,7 +27,7 @@ LEFT_OUT = {
     "bluetooth-data-tools": "aioshelly needs it only for devices over Bluetooth",
     "setproctitle": "only names processes, and the hub has only one",
 }
-"""Dependencies that are removed from the locks. With `--no-deps`, pip accepts that they are missing."""
+"""Dependencies that are removed from the locks. With `--no-deps`, pip accepts that these dependencies are missing."""
 
 LOCK_HEAD = """\
 # Pinned packages with the hashes of all their wheels, for Python 3.11 to 3.14.

@@ -1,7 +1,7 @@
 """Runs README's two commands as a newcomer would, on a copy of the checkout.
 
 The commands run with `python3` from PATH. For a release, `build.py test` also runs with each of the other Pythons.
-Only Python and git are on PATH, and only HOME and PATH are set.
+Only Python and git are on PATH. HOME and PATH are the only environment variables.
 """
 
 from __future__ import annotations

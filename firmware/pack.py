@@ -51,7 +51,7 @@ CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/l
 WHEN_CUT = b"""# coding: latin-1
 "lares: this file is cut off or damaged; copy it to this box again
 """
-"""Text that follows the first line. If the file is truncated, Python shows this text as an invalid line."""
+"""Text after the file's first line. If the file is truncated, Python shows this text as an invalid line."""
 
 Run = Callable[[Sequence[str], Mapping[str, str]], None]
 Row = tuple[int, int, dict[str, list[str]]]
@@ -60,8 +60,8 @@ Row = tuple[int, int, dict[str, list[str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """Builds the single file from a checkout. `run` runs a command with an environment, or raises an exception.
-    `venv` returns the command that creates a virtual environment in a folder.
+    """Builds the single file from a checkout. `run` runs a command with these environment variables, and raises an
+    exception if the command fails. `venv` returns the command that creates a virtual environment in a folder.
 
     `pythons` contains the version and path of each Python that compiles bytecode.
     """
@@ -129,7 +129,7 @@ class Builder:
         self._add_lua(parts)
 
     def _add_lua(self, parts: Parts) -> None:
-        """Add Lua and its licence, which lupa's wheel does not list."""
+        """Add Lua and its licence, because lupa's wheel lists neither."""
         sign = f"Lua {bill.LUA.version} ".encode()
         if not all(any(sign in data for data in files.values()) for files in parts.native.values()):
             raise UnsupportedWheel(
@@ -227,8 +227,8 @@ def _streams(parts: Parts) -> dict[str, Iterable[tuple[str, str, bytes]]]:
 
 
 def _join(files: Iterable[tuple[str, str, bytes]]) -> tuple[list[Row], bytes]:
-    """Return the rows of `parts.json` for a stream, and the stream's data. If several files have equal content, it
-    is stored once."""
+    """Return the rows of `parts.json` for a stream, and the stream's data. If several files have equal content, the
+    content is stored once."""
     found: dict[bytes, dict[str, list[str]]] = {}
     for key, name, data in files:
         found.setdefault(data, {}).setdefault(key, []).append(name)

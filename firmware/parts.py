@@ -120,8 +120,8 @@ def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> by
 
 
 def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:
-    """Return the files of the roots, and of all modules that they import. Skip imports inside functions, and imports
-    for type checkers."""
+    """Return the files of the root modules, and of all modules that these import, directly or indirectly. Skip
+    imports inside functions, and imports for type checkers."""
     files = {name.removesuffix(".py").replace("/", "."): name for name in pure if name.endswith(".py")}
     files = {module.removesuffix(".__init__"): name for module, name in files.items()}
     found: dict[str, None] = {}
@@ -157,6 +157,6 @@ def _imports(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
 
 
 def in_order(native: Mapping[Target, Mapping[str, bytes]], machine: str) -> Iterable[tuple[Target, str]]:
-    """Return a machine's objects, grouped by target. A box stops unpacking after its last object."""
+    """Return a machine's objects, grouped by target. A box stops unpacking after the last object of its target."""
     found = [(target, name) for target, files in native.items() if target.machine == machine for name in files]
     return sorted(found, key=lambda each: (each[0].libc, each[0].python, each[1]))

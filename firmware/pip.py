@@ -1,4 +1,4 @@
-"""Installs exactly the files of a lock with pip, and adds advice to failures."""
+"""Uses pip to install exactly the files of a lock, and adds advice to pip's error messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def advice(lines: Sequence[str]) -> str:
 
 
 def readable(lines: Sequence[str]) -> list[str]:
-    """Return the last useful lines of pip's output, without the hosts and folders of its options."""
+    """Return the last useful lines of pip's output, without the hosts and folders that pip's options contain."""
     progress = r"(Collecting|Processing|Requirement already|  Downloading|  Using) "
     noise = re.compile(rf"\s*$|Looking in |WARNING: (Location|Url) |\[notice|{progress}")
     secret = re.compile(r"\w+://\S+|(?<=host=)'[^']*'|(?<=Retrying) \(Retry\([^)]*\)\)")

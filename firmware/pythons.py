@@ -56,8 +56,8 @@ def pythons() -> Iterator[tuple[str, str]]:
 def compile_with(
     python: str, site: Path, names: Sequence[str], run: Callable[[Sequence[str], Mapping[str, str]], None]
 ) -> tuple[str, dict[str, bytes]]:
-    """Return the magic number (hexadecimal) of this Python, and the bytecode that it compiles for these files in
-    `site`. The same Python on another machine would compile the same bytecode."""
+    """Return this Python's magic number (hexadecimal), and its bytecode for these files in `site`. The same Python on
+    another machine would compile the same bytecode."""
     listed = site.with_name("compiled.txt")
     listed.write_text("".join(f"{site / name}\n" for name in names))
     for name in names:

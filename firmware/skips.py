@@ -66,7 +66,7 @@ OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "google-chrome-
 """Maps some of the `PROGRAMS` to alternative names."""
 
 FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
-"""Folders of programs that a user's PATH may not contain."""
+"""Folders with programs. A user's PATH does not always contain these folders."""
 
 
 def find_program(name: str) -> str | None:

@@ -75,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # collecting tests creates no garbage, so garbage collection starts afterwards
 
 
-# Tests start hundreds of Lua workers, but only few tests are about this start.
+# Tests start hundreds of Lua workers, but only a few tests check how a worker starts.
 forked.fork_workers()
 
 

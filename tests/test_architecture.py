@@ -34,8 +34,8 @@ LAYERS = {
 """Maps each package to its layer."""
 
 OUTSIDE_LAYERS = {"lua_worker": ("lua", 0)}
-"""For each package outside of the layers: the only package that may import it, and the highest layer that it may
-import."""
+"""For each package outside of the layers: its only permitted importer, and the highest layer from which the package
+may import."""
 
 ALLOWED = {
     "sanic": {"api"},

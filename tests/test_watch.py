@@ -17,7 +17,7 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 
 OFTEN_MS = 300
-"""The watcher's interval in these tests between checks for created and replaced folders."""
+"""In these tests, the watcher's interval between checks for created and replaced folders."""
 
 
 class Noted:

@@ -16,15 +16,15 @@ from lares_folder import BOOT_ID, BOOTED, FILES, NAME, SITE, hold, is_whole, rea
 
 FOLDERS = ("LARES_DATA_DIR", "STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"
-"""The folder of an installation, which root also uses for commands. Root must not run files that belong to the
-hub's user."""
+"""The folder of an installation. Root's commands also use this folder, because root must not run files that belong to
+the hub's user."""
 
 SHARED = ("/var/tmp", "/tmp", "/run")
 EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
 
 
 class Unusable(Exception):
-    """Raised if no folder can be used. The message contains the reason for each folder."""
+    """Raised if no folder can be used. The message contains the reason why each folder is unusable."""
 
 
 def launch() -> int:
@@ -81,8 +81,8 @@ def candidate_folders(environment: Mapping[str, str]) -> list[str]:
 
 
 def is_ours(folder: str) -> bool:
-    """Return whether this user owns the folder. If another user owned the folder, root would leave files in it
-    that the owner cannot change."""
+    """Return whether this user owns the folder. If another user owned the folder, root would leave files there, and
+    the owner could not change these files."""
     try:
         return os.stat(f"{folder}/").st_uid == os.geteuid()
     except OSError:

@@ -26,8 +26,8 @@ MAGIC = importlib.util.MAGIC_NUMBER.hex()
 def unpack(archive: str, folder: str) -> None:
     """Create the complete folder for this Python, and sync it to the card. Concurrent starts wait for each other.
 
-    Other versions are removed afterwards. If the card is full, other versions are removed before. If an error occurs,
-    no folder remains. Raise `OSError` if the folder cannot be written, and `ValueError` if the archive is damaged.
+    Other versions are removed afterwards or, if the card is full, before. If an error occurs, no incomplete folder
+    remains. Raise `OSError` if the folder cannot be written, and `ValueError` if the archive is damaged.
     """
     base, part = os.path.dirname(folder), f"{folder}.part"
     with locked(base, fcntl.LOCK_EX) as descriptor:
@@ -80,8 +80,8 @@ def read_files(archive: str) -> Iterator[tuple[str, bytes]]:
 
 
 def read_stream(stream: IO[bytes], listed: Sequence[Any], key: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the files with this key from the stream. Stop reading after the last one. Raise `ValueError` if a
-    checksum differs."""
+    """Yield the files with this key from the stream. Stop reading after the last of these files. Raise `ValueError`
+    if a checksum differs."""
     rest = sum(key in names for _, _, names in listed)
     for size, checksum, names in listed:
         data = stream.read(size)

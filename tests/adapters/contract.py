@@ -86,9 +86,9 @@ class Subject:
     which can arrive after the adapter's start.
 
     `fewer` removes a device at the vendor, and `more` adds it again. `change` changes the device's state at the
-    vendor to the attribute `changed`. If a polled vendor also pushes this change, `is_connected` returns whether
-    the adapter is connected. `happen` makes the vendor send the `event`. `lose` disconnects the device from its
-    bridge, and `find` reconnects it.
+    vendor, and `changed` is the resulting attribute. If a polled vendor also pushes this change, `is_connected`
+    returns whether the adapter is connected. `happen` makes the vendor send the `event`. `lose` disconnects the
+    device from its bridge, and `find` reconnects it.
     """
 
     name: str
@@ -153,7 +153,8 @@ class Trial:
         self._answers += isinstance(event, events.AdapterAnswered) and event.secs is not None
 
     async def begin(self, faults: Faults) -> None:
-        """Begin the faults between two polls: after a call that fails during a poll, its values are unknown."""
+        """Begin the faults between two polls. If a call failed during a poll, the values of this poll would be
+        unknown."""
         begun = asyncio.Event()
 
         def begin(event: events.Event) -> None:

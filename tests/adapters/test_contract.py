@@ -60,7 +60,7 @@ class TestElgatoLights(AdapterContract):
 
 
 class TestMeter(ReadingContract):
-    """A read-only device that pushes values and sends events, and whose bridge can lose contact with it."""
+    """A read-only device that pushes values and sends events, and whose bridge can lose contact with the device."""
 
     subject = Subject(
         name="house",
@@ -245,7 +245,8 @@ FAULTS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.slow
 class TestOllama:
-    """A language model in Lua, which has no devices, and returns each error to its callers until the fault ends."""
+    """The adapter for a language model, written in Lua. The adapter has no devices, and returns each error to the
+    callers until the fault ends."""
 
     async def test_each_fault_is_a_sentence_and_passes(self) -> None:
         async with trial(BUNDLED["ollama"].subject()) as it:

@@ -66,7 +66,8 @@ LOOP = struct.pack(">6H", 0, 0x8400, 0, 1, 0, 0)
 
 
 def _pointers(count: int) -> bytes:
-    """Return a message whose second record has a name of this many pointers, each to the one before it."""
+    """Return a message whose second record has a name of this many pointers. Each pointer refers to the previous
+    pointer."""
     head = struct.pack(">6H", 0, 0x8400, 0, 2, 0, 0)
     first = len(head) + len(record(b"\0", dns.TXT, b""))
     chain = b"\0\0" + b"".join(struct.pack(">H", 0xC000 | (first + 2 * at)) for at in range(count))

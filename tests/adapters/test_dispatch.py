@@ -208,7 +208,7 @@ async def test_a_call_of_a_hook_reaches_its_listeners_and_their_errors_are_repor
     asked: list[HookRequest] = []
 
     class Listening(StubAdapter):
-        """Handles the hook of its name, refuses queries, and fails at a body."""
+        """Handles the hook of its name, refuses queries, and fails if a request has a body."""
 
         @property
         def hooks(self) -> set[str]:

@@ -38,7 +38,7 @@ LAMPS = 40
 
 
 class Scripted(Adapter):
-    """Performs one step in each run, and then works endlessly.
+    """In each run, performs the given steps, and then works endlessly.
 
     `orders` lists the adapter's reactions to successive commands. `farewell` is called when the adapter exits.
     """

@@ -149,7 +149,7 @@ async def test_a_message_is_escaped_for_its_place(session: DeviceSession, lines:
     ("lines", "text", "expected"),
     [
         ("service = 'ntfy'\ntopic = 'home'", "a" * 4096, "a" * 4096),
-        ("service = 'ntfy'\ntopic = 'home'", "ü" * 2049, "ü" * 2046 + "…"),  # more bytes would be an attachment
+        ("service = 'ntfy'\ntopic = 'home'", "ü" * 2049, "ü" * 2046 + "…"),  # ntfy would attach a longer text
         ("url = '{url}/'", "ü" * 4096, "ü" * 4096),
     ],
 )

@@ -303,7 +303,7 @@ class Site:
         return StillRunner(ElgatoAdapter(context, http, 1), context)
 
     def roku(self, name: str, tv: TvSimulator, *, silent_after: int = 0) -> StillRunner:
-        """Return a runner of the TV, which stops answering after this number of requests."""
+        """Return a runner for a TV that stops answering after this number of requests."""
         context, http = self._context(name), RecordingClient(self._session, tv.url, self._clock)
         http.before = lambda number, _: setattr(tv.faults, "silent", number > silent_after)
         return StillRunner(RokuAdapter(context, http, 1), context)

@@ -140,8 +140,8 @@ class Caller:
 
 
 async def turns_while(read: Callable[[], Awaitable[T]], count: int) -> tuple[list[T], int]:
-    """Read repeatedly. Return the results, and the number of iterations of the event loop that the hub and the
-    test share."""
+    """Read repeatedly. Return the results, and the number of iterations of the event loop. The hub and the test share
+    the loop."""
 
     async def read_all() -> list[T]:
         return [await read() for _ in range(count)]
@@ -155,8 +155,7 @@ async def turns_while(read: Callable[[], Awaitable[T]], count: int) -> tuple[lis
 
 @asynccontextmanager
 async def call(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
-    """Connect to the hub at this URL. If `small` is true, the system buffers few bytes that the test does not
-    read."""
+    """Connect to the hub at this URL. If `small` is true, the system buffers only a few unread bytes."""
     host, _, port = url.removeprefix("http://").partition(":")
     mine = socket.socket()
     mine.setblocking(False)

@@ -129,7 +129,7 @@ def test_only_a_peer_that_connects_repeatedly_without_a_request_is_rejected() ->
         assert come_and_go() == (number < MAX_EMPTY_CONNECTIONS)
     assert connections.refused == 2 * MAX_EMPTY_CONNECTIONS
     let_in = 0
-    for _ in range(4000):  # this corresponds to ten seconds of a flood
+    for _ in range(4000):  # 4,000 rounds are ten seconds of a flood
         now[0] += 1 / 400
         let_in += come_and_go()
     assert let_in == pytest.approx(10 * EMPTY_CONNECTIONS_EXPIRED_PER_SEC, abs=2), (

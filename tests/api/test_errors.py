@@ -362,7 +362,7 @@ async def test_every_error_has_a_status_and_its_own_message() -> None:
     for kind in below(errors.LaresError) - NEVER_ANSWERED:
         assert kind.code in CODES or kind is errors.NotFound, kind
         if kind.__module__ != errors.__name__:
-            continue  # an error of another package with its own fields
+            continue  # errors of other packages have other fields
         error = kind(*WORDS.get(kind, ("a sentence",)))
         status, body = answer_of(error)
         assert status == status_of(error) == CODES[error.code].status, kind

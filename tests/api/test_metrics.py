@@ -67,7 +67,7 @@ async def test_a_strict_parser_accepts_each_metric_family(app: App) -> None:
     names = [family.split()[2] for family in families]
     assert not empty and len(set(names)) == len(names)
     for name, family in zip(names, families, strict=True):
-        # The strict parser reads the successor of this format, in which a counter's family has no `_total`.
+        # The strict parser reads the successor of this format. There, the family name of a counter has no `_total`.
         successor = re.sub(r"^(# \w+ \w+?)_total ", r"\1 ", family, flags=re.MULTILINE)
         [read] = text_string_to_metric_families(f"{successor}# EOF\n")
         assert read.documentation and read.samples and read.type != "unknown", name

@@ -61,7 +61,7 @@ class Home:
     def check(self) -> None:
         """Check that the hub answers, and that its log has no error.
 
-        If an address has opened many connections without a request, the hub rejects it for up to a second.
+        If an address has opened many connections without a request, the hub rejects the address for up to a second.
         """
         ends = time.monotonic() + PATIENCE
         while not self._answers():

@@ -384,7 +384,7 @@ class TestFallingBehind:
 
 
 def fill(app: App, count: int = 1000, size: int = 2000) -> None:
-    """For a reader that does not read, publish more than the system buffers."""
+    """Publish more data than the system can buffer for a reader that does not read."""
     for number in range(count):
         app.hub.bus.publish(note(number, size))
 

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 LIMIT = 65_536
 DONE, WRONG, NO_TEXT, TOO_LARGE = 1000, 1002, 1007, 1009
 PONGS = frame(PING, b"still there?")
-"""The last frames of each case after which the connection remains open. The frames prove that the connection
+"""The final frames of each case in which the connection remains open. These frames prove that the connection
 works."""
 
 

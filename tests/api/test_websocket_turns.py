@@ -1,4 +1,4 @@
-"""Many clients of the event stream share a turn of the loop."""
+"""Many clients of the event stream share an iteration of the event loop."""
 
 from __future__ import annotations
 

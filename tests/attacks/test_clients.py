@@ -37,7 +37,7 @@ from tests.fakes.app import LIGHT, MASTER, NO_MORE, App, open_app
 from tests.fakes.patience import until
 
 SLACK = 120.0
-"""Extra seconds that work of almost no duration may take on a busy machine."""
+"""Extra seconds that a busy machine may need for almost instant work."""
 
 MAX_CPU_SECS = 10.0
 """Maximum processor seconds of the hub and the test, including the floods, until other clients get answers."""

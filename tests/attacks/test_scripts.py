@@ -72,7 +72,7 @@ class Home:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_bytes(self) -> int:
-        """Return the resident memory from `statm`, which any user can read, even of a protected process."""
+        """Return the resident memory from `statm`. Any user can read this file, even that of a protected process."""
         pages = 0
         for pid in self.pids():
             with suppress(FileNotFoundError, ProcessLookupError):

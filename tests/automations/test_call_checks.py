@@ -1,4 +1,4 @@
-"""If the literal arguments of a call of `ctx` always make it fail, the call is reported with its line. All other
+"""If a call of `ctx` always fails because of its literal arguments, the call is reported with its line. All other
 calls are accepted."""
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
 FOREVER = 1e9
-"""Seconds of a timer that never expires in a test. With this timer, the scheduler always sleeps in the end, and a
-test can wait for that."""
+"""Seconds of a timer that never expires in a test. While such a timer runs, the scheduler sleeps after all other
+work, so a test can wait until the scheduler sleeps."""
 
 NOON = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -245,7 +245,7 @@ async def test_a_persistent_schedule_resumes_and_counts_missed_times(caplog: pyt
 
 @pytest.mark.parametrize(
     ("last", "first"),
-    [(1, 2), (1000, 1)],  # no occurrence fires twice, and occurrences that were due only by a wrong clock are dropped
+    [(1, 2), (1000, 1)],  # no occurrence fires twice, and those that only a wrong clock made due are dropped
 )
 async def test_a_persistent_schedule_fires_after_its_last_time(last: int, first: int) -> None:
     async with bench() as it:

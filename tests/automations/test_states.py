@@ -273,8 +273,8 @@ STEPS = ("flush", "card", "one", "two")
 
 @pytest.mark.parametrize("steps", [*permutations(STEPS), *permutations(("flush", "card", "one"))], ids=" ".join)
 async def test_a_fired_wait_is_removed_before_its_execution_begins(steps: tuple[str, ...], tmp_path: Path) -> None:
-    """The cases combine two waits of one automation with a flush, slow storage, and whether one or both waits
-    fire."""
+    """Each case is an order of a flush, the end of a slow sync, and the firing of one or both waits of an
+    automation."""
     clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
     async with Document(disk, clock) as document:
         async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:

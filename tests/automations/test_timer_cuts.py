@@ -37,8 +37,8 @@ NEVER = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """The state after a cut: the stored values, and the automations whose runs had begun and acted before it, over
-    all starts."""
+    """The state after a power cut: the stored values, the automations whose runs had begun, and the automations whose
+    runs had acted. All earlier starts are included."""
 
     card: str
     begun: frozenset[str]

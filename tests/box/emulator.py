@@ -47,8 +47,8 @@ def make_overlay(image: Path, file: Path) -> Path:
 
 
 def cache_mode(folder: Path) -> str:
-    """Return the cache mode. If the folder's file system supports it, this is `none`, which bypasses this
-    machine's cache."""
+    """Return the disk's cache mode. If the folder's file system supports the mode `none`, use it, because it bypasses
+    this machine's cache."""
     probe = folder / "direct"
     try:
         os.close(os.open(probe, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))

@@ -1,7 +1,7 @@
 """A disk with a newly installed Debian for arm64: packages, kernel, initrd, and systemd.
 
-debootstrap creates it as root, and qemu's user emulation runs its arm64 programs. The disk is kept between runs.
-Booting the disk does not require root.
+debootstrap creates the disk as root, and qemu's user emulation runs the disk's arm64 programs. The disk is kept
+between runs. Booting the disk does not require root.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ echo '127.0.0.1 localhost box' >"$root/etc/hosts"
 install -d -m 0700 "$root/root/.ssh"
 install -m 0600 "$folder/key.pub" "$root/root/.ssh/authorized_keys"
 
-# On this machine, starting a program takes a second. Start only what the hub needs, without udev and networkd.
+# On the emulated box, starting a program takes a second. Start only the services that the hub needs, without udev and
+# networkd.
 cat >"$root/etc/systemd/system/box-network.service" <<-END
 	[Unit]
 	DefaultDependencies=no

@@ -20,8 +20,8 @@ MAX_KEYS = 6
 """Maximum number of valid keys. After each start, each key costs one check of a slow hash."""
 
 CUT_SECS = 20.0
-"""Seconds before a power cut in which a timer may have fired without a trace, because its automation had begun but
-not acted."""
+"""Within this number of seconds before a power cut, a timer may have fired without a trace, because its automation
+had begun but not acted."""
 
 LATE_SECS = 90.0
 """Maximum seconds after a timer's due time, or after the hub's start, until its automation runs on an emulated
@@ -188,7 +188,7 @@ class Model:
         run.due, run.is_known = time.time() + secs, True
 
     def _cancel_timer(self, chance: random.Random) -> bool:
-        """Cancel a running timer that does not end soon. Return whether there is one."""
+        """Cancel a running timer that does not end soon. Return whether a timer was cancelled."""
         waiting = [run for run in self.runs if self._is_open(run) and run.is_known and run.due > time.time() + 10]
         if not waiting:
             return False
@@ -274,7 +274,8 @@ class Model:
                 self._settle(run, started)
 
     def _settle(self, run: TimerRun, started: float) -> None:
-        """Wait until a run has fired. If no count is given, this must be a run that the power cut may have hidden."""
+        """Wait until a run has fired. Do not wait for a run that the power cut may have hidden, or whose start or end
+        was not acknowledged."""
         while not (count := self._count(run)) and run.is_known and not run.may_be_lost:
             assert time.time() < started + LATE_SECS, f"timer {run} is lost"
             time.sleep(0.5)

@@ -64,7 +64,7 @@ ENTITIES = {
     "number.valve_offset": ("valve", None),
     "switch.plug_second": ("plug", None),
 }
-"""For each entity: its device's id in the registry, and its class."""
+"""For each entity: the registry id of the entity's device, and the entity's class."""
 
 
 def registry(folder: Path, name: str, data: Any) -> None:

@@ -137,7 +137,7 @@ CONFIGURED = "a-master-key-that-is-configured"
 
 @pytest.mark.slow
 def test_a_configured_master_key_must_be_changed_in_the_configuration(home: Path) -> None:
-    """The environment of the running hub counts, not that of the command."""
+    """The command uses the environment of the running hub, not its own environment."""
     variables = {"LARES_MASTER_KEY": CONFIGURED}
     sentence = "lares: the master key comes from LARES_MASTER_KEY: change it there; nothing was changed\n"
     alone = ended(home, "key", "reset-master", **variables)

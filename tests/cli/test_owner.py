@@ -1,4 +1,4 @@
-"""Root in another user's home: its commands become that user, follow no link, and reveal nothing of root."""
+"""Root's commands in another user's home switch to that user, follow no link, and reveal no data of root."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.fakes.rows import each_row
 
 
 class NotifySocket:
-    """A receiver of systemd's messages, at a path or under a name."""
+    """A receiver of messages for systemd, at a path or an abstract name."""
 
     def __init__(self, address: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -101,7 +101,7 @@ async def broken(self):
 
 catalog.Catalog.reload = broken
 """
-"""A module that Python imports when it starts, and that makes the first reload of a catalog fail."""
+"""A module that Python imports at startup. The module makes the first reload of a catalog fail."""
 
 
 @pytest.mark.slow

@@ -76,13 +76,13 @@ class Visit:
 
 
 def tile(page: Page, name: str) -> Locator:
-    """Return the tile of a device or group, except its second one under "On now"."""
+    """Return the tile of a device or group. Ignore its second tile under "On now"."""
     exact = re.compile(f"^{re.escape(name)}$")
     return page.locator("article.tile:not(.now *)", has=page.locator("strong", has_text=exact))
 
 
 def sheet_link(page: Page, device_id: str) -> Locator:
-    """Return the link from a tile or a reading of the home to the sheet of a device."""
+    """Return the link to a device's sheet on a tile, or on a reading of the home."""
     return page.locator(f'.columns a[href="#/sheet/{quote(device_id, safe="")}"]')
 
 

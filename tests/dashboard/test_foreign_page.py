@@ -119,7 +119,7 @@ async def origin() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def at_home(tmp_path: Path, allowed: str) -> AsyncIterator[process.Process]:
-    """Provide a hub with a light, a scene, and an automation, which accepts pages of this origin."""
+    """Provide a hub that has a light, a scene, and an automation, and that accepts pages of this origin."""
     async with LightSimulator() as light:
         cors = f'[api.cors]\nenabled = true\nallowed_origins = ["{allowed}"]\n'
         process.configure(tmp_path, cors + process.light_section(light.url))

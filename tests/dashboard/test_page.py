@@ -307,7 +307,7 @@ async def test_a_read_key_shows_everything_without_forbidden_buttons(browser: Br
         await expect(tile(page, "Simulated light")).to_be_visible()
         for view in VIEWS[:-1]:
             if view.partition("/")[2] in ("keys", "hooks", "backup"):
-                continue  # this key has no access to that page, so the list is displayed
+                continue  # without access to this view, the key sees a list instead
             await visit.go(view)
             enabled = await page.locator(
                 "main button, main input, main select, dialog button, dialog input"

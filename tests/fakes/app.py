@@ -161,7 +161,7 @@ class Frames:
 
 
 HAS_DASHBOARD = False
-"""Whether hubs serve the dashboard, which is a third of all routes. Only the dashboard's tests set this."""
+"""Whether hubs serve the dashboard, whose files are a third of all routes. Only the dashboard's tests set this."""
 
 
 @asynccontextmanager

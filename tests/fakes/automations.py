@@ -36,8 +36,8 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
 FOREVER = 1e9
-"""Seconds of a timer that never expires in a test. With this timer, the scheduler always sleeps in the end, and a
-test can wait for that."""
+"""Seconds of a timer that never expires in a test. While such a timer runs, the scheduler sleeps after all other
+work, so a test can wait until the scheduler sleeps."""
 
 LAMP, TV = "desk:light:0", "tv:tv"
 LONG_AGO = datetime.fromisoformat("2020-01-01T00:00:00Z")

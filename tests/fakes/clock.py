@@ -14,7 +14,7 @@ from appliance.clock import Clock
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 PATIENCE = 30.0
-"""If a test waits for sleepers for longer than this number of real seconds, it fails."""
+"""If a test waits for sleepers for longer than this number of real seconds, the test fails."""
 
 T = TypeVar("T")
 

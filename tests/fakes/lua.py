@@ -22,8 +22,7 @@ def scene(id_: str, body: str = "", *, mode: str = "", name: str = "A scene") ->
 
 
 def automation(id_: str, trigger: str, body: str = "", *, more: str = "", name: str = "An automation") -> str:
-    """Return the text of an automation with this trigger and further fields `more`, whose function `execute` has
-    this body."""
+    """Return the text of an automation with this trigger, the further fields `more`, and this body of `execute`."""
     head = f'return {{\n  id = "{id_}",\n  name = "{name}",\n  trigger = {trigger},\n'
     stated = f"  {more},\n" if more else ""
     return f"{head}{stated}  execute = function(ctx, event)\n    {body}\n  end,\n}}\n"

@@ -18,7 +18,7 @@ from appliance.store.disk import Disk
 
 
 class Trials:
-    """A trial that records its source, and fails with an error in this file."""
+    """A trial of a kind. It records the kind's source, and reports an error in line 1 of the source."""
 
     def __init__(self) -> None:
         self.sources: list[Source] = []

@@ -1,7 +1,6 @@
 """Run a command under the system call filters of a systemd unit: `confined.py UNIT COMMAND…`. Needs libseccomp.
 
-In addition to `SystemCallFilter`, this program applies `MemoryDenyWriteExecute` and `RestrictAddressFamilies` like
-systemd.
+Like systemd, this program applies `SystemCallFilter`, `MemoryDenyWriteExecute`, and `RestrictAddressFamilies`.
 """
 
 from __future__ import annotations

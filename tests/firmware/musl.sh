@@ -1,8 +1,7 @@
 #!/bin/sh
-# Compiles a CPython for musl, and the libraries that it needs.
-# usage: musl.sh ROOT SOURCES WORK PREFIX
-# ROOT contains Debian's musl packages, and SOURCES contains Debian's source packages. PREFIX/bin/python3.11 is created
-# last, and only if every step succeeded. This Python needs nothing outside of PREFIX, and PREFIX must not be moved.
+# Compiles a CPython with all necessary libraries for musl. usage: musl.sh ROOT SOURCES WORK PREFIX ROOT contains
+# Debian's musl packages, and SOURCES contains Debian's source packages. PREFIX/bin/python3.11 is created last, and
+# only if every step succeeded. This Python needs nothing outside of PREFIX, and PREFIX must not be moved.
 set -eu
 root=$1 sources=$2 work=$3 prefix=$4
 jobs=-j$(nproc)

@@ -85,7 +85,7 @@ def make_sources(suite: str, packages: Sequence[str]) -> Path:
 
 
 def _workplace(folder: Path, source: str) -> Path:
-    """Return a folder next to this one in which apt uses only this source."""
+    """Return a new folder next to this one. In the new folder, apt uses only this source."""
     work = folder.with_suffix(".apt")
     shutil.rmtree(work, ignore_errors=True)
     for name in ("state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d"):

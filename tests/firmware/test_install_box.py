@@ -151,7 +151,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.read("run/systemctl.log") == b"daemon-reload\nenable --quiet lares.service\nrestart lares.service\n"
     assert root.box().ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
     assert config.read_bytes() == mine and config.stat().st_mode & 0o777 == 0o640
-    config.chmod(0o644)  # upgrades must keep this change of the owner
+    config.chmod(0o644)  # upgrades must keep this change by the owner
     os.chown(config.parent, 7, -1)
     data = root.folder / "var" / "lib" / "lares"
     assert data.stat().st_mode & 0o777 == 0o700 and data.stat().st_uid == (data / "lock").stat().st_uid != 0
@@ -173,7 +173,7 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert config.stat().st_mode & 0o777 == 0o644 and config.parent.stat().st_uid == 7
     assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
     root.check_root_commands()
-    (data / "program").rename(tmp_path / "removed")  # the hub may be writing to it at this moment
+    (data / "program").rename(tmp_path / "removed")  # the hub may be writing to this folder at this moment
     assert root.run("systemctl", "restart").returncode == 0
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
@@ -264,7 +264,7 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
 
 
 def sysupgrade(root: Root) -> None:
-    """Replace the system except users and the listed files and links, like OpenWrt."""
+    """Like OpenWrt, replace the system, but keep the users and the listed files and links."""
     patterns = (root.folder / "lib/upgrade/keep.d/lares").read_text().split()
     kept: dict[Path, tuple[bytes | str, os.stat_result]] = {}
     for path in (path for pattern in patterns for path in root.folder.glob(pattern.strip("/"))):

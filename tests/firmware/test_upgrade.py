@@ -252,7 +252,7 @@ def version_of(file: Path) -> str:
 
 @pytest.fixture
 def hand(tmp_path: Path) -> Path:
-    """Provide a folder with version 1, which is started manually, and a configuration."""
+    """Provide a folder with a configuration, and with version 1, which is started manually."""
     make_file(tmp_path / "lares.pyz", "1")
     (tmp_path / "config").mkdir()
     shutil.copy(ROOT / "config" / "default.toml", tmp_path / "config")

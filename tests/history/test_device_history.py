@@ -67,7 +67,7 @@ def _a_device() -> Device:
 
 
 def after(seconds: float) -> datetime:
-    """Return the instant these seconds after noon."""
+    """Return the instant that is this number of seconds after noon."""
     return NOON + timedelta(seconds=seconds)
 
 

@@ -93,7 +93,8 @@ class Home:
 
 
 DAYS = int(os.environ.get("PROOF_HISTORY_DAYS", "100"))
-"""Number of simulated days in a release test, with three month ends, and three times as long as the kept period."""
+"""Number of simulated days in a release test. The days include three month ends, and are three times the kept
+period."""
 
 
 @pytest.mark.slow

@@ -94,7 +94,7 @@ class Home:
         await _settle()
 
     def received(self) -> dict[int, float]:
-        """Return the numbers that the server received, by their milliseconds."""
+        """Return the numbers that the server received, by time in milliseconds."""
         found = self.server.points.items()
         return {at // 1_000_000: fields["value"] for (name, _, at), fields in found if name == "power"}
 

@@ -75,7 +75,7 @@ async def shows(app: App, holds: Callable[[Any], bool]) -> None:
 
 
 async def says(app: App, fault: str | None) -> None:
-    """Wait until `GET /adapters/{name}` reports this fault of the file."""
+    """Wait until `GET /adapters/{name}` reports this fault of the kind's file."""
 
     async def asked() -> bool:
         return bool((await app.get("/adapters/kitchen")).json.get("file_fault") == fault)

@@ -21,8 +21,8 @@ TEN_MINUTES = 600
 
 @pytest.fixture
 async def home(adapter: str, clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> AsyncIterator[App]:
-    """Run a hub with two lamps at one address and a TV, and record its log from now on. Only the tested adapter is
-    polled each second."""
+    """Run a hub with two lamps at one address and a TV, and record the hub's log from now on. Only the tested adapter
+    is polled each second."""
     lamps = LightSimulator(
         lights=[SimulatedLight(on=True, temperature=200), SimulatedLight(temperature=300)], clock=clock
     )

@@ -88,7 +88,7 @@ async def store_of(app: App) -> dict[str, Any]:
 
 
 async def cost_of(app: App) -> tuple[int, int]:
-    """Return the number of bytes and syncs until now."""
+    """Return the numbers of written bytes and of syncs until now."""
     figures = await store_of(app)
     return figures["bytes_written"], figures["syncs"]
 

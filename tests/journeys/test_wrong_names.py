@@ -79,8 +79,8 @@ TABLE = [
     *(("", f"conditions = {{ {{ {condition} }} }}", "", sentence) for condition, sentence in CONDITIONS.items()),
     *(("", "", call, sentence) for call, sentence in CALLS.items()),
 ]
-"""Each row: the trigger, the field, and the call of an automation, and the expected warning. If the warning is
-empty, there must be none."""
+"""Each row: the trigger, the field, and the call of an automation, and the expected warning. If the expected warning
+is empty, there must be no warning."""
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
-"""The sandbox is the worker's second barrier. If code escapes from Lua, it cannot access anything, because the
-process is confined."""
+"""The sandbox is the worker's second barrier. Code that escapes from Lua cannot access anything, because the process
+is confined."""
 
 from __future__ import annotations
 
@@ -245,7 +245,8 @@ CALLS: tuple[tuple[str, int, int, int, int], ...] = (
     ("one of x32", 0x40000000 + 45, 0x40000000 + 45, 0, KILL),
     ("a negative number", -1, -1, 0, KILL),
 )
-"""Calls with their numbers on x86_64 and aarch64, their first argument, and the result in process 77."""
+"""Each row: a system call, its numbers on x86_64 and aarch64, its first argument, and the filter's result in process
+77."""
 
 
 @each_row(("machine", "architecture"), [("x86_64", X86_64), ("aarch64", AARCH64)])

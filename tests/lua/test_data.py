@@ -1,4 +1,4 @@
-"""If values are passed between the hub and Lua, they do not change, or they are refused with an error message."""
+"""Values that are passed between the hub and Lua do not change, or are refused with an error message."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def test_many_threads_may_read_more_texts_than_are_cached() -> None:
     class Names(tuple[bytes]):
         __slots__ = ()
 
-        def __len__(self) -> int:  # in Python, so that other threads run in between
+        def __len__(self) -> int:  # in Python, so that other threads can run during the call
             return 1
 
     sources = [Source(name="a.lua", text=f"return {number}".encode()) for number in range(2 * MAX_TEXTS_KNOWN)]

@@ -42,7 +42,8 @@ MODES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "restart": ({"mode": "restart"}, ("", "", "")),
     "single": ({"mode": "single"}, ("", "dropped", "dropped")),
 }
-"""The files of automations. For each file, the results of three simultaneous triggers, unless these are random."""
+"""The files of automations. For each file, the results of three simultaneous triggers, unless the results are
+random."""
 
 
 class LuaStage(Stage):

@@ -230,7 +230,7 @@ async def test_hundreds_that_sleep_use_no_thread() -> None:
         await gate.reached(300)
         assert pool.running == 300
         [worker] = pool.figures()["workers"]
-        # one thread is reading for the execution, and one thread is ending
+        # two more threads: one reads for the execution, and one is ending
         await until(lambda: len(list(Path(f"/proc/{worker['pid']}/task").iterdir())) <= MAX_IDLE_THREADS + 2)
         assert (await run(pool, "print('awake')")).printed == ["awake"]
         gate.opened.set()

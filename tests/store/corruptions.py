@@ -84,8 +84,8 @@ def check_healthy_files_are_read(maker: Maker) -> None:
 
 
 def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
-    """Check that a flipped bit makes its record and all later records invalid, and that these are counted. A flip
-    in the last record may be treated as an interrupted write."""
+    """Check that a flipped bit makes its record and all later records invalid, and that these records are counted. A
+    flip in the last record may be treated as an interrupted write."""
     all_states, starts = states(), _starts()
     image = healthy()
     for position, flipped in _flips(image[JOURNAL]):
@@ -95,8 +95,8 @@ def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
 
 
 def _check_flip(index: int, found: Recovered, values: Values, all_states: list[Values]) -> None:
-    """Check one flip. `index` is the number of its record, -1 for the header, or the number of records for the
-    zeros after them."""
+    """Check one flip. `index` is the number of the flipped record, -1 for the header, or the number of records for
+    the zeros after the last record."""
     behind = len(RECORDS) - 1 - max(index, -1)
     if index == len(RECORDS):
         assert values == all_states[-1] and found.torn and found.notes and not found.damaged
@@ -156,8 +156,8 @@ def _check_lines(maker: Maker, lines: list[bytes], good: int) -> None:
 
 
 def check_zeroed_segments(maker: Maker) -> None:
-    """Check that zeros over a part of the journal are detected, unless they reach from the beginning of a record to
-    the end.
+    """Check that zeros over a part of the journal are detected, unless the zeros reach from the beginning of a record
+    to the end of the file.
 
     A file with zeros up to the end equals an earlier complete journal. This loss cannot be detected with two files,
     but every other loss can.

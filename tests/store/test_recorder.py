@@ -56,7 +56,7 @@ class SteppingClock(VirtualClock):
         return self._elapsed
 
     async def sleep(self, seconds: float) -> None:
-        """Return in the next iteration of the event loop. For the next flush, wait forever."""
+        """Return in the next iteration of the event loop. If the sleep is for the next flush, never return."""
         await (asyncio.Event().wait() if seconds >= 300 else asyncio.sleep(0))
 
 

@@ -34,7 +34,7 @@ export class Hub {
   /**
    * @param {{ url: string, key: string }} options
    * @param {{ onSnapshot: (snapshot: Snapshot) => Promise<void>, onFrame: (frame: any) => Promise<void>,
-   *   onLost: (reason: string) => Promise<void> }} listener Its functions are never called concurrently.
+   *   onLost: (reason: string) => Promise<void> }} listener The listener's functions are never called concurrently.
    */
   constructor({ url, key }, listener) {
     this.url = url.replace(/\/+$/, "");
@@ -51,7 +51,8 @@ export class Hub {
 
   /**
    * @param {string} method @param {string} path @param {unknown} [body] @param {number} [timeoutMs]
-   * @returns {Promise<any>} The JSON of the response. Rejects with `HubError`, or with another error without a response.
+   * @returns {Promise<any>} The JSON of the response. Rejects with `HubError` if the hub refuses the request, or with
+   *   another error if there is no response.
    */
   async request(method, path, body, timeoutMs = REQUEST_TIMEOUT_MS) {
     const response = await fetch(this.url + path, {
@@ -71,7 +72,7 @@ export class Hub {
     return reply;
   }
 
-  /** Resolves when the device shows the result. @param {string} id @param {Command} command */
+  /** Resolves when the device reports the result. @param {string} id @param {Command} command */
   command(id, command) {
     return this.request("POST", `/devices/${encodeURIComponent(id)}/command`, command);
   }

@@ -8,8 +8,8 @@
 
 /**
  * A part of a device: one Matter device type.
- * `updates` converts attributes of Lares to Matter, without missing ones. `commands` converts a Matter request to
- * commands. `writes` converts an attribute that a controller writes to commands.
+ * `updates` converts attributes of Lares to Matter, and omits missing attributes. `commands` converts a Matter request
+ * to commands. `writes` converts a controller's write of an attribute to commands.
  * @typedef {{
  *   type: string,
  *   applies: (device: Device) => boolean,
@@ -250,7 +250,7 @@ const scaled = (value, factor) => (typeof numberOf(value) === "number" ? Math.ro
 /** @returns {Command[]} */
 const runScene = () => [{ capability: SCENE, action: "run" }];
 
-/** The controls. A device gets the first one that applies. @type {Part[]} */
+/** The controls. A device gets the first control that applies. @type {Part[]} */
 export const CONTROLS = [
   {
     type: "onOffOutlet",
@@ -396,7 +396,7 @@ function fanCommands(device, percent) {
   return [{ capability: "power", action: "on" }, ...speed];
 }
 
-/** The sensors. A device gets each one that applies. @type {Part[]} */
+/** The sensors. A device gets every sensor that applies. @type {Part[]} */
 export const SENSORS = [
   sensor("temperature", "temperatureSensor", (value) => update("temperatureMeasurement", "measuredValue", toCentiCelsius(value))),
   sensor("humidity", "humiditySensor", (value) => update("relativeHumidityMeasurement", "measuredValue", scaled(value, 100))),

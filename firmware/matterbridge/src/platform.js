@@ -18,9 +18,9 @@ const VENDOR_ID = 0xfff1; // the test vendor of the Matter specification
 /** Time without the hub after which its devices are reported as unreachable. */
 const PATIENCE_MS = 10000;
 const LOW_BATTERY = 20;
-/** Time after which the switch of a scene switches off. */
+/** Time after which a scene's switch goes off again. */
 const SCENE_ON_MS = 500;
-/** Time limit for the answer to a controller. A scene with pauses continues. */
+/** Time limit for the answer to a controller. After this time, a scene with pauses continues to run. */
 const SCENE_ANSWER_MS = 4000;
 
 export class LaresPlatform extends MatterbridgeDynamicPlatform {
@@ -177,7 +177,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     await this.#remember();
   }
 
-  /** Publish the current device. Announce it if it is new or its shape or name has changed, otherwise report its values. @param {Device} device */
+  /** Publish the current device. Announce the device if it is new, or if its shape or name has changed. Otherwise, report its values. @param {Device} device */
   async #show(device) {
     const [shape, name] = [shapeOf(device), nameOf(device, this.rooms, this.config.roomsInNames !== false)];
     const isWanted = shape !== "" && (this.voice === null || this.voice.has(device.id) || sceneOf(device) !== null);
@@ -243,7 +243,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     }
   }
 
-  /** Handle attributes that a controller writes. Reports of the hub are writes without a controller. @param {Shown} shown @param {{ part: Part, endpoint: MatterbridgeEndpoint }} place */
+  /** Handle attributes that a controller writes. The hub's reports also change these attributes, but have no controller. @param {Shown} shown @param {{ part: Part, endpoint: MatterbridgeEndpoint }} place */
   #listenToWrites(shown, { part, endpoint }) {
     for (const [path, make] of Object.entries(part.writes ?? {})) {
       const [cluster, attribute] = path.split(".");
@@ -259,7 +259,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     }
   }
 
-  /** Send commands in order. Rejects if the hub or the device rejects one. @param {Shown} shown @param {import("./hub.js").Command[]} commands */
+  /** Send commands in order. Rejects if the hub or the device rejects a command. @param {Shown} shown @param {import("./hub.js").Command[]} commands */
   async #send(shown, commands) {
     const scene = sceneOf(shown.device);
     if (scene !== null) return this.#run(shown, scene);
@@ -312,7 +312,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     await this.unregisterDevice(known.endpoint);
   }
 
-  /** Run a scene. Rejects if it fails within the time limit of the answer. @param {Shown} shown @param {string} scene */
+  /** Run a scene. Rejects if the scene fails within the time limit for the answer. @param {Shown} shown @param {string} scene */
   async #run(shown, scene) {
     const run = this.hub.runScene(scene).catch((error) => {
       this.log.warn(`scene ${shown.device.name}: ${this.#sentence(error)}`);

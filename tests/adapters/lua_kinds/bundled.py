@@ -20,8 +20,8 @@ class Bundled(Struct, frozen=True, kw_only=True):
     """One kind with its vendor.
 
     `device` is empty for kinds without devices. `stated` contains the required settings. `commands` lists the
-    commands of the device, and `taken` returns whether the vendor has switched it on. `shown` contains an attribute
-    of a read-only device, and the attribute's value.
+    commands of the device, and `taken` returns whether the vendor has switched the device on. `shown` contains an
+    attribute of a read-only device, and the attribute's value.
     """
 
     kind: str

@@ -151,8 +151,8 @@ class ShellyTwo(Vendor):
 
 
 class Tasmota(Vendor):
-    """A Tasmota with Gladys's captures. `status` is the answer to `Status 0`. If `password` is set, requests need
-    the password."""
+    """A Tasmota device that answers with the captures from the project Gladys. `status` is the answer to `Status 0`.
+    If `password` is set, requests need the password."""
 
     def __init__(self, status: Mapping[str, Any] | None = None, password: str = "", **base: Any) -> None:
         super().__init__({"/cm": self._command}, **base)

@@ -1,4 +1,5 @@
-"""Credentials of a section: Basic, Bearer, and Digest with the challenge of a Shelly."""
+"""Credentials of a section: Basic, Bearer, and Digest authentication. The Digest challenge is that of a Shelly
+device."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ async def test_a_connection_that_breaks_is_opened_again_and_polled_for(pool: Wor
 
 
 async def test_an_outage_is_noticed_long_before_the_next_poll(pool: WorkerPool, tmp_path: Path) -> None:
-    """The hub polls at once after a broken or refused connection, although the file polls once per hour."""
+    """The hub polls at once after a broken or refused connection, although the kind polls only once per hour."""
     text = KIND.replace("ctx.memory.polls =", 'ctx:http { path = "/late" } ctx.memory.polls =')
     async with listening(pool, tmp_path, text) as it:
         it.vendor.polls.set()

@@ -1,4 +1,5 @@
-"""Firmware with a missing field or an unexpected value. The hub reports the other values, or one error."""
+"""Devices whose firmware omits a field or sends an unexpected value. The hub reports the other values, or one
+error."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ SENSED: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("light_level", {"light": {"light_level": 0, "light_level_valid": False}}, {}),
     ("light_level", {"light": {"light_level": 0, "light_level_valid": True}}, {"illuminance": 0}),
 )
-"""Resource type of a Hue bridge, its parts, and the attributes of its device."""
+"""Each row: the resource type of a Hue bridge, the parts of the resource, and the attributes of the device."""
 
 
 @pytest.mark.parametrize(("what", "parts", "shown"), SENSED)

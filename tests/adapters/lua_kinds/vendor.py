@@ -36,7 +36,7 @@ class Vendor(SimulatedDevice):
 
     content_type = "application/json"
     pushes = ""
-    """Path of server-sent events. Empty if there are none."""
+    """Path of server-sent events. Empty if the device pushes no events."""
 
     def __init__(
         self, answers: Mapping[str, Answer] | Callable[[WebRequest], Answer] | None = None, **base: Any
@@ -93,7 +93,8 @@ class Vendor(SimulatedDevice):
 
 
 async def _read(request: web.Request) -> WebRequest:
-    """Convert a request to that of a kind in Lua. Header names are in lower case."""
+    """Convert a received request to the form in which a kind in Lua sends requests. Header names are in lower
+    case."""
     body, found = await request.read(), None
     with suppress(ValueError):
         found = json.loads(body)

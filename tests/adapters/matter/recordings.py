@@ -72,7 +72,8 @@ def steps(name: str) -> Iterator[list[dict[str, Any]]]:
 
 
 class RecordedServer(MatterSimulator):
-    """Replays a recording line by line (`in`), each after the requests before it (`out`).
+    """Replays a recording line by line: sends each message of the server (`in`) after the requests that precede the
+    message (`out`).
 
     A second of the recording takes `pace` real seconds.
     """

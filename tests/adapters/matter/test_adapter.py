@@ -358,7 +358,7 @@ def _is_about_one_node(message: Any) -> bool:
 
 
 def _changed_values(it: Trial) -> list[str]:
-    """Return a list. Each later change appends the device's id."""
+    """Return an empty list. Each later change of a device appends the device's id to the list."""
     changed: list[str] = []
 
     def note(event: events.Event) -> None:

@@ -1,4 +1,4 @@
-"""Large messages of a server are parsed in limited steps, with the same values as when parsed at once."""
+"""Large messages of a server are parsed in limited steps. The result is the same as if they were parsed at once."""
 
 from __future__ import annotations
 

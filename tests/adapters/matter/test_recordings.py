@@ -308,7 +308,7 @@ def test_a_bridged_device_exists_once_it_is_complete(home: RecordedHome) -> None
 
 @pytest.mark.parametrize("name", ["outage", "restart", "missed"])
 def test_outages_and_restarts_change_no_value_and_fire_no_trigger(home: RecordedHome, name: str) -> None:
-    """The home is newer than the server's list, because some nodes are not reachable yet."""
+    """The home's values are newer than those in the server's list, because some nodes are not reachable yet."""
     home.play_all("commands")
     if name == "restart":
         home.play(next(steps("restart")))

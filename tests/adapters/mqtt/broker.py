@@ -1,4 +1,4 @@
-"""Brokers for tests: a small fake broker, and Mosquitto, which is stricter, if it is installed."""
+"""Brokers for tests: a small fake broker and, if Mosquitto is installed, also Mosquitto, which is stricter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ USER, PASSWORD = "lares", "only-for-tests"
 
 TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 CERTIFICATE, KEY = TLS / "cert.pem", TLS / "key.pem"
-"""A self-signed certificate for 127.0.0.1, valid for a hundred years, with a public key file."""
+"""A self-signed certificate for 127.0.0.1, valid for a hundred years. The file with its private key is public."""
 
 both_brokers = pytest.mark.parametrize(
     "broker", ["own", pytest.param("mosquitto", marks=pytest.mark.slow)], indirect=True

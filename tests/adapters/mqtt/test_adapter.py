@@ -22,7 +22,7 @@ from tests.adapters.mqtt.homes import BrokerHome, until
 
 
 async def announce(client: aiomqtt.Client, home: BrokerHome, *chosen: Capture) -> None:
-    """Announce devices. Return once the home is subscribed to all of their topics."""
+    """Announce devices. Return once the home is subscribed to all topics of these devices."""
     for each in chosen:
         for sent in each.messages:
             await client.publish(sent.topic, sent.payload, qos=1, retain=sent.retain)

@@ -1,4 +1,5 @@
-"""The connection to a broker. The hub reports other clients with its client id, and servers that do not use MQTT."""
+"""The connection to a broker. The hub reports other clients that use the hub's client id, and servers that do not use
+MQTT."""
 
 from __future__ import annotations
 

@@ -204,7 +204,8 @@ WRITTEN: list[tuple[str, dict[str, Any], dict[str, str], dict[str, Any], list[tu
     ("siren", {**TOPICS, "command_template": "{{ value }}"}, {},
      {"capability": "custom.mqtt.x", "action": "set", "value": True}, [("c", "ON")]),
 ]  # fmt: skip
-"""Each row: the component, its keys, the states by topic, a command, and the expected messages. JSON is an object."""
+"""Each row: the component, its keys, the states by topic, a command, and the expected messages. Expected JSON
+messages are given as objects."""
 
 HANDS_ON = (
     ("zigbee2mqtt/qbkg12lm", "mqtt:zigbee2mqtt_0x00158d000000a10a:switch_right", "power", "on", None,
@@ -230,7 +231,7 @@ HANDS_ON = (
     ("device-based/weather-node", "mqtt:ea334450945afc", "power", "on", None, "kitchen/relay/set", "ON",
      ("kitchen/relay/relay", "ON")),
 )  # fmt: skip
-"""Each row: a capture, a device, a command, the message that the device expects, and its response."""
+"""Each row: a capture, a device, a command, the message that the device expects, and the device's response."""
 
 
 def announced(

@@ -59,7 +59,7 @@ GIVEN: dict[str, Any] = {
     "unit_of_measurement": "m", "temperature_unit": "C", "availability": None, "on_command_type": "last",
     "timezone": "Europe/Berlin", "migrate_discovery": None, "entity_category": None,
 }  # fmt: skip
-"""Values of keys whose types do not follow from their names."""
+"""Valid values for keys whose names do not reveal the type of the value."""
 
 _NUMBERS = re.compile(
     r"max|min|speed_range|position_(open|closed)$|tilt_(min|max|.*value)|flash_time|qos|.*(step|scale|after|delay)$"

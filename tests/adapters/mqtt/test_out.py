@@ -141,8 +141,8 @@ async def test_two_hubs_are_one_home_without_a_loop(broker: Broker) -> None:
             broker.stop(signal.SIGKILL)
             await there.shows(THERE, state="offline")
             await broker.start()
-            # The broker kept no messages, so the lamp may disappear. The lamp's newest state proves a new
-            # announcement.
+            # The broker kept no messages, so the lamp may disappear. The lamp's newest state proves that the lamp was
+            # announced again.
             await until(lambda: publisher._connection is not None)
             lamp.show(brightness=71)
             await there.shows(THERE, state="online", brightness=71)

@@ -82,7 +82,7 @@ def test_changes_of_different_attributes_in_a_batch_are_one() -> None:
 
 
 class Plug:
-    """A connection to a plug that may answer, and may become available with its answer."""
+    """A connection to a plug. The plug may answer a command, and the answer may make the plug available."""
 
     def __init__(self, live: LiveDevices, *answers: tuple[str, str]) -> None:
         self._live = live

@@ -30,7 +30,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
 ID = "mqtt:aabbcc0000a1"
 
 Shown = Mapping[str, Mapping[str, Any]]
-"""Attributes by the end of the device's id, after the section and the MAC address."""
+"""Attributes by the last part of the device's id, which follows the section and the MAC address."""
 
 
 class Play(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
     """The first message of these sensors."""
     shown: Shown = {}
     commands: tuple[tuple[str, dict[str, Any], list[tuple[str, str]], dict[str, Any]], ...] = ()
-    """The commanded part, the command, its messages, and the attributes after them."""
+    """The commanded part, the command, the messages of the command, and the attributes after these messages."""
 
 
 def kelvin(value: int) -> dict[str, Any]:

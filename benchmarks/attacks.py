@@ -36,7 +36,7 @@ FLOOD_SECS = float(os.environ.get("FLOOD_SECS", "60"))
 """Duration of each flood, in seconds."""
 
 REST_SECS = 30.0
-"""Seconds after a flood within which the hub must return the memory."""
+"""Within this number of seconds after a flood, the hub must return the memory."""
 
 PAUSE_SECS = 0.01
 MAX_WAIT_MS, MAX_GAINED_MB, MAX_STOP_SECS = 50, 10, 5

@@ -40,8 +40,8 @@ class Environment:
         self.test_lock = root / "firmware" / "test.lock"
 
     def ensure(self, *locks: Path) -> None:
-        """Make .venv match the last lock in the list, which includes the packages of the earlier locks. Return
-        quickly if .venv already matches.
+        """Make .venv match the last lock in the list. The last lock includes the packages of the earlier locks.
+        Return quickly if .venv already matches.
 
         Raise `BuildFailed` on failure. Concurrent processes wait for each other.
         """
@@ -168,7 +168,7 @@ class Environment:
 
 
 def python_tag() -> str:
-    """Return version and ABI of this Python, such as `cpython-311`."""
+    """Return version and ABI of this Python, for example `cpython-311`."""
     return f"{sys.implementation.cache_tag}{sys.abiflags}"
 
 

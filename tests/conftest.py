@@ -91,7 +91,7 @@ def _root_logger_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def whole_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start each Lua worker with a separate interpreter, like an installed hub."""
+    """Like an installed hub, start each Lua worker with a separate interpreter."""
     monkeypatch.setattr(process, "subprocess", subprocess)
 
 

@@ -56,8 +56,7 @@ def environment(clone: Path) -> Environment:
 
 @pytest.fixture
 def package(clone: Path) -> Path:
-    """Create a .venv with one installed package, which has two files, but without a stamp. Return the folder
-    `site-packages`."""
+    """Create a .venv without a stamp. One package with two files is installed. Return the folder `site-packages`."""
     (clone / ".venv" / "bin").mkdir(parents=True)
     (clone / ".venv" / "bin" / "python").symlink_to(sys.executable)
     site = clone / ".venv" / "lib" / "python3" / "site-packages"

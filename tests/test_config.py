@@ -345,7 +345,7 @@ UNSOUND: dict[str, list[str]] = {
         *('["http://panel:0x1"]', '["http://u:p@panel"]', '["http://panel?a"]', '["ftp://panel"]', "[1]", "[[]]"),
     ],
 }
-"""Invalid values of a key, as in the file."""
+"""Invalid values of a key, in the notation of the file."""
 
 NOT_WHOLE = ["true", "5.0", '"5"', "[5]", "{}", "1979-05-27", "nan", "inf", "0", "-1", "9" * 400, "0x" + "f" * 5000]
 TRIED_ELSEWHERE = ("adapters.notify", "adapters.virtual")

@@ -40,8 +40,8 @@ def describe_box():  # type: () -> str
 
 
 def open_standard_streams():  # type: () -> None
-    """Connect closed standard streams to /dev/null. If a standard stream remained closed, the next file to be
-    opened would get its descriptor."""
+    """Connect closed standard streams to /dev/null. If a standard stream remained closed, the next file to be opened
+    would get the stream's descriptor."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)

@@ -121,7 +121,7 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
 
 def make_base(base: str) -> None:
     """Create the folder with mode 0700. Raise `OSError` if the folder forbids execution, or if other users can
-    replace it."""
+    replace the folder."""
     folder, trusted = base, (os.stat("/").st_uid, os.geteuid())  # in a user namespace, root may have another number
     while folder != "/":
         folder = os.path.dirname(folder)

@@ -57,7 +57,7 @@ def unpack(archive: str, folder: str) -> None:
 
 
 def write_files(archive: str, part: str) -> None:
-    """Write the files for this Python to the folder, and the list of these files."""
+    """Write the files for this Python, and the list of these files, to the folder."""
     files = {}
     for name, data in read_files(archive):
         write(f"{part}/{SITE}/{name}", data)

@@ -23,6 +23,6 @@ def write_relay(appliance_folder: Path) -> None:
 
 
 def make_importable(folder: Path) -> None:
-    """Make `appliance.adapters.relay` importable from `folder`, like the other kinds."""
+    """Make `appliance.adapters.relay` importable from `folder`, in the same way as the other kinds."""
     write_relay(folder)
     appliance.adapters.__path__.append(str(folder / "adapters"))

@@ -209,7 +209,7 @@ return {
 
 @pytest.mark.slow
 class TestMeterInLua(ReadingContract):
-    """The meter in Lua, which pushes server-sent events, and whose bridge can lose contact with it."""
+    """The meter in Lua. The vendor pushes server-sent events, and the bridge can lose contact with the meter."""
 
     subject = replace(
         TestMeter.subject,

@@ -32,7 +32,7 @@ Request = tuple[str, str, dict[str, str], str]
 
 
 class InstantClock(Clock):
-    """A clock without pauses, which records their lengths."""
+    """A clock that ends each pause at once, and records the length of the pause."""
 
     def __init__(self) -> None:
         super().__init__()

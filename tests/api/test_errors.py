@@ -355,7 +355,7 @@ WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
     errors.UnfitValue: ("a sentence", {}),
     errors.ScriptFailed: (errors.Fault("config/scenes/x.lua", 12, "boo"),),
 }
-"""Values for arguments that are not sentences."""
+"""The arguments of error classes that need more or other values than one sentence."""
 
 
 async def test_every_error_has_a_status_and_its_own_message() -> None:

@@ -205,7 +205,7 @@ COMMANDS = st.fixed_dictionaries(
 
 
 def written(value: Any) -> bytes:
-    """Return Python's JSON of a value, which allows NaN and lone surrogates."""
+    """Return a value in Python's variant of JSON, which allows NaN and lone surrogates."""
     return json.dumps(value).encode()
 
 

@@ -70,7 +70,7 @@ RELOADS = {
     "scripts": "scripts.reload",
     "adapters": "adapters.reload",
 }
-"""The prefix of the frame types for the reloads of each target."""
+"""For each target of a reload, the prefix of the types of its frames."""
 
 _RELOAD: dict[str, Any] = {"loaded_count": 3, "duration_ms": 4}
 _FAULT = {"file": "x.lua", "line": 7, "message": "no"}

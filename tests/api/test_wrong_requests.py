@@ -1,4 +1,4 @@
-"""Wrong requests: each one gets its status, code, and error message, and changes nothing.
+"""Wrong requests: each request gets the correct status, code, and error message, and changes nothing.
 
 `test_errors` covers malformed HTTP. `test_roles` covers keys, roles, methods, and the order of the checks.
 """

@@ -157,7 +157,7 @@ def faults_of(name: str, took: float, status: int, body: Any) -> list[str]:
 
 
 async def attack(home: Home, names: Sequence[str]) -> list[str]:
-    """Run these scenes in parallel with a harmless one. Return the problems of each scene."""
+    """Run these scenes in parallel with a harmless scene. Return the problems of each scene."""
     before = home.memory_bytes()
     wrong: list[str] = []
     async with home.watched(wrong, " ".join(names)):

@@ -73,7 +73,7 @@ async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_c
 @pytest.mark.parametrize(
     ("trigger", "steps", "fires"),
     [
-        # after a gap, a value is compared with the last known one
+        # after a gap, a value is compared with the last known value
         (trigger_of(VALUE, above=22), [20, GAP, 25], 1),
         (trigger_of(VALUE, above=22), [25, GAP, 25], 0),
         (trigger_of(VALUE, above=22), [20, GAP, RESTART, GAP, 25], 1),

@@ -35,7 +35,8 @@ A, B = {"type": "device_state_change", "value": 1}, {"type": "device_state_chang
 
 
 def refusals(policy: Policy, *steps: Any, memory: Memory | None = None) -> list[str]:
-    """For each event, return why it may not run the automation, or an empty string if it may run it.
+    """For each event, return the reason why the event is refused, or an empty string if the event may run the
+    automation.
 
     A step is one of these: the second of event `A`, a pair of an event and its second, a new policy, a pair of "ok"
     and the second of a successful end, "fails", "never began" (the run for `B`), or "restart".

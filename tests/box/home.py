@@ -1,4 +1,4 @@
-"""The home of the box after the evening on the page First evening, and later changes to the home over HTTP."""
+"""The home of the box after all steps of the page "First evening", and later changes to this home over HTTP."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ CUT_SECS = 20.0
 had begun but not acted."""
 
 LATE_SECS = 90.0
-"""Maximum seconds after a timer's due time, or after the hub's start, until its automation runs on an emulated
-box."""
+"""Maximum seconds after a timer's due time, or after the hub's start, until the timer's automation runs on an
+emulated box."""
 
 
 class NothingToAsk(Exception):

@@ -1,4 +1,4 @@
-"""No text in a file, a file name, a script, or an answer can control the terminal, hide a line, or forge one."""
+"""No text in a file, a file name, a script, or an answer can control the terminal, hide a line, or forge a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A start of the hub: what it imports before the first answer, SIGTERM at any time, and the single file."""
+"""A start of the hub: the imported modules before the first answer, SIGTERM at any time, and the single file."""
 
 from __future__ import annotations
 

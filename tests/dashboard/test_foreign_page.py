@@ -1,4 +1,4 @@
-"""A page of another origin, such as another hub's dashboard, works with this hub if CORS allows its origin."""
+"""A page of another origin, such as another hub's dashboard, works with this hub if CORS allows that origin."""
 
 from __future__ import annotations
 

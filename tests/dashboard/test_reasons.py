@@ -79,7 +79,8 @@ WRITTEN = {
 
 
 async def home(app: App) -> None:
-    """Name a lamp and put it in a room. Create two refused runs: one by a condition, one of a disabled automation."""
+    """Name a lamp and put it in a room. Create two refused runs: one because of a condition, and one because the
+    automation is disabled."""
     await app.post("/rooms", {"id": "den", "name": "Arbeitszimmer"})
     await app.post(f"/devices/{LIGHT}/name", {"name": "Schreibtisch"})
     await app.command(LIGHT, "power", "on")

@@ -117,7 +117,7 @@ class Card:
     is_bad: bool = False
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return the values with this prefix, like the document."""
+        """Like the document, return the values with this prefix."""
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
     def get(self, key: str) -> bytes | None:
@@ -130,7 +130,7 @@ class Card:
             self.values[key] = json.loads(json.dumps(value))
 
     async def put_many(self, values: Mapping[str, Any]) -> None:
-        """Store the values, like the recorder. If `is_bad` is set, store nothing."""
+        """Like the recorder, store the values. If `is_bad` is set, store nothing."""
         if not self.is_bad:
             for key, value in values.items():
                 self.put_later(key, value)

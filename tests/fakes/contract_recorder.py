@@ -48,8 +48,8 @@ _PATTERNS = sorted(
 
 
 def _rows_of(path: str) -> list[Route]:
-    """Return the routes of a path in the same way as the router: a fixed path if there is one, otherwise the
-    longest matching pattern."""
+    """Return the routes of a path in the same way as the router: those of a fixed path if there is one, otherwise
+    those of the longest matching pattern."""
     found = [route for pattern, route in _PATTERNS if pattern.match(path)]
     of = path if any(route.path == path for route in found) else next((route.path for route in found), "")
     return [route for route in found if route.path == of]

@@ -104,7 +104,7 @@ class RecordingDisk(Disk):
         return len(self._open)
 
     def forget_descriptors(self) -> None:
-        """Close all files, like the end of the process."""
+        """Close all files, as happens at the end of a process."""
         self._open.clear()
         self._broken.clear()
 

@@ -1,4 +1,4 @@
-"""A strict server for line protocol, which refuses the whole body if any line is invalid."""
+"""A strict server for line protocol. If any line is invalid, the server refuses the whole body."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def parse_connect(fields: Fields) -> Connect | None:
 
 
 def is_filter(topic_filter: str) -> bool:
-    """Return whether a filter is valid. `+` must be a whole level, and `#` the last one."""
+    """Return whether a filter is valid. `+` must be a whole level, and `#` must be the last level."""
     levels = topic_filter.split("/")
     if not topic_filter or "#" in levels[:-1]:
         return False

@@ -15,7 +15,7 @@ def make(registry: Registry, change: Change) -> None:
 
 
 class PromptRegistry(Registry):
-    """A registry with a method for each change, which returns the changed object."""
+    """A registry with a method for each change. Each method returns the changed object."""
 
     def put_room(self, room_id: str, name: str) -> Room:
         make(self, lambda layout, _: layout.put_room(Room(id=room_id, name=name)))

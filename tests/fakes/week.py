@@ -144,7 +144,7 @@ class Week:
         self.bus.publish(DeviceEvent(device_id=f"x:{name}", event=event, data={}))
 
     async def until(self, instant: datetime) -> None:
-        """Advance the clock from one wait to the next, until the instant."""
+        """Advance the clock from one wait to the next until the instant is reached."""
         clock = self.vendor.clock
         await self._settle()
         while (left := (instant - clock.now()).total_seconds()) > 0:

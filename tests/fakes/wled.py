@@ -44,8 +44,8 @@ def segment(number: int, **fields: Any) -> dict[str, Any]:
 class WledSimulator(SimulatedDevice):
     """A WLED controller. `state` can be changed in place. `writes` contains the bodies of all POSTs.
 
-    `answer` replaces the response to every write, which still takes effect. The next `torn_writes` writes take
-    effect, but their responses are incomplete. The next `busy_writes` writes get 503. `overrides` replaces parts
+    `answer` replaces the response to every write, but the write still takes effect. The next `torn_writes` writes
+    take effect, but their responses are incomplete. The next `busy_writes` writes get 503. `overrides` replaces parts
     of `/json`. `base` holds the arguments of `SimulatedDevice`.
     """
 

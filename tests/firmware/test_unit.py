@@ -127,7 +127,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def niceness(pid: int) -> list[int]:
-    """Return the niceness of the threads of the process and its children."""
+    """Return the niceness of all threads of the process and of the process's children."""
     found = []
     for process in (pid, *children_of(pid)):
         for thread in Path(f"/proc/{process}/task").glob("*/stat"):

@@ -480,7 +480,8 @@ async def test_without_a_card_hours_come_from_memory(tmp_path: Path) -> None:
 
 
 def collected(*, attributes: int, entries: int) -> Collected:
-    """Return six hours of attributes, more frequent ones first, and alternating commands and skipped executions."""
+    """Return the collected data of six hours: attributes, the most frequent attributes first, and alternating
+    commands and skipped executions."""
     hours = [Hour(start=3600 * hour, secs=3600, low=1.5, value=2.5, high=3.5) for hour in range(6)]
     return Collected(
         hours=[

@@ -26,7 +26,7 @@ def _row(hour: Hour) -> tuple[float, ...]:
 
 
 def made(*reports: tuple[float, float], take: float) -> list[tuple[float, ...]]:
-    """Return the hours of numbers that were reported at these minutes after ten."""
+    """Return the hourly records for numbers that were reported at these minutes after ten."""
     hours = NumberHours({"unit": "celsius"})
     for minute, number in reports:
         hours.report(TEN + int(minute * MINUTE), number)

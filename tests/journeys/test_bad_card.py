@@ -40,8 +40,8 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("DELETE", "/rooms/den", None),
     ("POST", f"/devices/{LIGHT}/name", {"name": "Lamp"}),
 ]
-"""All kinds of durable changes. Each change is visible in a home that was `furnished`, even after the changes
-before it in the list."""
+"""All kinds of durable changes. Each change has a visible effect in a home that was `furnished`, even if all previous
+changes in the list were made before."""
 
 FURNISHING: list[tuple[str, str, Any]] = [
     ("POST", "/rooms", {"id": "den", "name": "Den"}),

@@ -202,7 +202,7 @@ class Life:
         await self.app.light.plug_in()
 
     async def _while_time_passes(self, work: asyncio.Future[Any] | Coroutine[Any, Any, Any]) -> None:
-        """Do the work while the clock advances, because its time limits use the clock."""
+        """Do the work while the clock advances, because the work's time limits depend on the clock."""
         task, pause = asyncio.ensure_future(work), 0.005
         while not (await asyncio.wait({task}, timeout=pause))[0]:
             await self.clock.advance(0.25, sleepers=0)

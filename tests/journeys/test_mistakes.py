@@ -14,8 +14,8 @@ from tests.lua.mistakes import AT_CHECK, AT_RUN, Mistake
 
 KINDS = ["scenes", "automations"]
 CHECKED = [(mistake.kinds[0], mistake) for mistake in (AT_CHECK[0], AT_CHECK[4], AT_CHECK[-1])]
-"""A mistake in a text, a mistake in a field, and a mistake in a script. A reload reports each one with the same
-message."""
+"""A mistake in a text, a mistake in a field, and a mistake in a script. `lares check` and a reload report each
+mistake with the same message."""
 TRIGGERS = {"scenes": "", "automations": 'trigger = { type = "interval", every_secs = 3600 },'}
 
 

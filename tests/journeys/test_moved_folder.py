@@ -36,7 +36,7 @@ def replace(folder: Path) -> Path:
 
 
 def restore_copy(folder: Path) -> Path:
-    """Replace the folder with a copy, like a restored backup."""
+    """Replace the folder with a copy of itself, as if a backup was restored."""
     old = move(folder)
     shutil.copytree(old, folder)
     return old

@@ -28,7 +28,7 @@ OWN = "the-owners-own-key-that-is-configured"
 
 @dataclass
 class Traces:
-    """The secrets of the test, and all texts that must not contain one."""
+    """The secrets of the test, and all texts that must not contain a secret."""
 
     secrets: set[str] = field(default_factory=set)
     texts: dict[str, bytes] = field(default_factory=dict)
@@ -149,7 +149,7 @@ def note_words(traces: Traces, message: Ended) -> None:
 
 
 def note_arguments(traces: Traces, running: Running) -> None:
-    """Record the data of the process that any user of the machine can read."""
+    """Record the public data of the process, which any user of the machine can read."""
     traces.note("the process's arguments", Path(f"/proc/{running.process.pid}/cmdline").read_bytes())
 
 

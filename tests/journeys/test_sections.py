@@ -60,7 +60,7 @@ class Home:
         raise AssertionError(found)
 
     async def notes(self) -> list[str]:
-        """Return the status messages about the configuration, which any key can read in the overview."""
+        """Return the status messages about the configuration. Any key can read these messages in the overview."""
         notes: list[str] = (await self.app.get("/diagnostics/status")).json["config"]
         assert (await self.app.get("/overview", token=READER.text)).json["config"] == notes
         return notes

@@ -53,7 +53,7 @@ class Notes:
 
 
 def calls_of(home: InstantHome, clock: Clock) -> Mapping[str, CtxFunction]:
-    """Return the operations of `ctx` in the home. With these operations, no scene can run."""
+    """Return the operations of `ctx` in the home. If a script calls `ctx:run_scene`, the call fails."""
     environment = environment_of(home.registry, home.bus, clock)
     return CtxMethods(environment, _no_scene, ()).table()
 

@@ -26,7 +26,7 @@ class Field:
 
     @property
     def words(self) -> list[str]:
-        """Return the strings in a type such as `"on"|"off"`, which consists only of strings."""
+        """Return the strings in a type that consists only of strings, such as `"on"|"off"`."""
         return [each.strip('"') for each in self.type.split("|")]
 
 

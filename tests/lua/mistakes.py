@@ -1,4 +1,4 @@
-"""The most common mistakes. Each one is a file with the complete error message. `TRIGGER` in a file is replaced
+"""The most common mistakes. Each mistake is a file with the complete error message. `TRIGGER` in a file is replaced
 with a trigger. If `TRIGGER` is replaced with nothing, the file is a scene."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Damaged files: each kind of damage is detected or harmless, and never causes wrong data.
 
-Each check gets a function that creates a store, so that mutants can be tested too.
+Each check gets a function that creates a store, so that mutants (stores without one precaution) can be tested too.
 """
 
 from __future__ import annotations
@@ -235,8 +235,8 @@ def check_journals_that_do_not_follow(maker: Maker) -> None:
 
 
 def check_previous_generation(maker: Maker) -> None:
-    """Check that the journal of the previous snapshot is replayed up to the beginning of the newest one. No change
-    after this point was confirmed."""
+    """Check that the journal of the previous snapshot is replayed up to the beginning of the newest snapshot. No
+    change after this point was confirmed."""
     image = healthy()
     image[OLD_JOURNAL] = image[OLD_JOURNAL].rstrip(b"\0") + encode_record(11, {"refused": b"1"}) + bytes(64)
     del image[SNAPSHOT]

@@ -98,8 +98,8 @@ class PowerCut:
         return digest.digest(), image
 
     def _namings(self) -> list[dict[str, int]]:
-        """Return the possible names of files. The first result contains no unsettled changes, and the last one
-        contains all of them."""
+        """Return the possible names of files. The first result contains no unsettled change, and the last result
+        contains every unsettled change."""
         open_changes = [index for index, each in enumerate(self._changes) if not each.is_settled]
         found = [self._named(frozenset(chosen)) for chosen in _subsets(open_changes, self._bounds, self._random)]
         return [each for index, each in enumerate(found) if each not in found[:index] or index == len(found) - 1]
@@ -155,8 +155,8 @@ class _File:
         self._variants = None
 
     def variants(self) -> list[tuple[bytes, bytes]]:
-        """Return the possible contents with their hashes. The first result contains no unsettled changes, and the
-        last one contains all of them."""
+        """Return the possible contents with their hashes. The first result contains no unsettled change, and the last
+        result contains every unsettled change."""
         if self._variants is None:
             contents = list(dict.fromkeys(self._contents()))
             everything = self._with(lambda index, event: [event])

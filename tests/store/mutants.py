@@ -20,7 +20,8 @@ MODULES = ("disk", "file_format", "recovery", "journal", "files")
 
 SYNCS = {"sync", "sync_folder", "fsync", "fdatasync"}
 CHECKED = re.compile(r"crc|length|\bseq|sequence|kind|'generation'|\.generation != |'format'\] >")
-"""Words in comparisons that distinguish valid bytes from damaged bytes, or confirmed records from others."""
+"""Words that occur in comparisons. These comparisons distinguish valid bytes from damaged bytes, or confirmed records
+from other records."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -59,7 +59,7 @@ class Owner:
         self._mark()
 
     def start(self) -> None:
-        """Start a new store, and drop the running store without closing it, like a killed process."""
+        """Drop the running store without closing it, as if the process was killed, and start a new store."""
         allowed = [self.state, *self._perhaps]
         refusals = self.disk.refusals
         self.disk.forget_descriptors()

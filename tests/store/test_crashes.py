@@ -21,7 +21,7 @@ REFUSALS: tuple[Refusal, ...] = ("ENOSPC", "EIO", "short")
 FOREVER = 10**9
 
 COARSE = Bounds(torn_bytes=8, names=3, mixtures=3)
-"""Bounds with few enough possibilities to try every point in seconds. Before a release, all possibilities are
+"""Bounds with so few possibilities that all points can be tried in seconds. Before a release, all possibilities are
 tried."""
 
 FEW = Bounds(torn_bytes=2, names=2, mixtures=1)

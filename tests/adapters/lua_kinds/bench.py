@@ -37,7 +37,7 @@ def section(kind: str, raw: Mapping[str, Any] | None = None, name: str = "it") -
 
 
 class KindAtWork:
-    """One section of a kind, which the test polls and commands."""
+    """One section of a kind. The test polls and commands the section's devices."""
 
     def __init__(self, catalog: KindCatalog, pool: WorkerPool, stated: LuaSection, vendor: Vendor) -> None:
         self.clock, self.bus = FastClock(20), Bus()

@@ -1,4 +1,4 @@
-"""Simulators of the bundled kinds that accept commands. Each docstring names the source of the answers."""
+"""Simulated vendors for those bundled kinds that accept commands. Each docstring names the source of the answers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Vendors of the bundled kinds that are read-only or answer questions. Each docstring names the source of the
-answers."""
+"""Simulated vendors for those bundled kinds that are read-only or that answer questions. Each docstring names the
+source of the answers."""
 
 from __future__ import annotations
 

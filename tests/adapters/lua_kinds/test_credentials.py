@@ -24,7 +24,7 @@ REALM, NONCE = "shellypro3-aabbccddeeff", "1725185413"
 
 
 class Locked(SimulatedDevice):
-    """Requires Digest with SHA-256, like the second generation of Shelly, and records the requests."""
+    """Records the requests. Like a Shelly of the second generation, the server requires Digest with SHA-256."""
 
     content_type = "text/plain"
 

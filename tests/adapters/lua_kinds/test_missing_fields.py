@@ -30,7 +30,7 @@ LEAF = re.compile(r"<(\w+)>([^<]*)</\1>")
 
 
 class Altered:
-    """A `Transport` to the vendor that replaces the answer of one path with `body`."""
+    """A `Transport` to the vendor. It replaces the answer of one path with `body`."""
 
     def __init__(self, vendor: Vendor) -> None:
         self.vendor = vendor

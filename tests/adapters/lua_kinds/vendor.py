@@ -28,10 +28,10 @@ def capture(name: str) -> Any:
 class Vendor(SimulatedDevice):
     """Answers each path from the table `answers`, which can change at any time. Any other path returns 404.
 
-    `odd` has answers to single requests, which take precedence. The keys of `odd` are paths, or a path and a SOAP
-    action (`/control#GetVolume`). The device listens inside the `async with` block, with its `faults`. The device is
-    also a `Transport`, for tests without a network. `asked` lists the requests, with the body as bytes and, if it is
-    JSON, as `json`.
+    `odd` has answers to single requests. These answers take precedence over the table. The keys of `odd` are paths,
+    or a path and a SOAP action (`/control#GetVolume`). The device listens inside the `async with` block, with its
+    `faults`. The device is also a `Transport`, for tests without a network. `asked` lists the requests, with the body
+    as bytes and, if it is JSON, as `json`.
     """
 
     content_type = "application/json"

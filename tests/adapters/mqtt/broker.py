@@ -51,7 +51,7 @@ class Announcer(aiomqtt.Client):
 
 
 class Broker:
-    """A broker with one password for all users, which can be killed, and started again at the same port."""
+    """A broker that can be killed, and started again at the same port. All users have the same password."""
 
     port = 0
     tls_port = 0

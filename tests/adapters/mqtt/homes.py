@@ -99,7 +99,8 @@ class BrokerHome:
         )
 
     async def listens(self, *captured: Capture) -> None:
-        """Wait until all configurations of these captures are built, and the broker has acknowledged their topics."""
+        """Wait until all configurations of these captures are built, and the broker has acknowledged the
+        subscriptions to their topics."""
         expected = new_catalog()
         for each in captured:
             take(expected, each.messages)
@@ -139,7 +140,7 @@ async def until(holds: Callable[[], bool], failure: Callable[[], str] = lambda: 
 
 
 class Lamp:
-    """A device of a publishing hub, which records each command, and reports its result."""
+    """A device of a publishing hub. The device records each command, and reports the command's result."""
 
     def __init__(self, registry: Registry, device: Observation) -> None:
         self.registry = registry

@@ -1,4 +1,4 @@
-"""Each capture becomes the devices in the table. Broken messages have no effect on others."""
+"""Each capture becomes the devices in the table. Broken messages have no effect on other messages."""
 
 from __future__ import annotations
 

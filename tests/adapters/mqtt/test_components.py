@@ -106,7 +106,7 @@ ROWS: tuple[Row, ...] = (
      {"capability": "custom.mqtt.mode", "value": "eco"}, "m", "eco", {"ms": "eco"}, {"custom.mqtt.mode": "eco"}),
 )  # fmt: skip
 """Each row: the component, its keys, a command, topic and payload of the expected message, the responses by topic,
-and the attributes after them."""
+and the attributes after these responses."""
 
 STATE = {"state_topic": "s"}
 TOPICS = {**STATE, "command_topic": "c"}

@@ -1,4 +1,5 @@
-"""The hub reads all documented keys of each component. For any other key, the documentation gives the reason."""
+"""The hub reads all documented keys of each component. If the hub does not read a key, the documentation gives the
+reason."""
 
 from __future__ import annotations
 

@@ -349,7 +349,8 @@ FAILING: list[tuple[str, dict[str, str], Command, bytes, bytes]] = [
     ("vacuum", {"command_topic": "c", "state_topic": "s"},
      Command(capability="custom.mqtt.x", action="set", value="start"), b'{"state":"docked"}', b'{"state":"error"}'),
 ]  # fmt: skip
-"""Each row: the component, its keys, a command, the state before it, and a state that rules out its result."""
+"""Each row: the component, its keys, a command, the state before the command, and a state that rules out the
+command's result."""
 
 
 @pytest.mark.parametrize(("component", "keys", "command", "before", "after"), FAILING)

@@ -494,7 +494,8 @@ def test_an_unreadable_relay_list_is_reported_until_it_is_corrected(wrong: Any) 
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:
-    """Return the rows of the table below a heading of the page, by each code word in the first cell."""
+    """Return the rows of the table below this heading of the page. The keys are the code words in the first cell of
+    each row."""
     table = PAGE.read_text().partition(f"### {heading}")[2].partition("\n##")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
     return {

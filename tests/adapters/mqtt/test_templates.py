@@ -385,7 +385,7 @@ SLOW = [
 
 
 def attacks() -> Iterator[str]:
-    """Yield templates that would never end, or would use much memory, without limits."""
+    """Yield templates that, without limits, would never end or would use much memory."""
     yield from REFUSED
     yield from (f"{DOUBLED}{{{{ {use} }}}}" for use in USES)
     for start in ("(ns.x, ns.x)", "[ns.x, ns.x]", "{'a': ns.x, 'b': ns.x}", "ns.x + ns.x", "ns.x * 2", "[ns.x] * 2"):

@@ -119,7 +119,7 @@ def _values(spec: CommandSpec) -> tuple[Any, ...]:
 
 
 def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Command, known: dict[str, Any]) -> None:
-    """Send one command, simulate the device's answer, and check that its result is published."""
+    """Send one command, simulate the device's answer, and check that the command's result is published."""
     check_offered(device.id, device.specs, command)
     entity, _ = device.offers[spec.capability]
     intent = entity.write(command, NOW)

@@ -1,5 +1,5 @@
 """Floods a hub from outside and from inside. Measures how long a normal client waits during a flood. Also measures
-the hub's memory before the flood, at its peak, and after the flood.
+the hub's memory before and after the flood, and the peak of the memory.
 
 `python -m benchmarks.attacks NAME PORT FOLDER` runs one flood against a hub while the file `go` exists in the folder.
 The process writes `ready` when its server listens, and one byte to standard output for each success.
@@ -121,7 +121,7 @@ async def _begin(first: bytes, answer: bytes, port: int) -> asyncio.StreamWriter
 
 
 async def run_scenes(attack: Attack) -> None:
-    """Run a scene that fills its memory, from 16 clients, one execution after another."""
+    """From 16 clients, run a scene that fills its memory, one execution after another."""
 
     async def run_them() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", attack.port)
@@ -170,7 +170,8 @@ async def _count_messages(reader: aiomqtt.Client, attack: Attack) -> None:
 
 
 async def add_nodes(attack: Attack) -> None:
-    """Act as a Matter server that endlessly reports new nodes, and then removes them. Count the hub's devices."""
+    """Act as a Matter server that reports new nodes during the flood, and removes these nodes afterwards. Count the
+    hub's devices."""
     async with MatterSimulator(port=attack.server_port) as server:
         while True:
             await attack.begin()
@@ -194,7 +195,7 @@ async def _run(flood: Flood, attack: Attack) -> None:
 
 
 class Flood(Struct, frozen=True):
-    """A flood, and the hub configuration for it. If the flood needs a server, the server runs all the time."""
+    """A flood, and the hub configuration for the flood. If the flood needs a server, the server runs all the time."""
 
     label: str
     run: Flooding

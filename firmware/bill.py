@@ -41,7 +41,7 @@ class Package:
 
 
 LUA = Package(name="lua", version="5.4.8", licence="MIT", purl="pkg:generic/lua@5.4.8", parent="lupa")
-"""The Lua interpreter inside lupa. lupa's metadata do not list it. `pack` checks the version of the interpreter."""
+"""The Lua interpreter inside lupa. lupa's metadata do not list Lua. `pack` checks the version of the interpreter."""
 
 
 def read_metadata(data: bytes) -> Package:

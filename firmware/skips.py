@@ -70,7 +70,7 @@ FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/sbin")
 
 
 def find_program(name: str) -> str | None:
-    """Return the path of a program, or None if it is not installed."""
+    """Return the path of a program, or None if the program is not installed."""
     paths = os.pathsep.join([os.environ.get("PATH", os.defpath), *FOLDERS])
     return next(
         (path for each in (name, *OTHER_NAMES.get(name, ())) if (path := shutil.which(each, path=paths))), None

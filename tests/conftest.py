@@ -57,7 +57,7 @@ LIMIT_SECS, SLOW_LIMIT_SECS, BOX_LIMIT_SECS = 300, 1500, 4 * 3600
 """Maximum seconds of a test with its fixtures. If a test takes longer, the test process ends."""
 
 ALL_SLOW = re.compile(r"^pytestmark = (?:pytest\.mark\.slow$|\[.*pytest\.mark\.slow\b)", re.MULTILINE)
-"""A line in a file that marks all of its tests as slow."""
+"""A line that marks all tests of its file as slow."""
 
 ALARM = SimpleNamespace(limit=0, since=0.0)
 """The current limit and the time at which it began. Several short tests share one limit."""

@@ -558,7 +558,7 @@ def test_errors_of_the_file_and_of_the_environments_key_are_reported_together() 
 
 
 class TestLines:
-    """The line of an error is the line of its key, or of the nearest section around it."""
+    """The line of an error is the line of its key, or of the nearest section around the key."""
 
     @each_row(
         ("text", "line"),

@@ -52,7 +52,7 @@ def is_whole(folder: str, *, deep: bool = False) -> bool:
 
 
 def read_boot(path: str) -> bytes:
-    """Return the id of a boot, or an empty string if it cannot be read."""
+    """Return the id of a boot, or an empty string if the id cannot be read."""
     try:
         return read(path)
     except OSError:

@@ -124,8 +124,8 @@ def remove_unused(base: str, ending: str = "", keep: str = "") -> None:
 
 @contextlib.contextmanager
 def locked(folder: str, how: int) -> Iterator[int]:
-    """Lock the folder for the `with` block, and yield its descriptor. Raise `OSError` if the folder is a link, or
-    if another process has locked it."""
+    """Lock the folder for the `with` block, and yield its descriptor. Raise `OSError` if the folder is a link, or if
+    another process has locked the folder."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, how)

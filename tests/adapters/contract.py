@@ -46,7 +46,7 @@ GARBAGE = (b"", b"{", b"[]", b"7", b"<html/>", b'{"state":{},"lights":7}', b"\xf
 
 
 class FastClock(Clock):
-    """Accelerated real time. Sleeps and waits take a fraction of their seconds."""
+    """Accelerated real time. Each sleep and each wait take a fraction of the given seconds."""
 
     def __init__(self, speed: float) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class FastClock(Clock):
 
 
 class HeldClock(Clock):
-    """A simulator's clock, which holds each delayed response until it is `released`."""
+    """A clock for a simulator. It holds each delayed response until the response is `released`."""
 
     def __init__(self) -> None:
         super().__init__()

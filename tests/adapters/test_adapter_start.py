@@ -30,7 +30,7 @@ LAMPS = 50
 
 
 class Turns:
-    """Counts the iterations of the running event loop, and the requests that begin in each. No request is
+    """Counts the iterations of the running event loop, and the requests that begin in each iteration. No request is
     answered."""
 
     def __init__(self) -> None:

@@ -222,7 +222,7 @@ class TestMeterInLua(ReadingContract):
 
 @pytest.mark.slow
 class TestStripInLua(AdapterContract):
-    """The strip in Lua, which pushes over a WebSocket."""
+    """The strip in Lua. The vendor pushes over a WebSocket."""
 
     subject = replace(
         TestWled.subject,

@@ -43,7 +43,7 @@ def test_a_name_never_resolves_to_this_machine(name: str, address: str, is_right
 
 
 class TwoFaced:
-    """A resolver that returns one list of addresses after another, and then always the last."""
+    """A resolver that returns the lists of addresses one after another, and then always the last list."""
 
     def __init__(self, *answers: list[str]) -> None:
         self.answers = list(answers)

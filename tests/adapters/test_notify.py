@@ -414,7 +414,8 @@ def test_keys_that_exclude_each_other_are_errors_without_secrets(lines: str, fau
 
 
 class MailServer:
-    """A mail server: EHLO, STARTTLS, AUTH PLAIN, MAIL, RCPT, DATA. `refusals` has other answers to commands."""
+    """A mail server: A server that supports EHLO, STARTTLS, AUTH PLAIN, MAIL, RCPT, and DATA. `refusals` has other
+    answers to commands."""
 
     def __init__(self, tls: ssl.SSLContext | None, refusals: dict[str, list[str]]) -> None:
         self.mails: list[str] = []

@@ -1,4 +1,4 @@
-"""One polling adapter: online devices, accepted and dropped values, and reports, each only once."""
+"""One polling adapter: outages, and accepted and dropped values. Each fault is logged only once."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ FOREIGN = [
 
 
 async def ask(app: App, method: str, path: str, *headers: str, body: bytes | None = None) -> Reply:
-    """Send one request on its own connection."""
+    """Send one request on a separate connection."""
     async with call(app.url) as caller:
         return await caller.ask(request(method, path, *headers, body=body))
 

@@ -151,7 +151,7 @@ def send(line: socket.socket, data: bytes) -> None:
 
 def say_and_check(home: Home, method: str, data: bytes) -> int | None:
     """Send one complete request. After the response, the connection must remain usable, or close if the response
-    says so."""
+    announces that."""
     with home.dial() as line:
         send(line, data)
         collected = receive(line, method, data)

@@ -271,7 +271,7 @@ class TestReading:
 
 
 class TestHeartbeat:
-    """A page cannot observe pings, so it may request frames instead."""
+    """A page cannot observe pings, so a page may request frames instead."""
 
     async def test_only_readers_that_ask_get_heartbeats_at_once_and_repeatedly(self) -> None:
         async with quiet_app() as app, app.stream() as other, app.stream(query="?heartbeat_secs=1") as stream:

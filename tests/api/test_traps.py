@@ -1,4 +1,4 @@
-"""Traps of Sanic 25.12, and how the hub behaves instead."""
+"""Pitfalls of Sanic 25.12, and the hub's behaviour that avoids them."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class TestStopping:
 
 
 async def next_frame(stream: Caller) -> tuple[int, bytes]:
-    """Return the next frame except pings."""
+    """Return the next frame that is not a ping."""
     while (frame := await stream.frame())[0] == PING:
         pass
     return frame

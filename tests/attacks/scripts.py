@@ -1,5 +1,5 @@
-"""Hostile and broken scripts, each with the pattern of its error if it is known. The hub stops each script in
-time, and no script leaves a trace.
+"""Hostile and broken scripts, each with the pattern of its error if the pattern is known. The hub stops each script
+in time, and no script leaves a trace.
 
 Endless scripts of `scripts.lua` run only in a whole hub.
 """

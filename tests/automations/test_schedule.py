@@ -151,7 +151,7 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
         ),
         # set forward by mistake, and back: occurrences that never fired still fire
         (DAILY, True, [("set", 8 * HOUR), ("set", -8 * HOUR), ("pass", HOUR)], [30 * MINUTE]),
-        # after a mistaken jump of a year, with one occurrence, and back, the schedule still fires
+        # a jump of a year by mistake, one occurrence, and a jump back: the schedule still fires
         (
             DAILY,
             True,

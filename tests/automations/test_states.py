@@ -104,7 +104,7 @@ YEARS = 56 * 365 * 86_400
         (ONCE, (YEARS, 0, 60), ["", duplicate(0, 60), ""]),
         # setting the clock back restarts the count
         (COOL, (0, ("ok", 0), -3600, -3541, -3540), ["", cooling(60), cooling(1), ""]),
-        # a policy that a reload removes or shortens takes effect at once
+        # if a reload removes or shortens a policy, this takes effect at once
         (COOL, (0, FREE, 1), ["", ""]),
         (COOL, (0, ("ok", 0), Policy(cooldown_secs=5), 4, 5), ["", cooling(1), ""]),
     ],

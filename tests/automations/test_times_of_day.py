@@ -128,7 +128,7 @@ ZERO, DAY, MINUTE = timedelta(), timedelta(days=1), timedelta(minutes=1)
 
 
 def rows() -> Iterator[tuple[Locale, SunEvent, datetime]]:
-    """Yield the observatory's tables: the minute of each event, by its UTC date."""
+    """Yield the observatory's tables: the minute of each event, by UTC date."""
     lines = (line for line in TABLES.read_text().splitlines() if not line.startswith("#"))
     for day, latitude, longitude, kind, *times in csv.reader(lines):
         assert kind == "NORMAL"

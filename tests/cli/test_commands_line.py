@@ -542,7 +542,7 @@ class TestTheFirstKey:
         assert self.start_on_a_terminal(tmp_path, key) == ""
 
     def start_on_a_terminal(self, folder: Path, key: str | None = None) -> str:
-        """Start the hub, use the key if there is one, and stop it. Return the output on the terminal."""
+        """Start the hub, use the key if there is one, and stop the hub. Return the output on the terminal."""
         ours, theirs = pty.openpty()
         with io.FileIO(ours) as terminal, lares(folder, "run", stdout=theirs) as running:
             os.close(theirs)

@@ -21,7 +21,7 @@ SECRET = "what only root may read"
 
 @pytest.fixture
 def theirs(open_folder: Path) -> Path:
-    """In a folder of root, create a home that another user owns, and a secret of root next to it."""
+    """In a folder of root, create a home that another user owns, and a secret of root next to the home."""
     (open_folder / "secret.lua").write_text(f"-- {SECRET}")
     (open_folder / "secret.lua").chmod(0o600)
     home = open_folder / "home"

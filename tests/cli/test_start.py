@@ -1,4 +1,5 @@
-"""A start of the hub: the imported modules before the first answer, SIGTERM at any time, and the single file."""
+"""A start of the hub: the modules that are imported before the first answer, SIGTERM at any time, and the single
+file."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from appliance.cli.main import main
 ROOT = Path(__file__).parent.parent.parent
 
 LATE = ("aiohttp", "aiomqtt", "argon2", "astral", "croniter", "defusedxml", "jinja2", "watchfiles")
-"""Modules that are not imported before the first answer if the configuration does not need them."""
+"""Modules that only some configurations need. Other configurations do not import these modules before the first
+answer."""
 
 STOPPED = """
 import os, signal, sys

@@ -37,7 +37,7 @@ GO = """(hash) => new Promise((done) => {
 
 
 def find_browser() -> str:
-    """Return the path of Chromium, from PROOF_BROWSER or as installed. Skip the test if there is none."""
+    """Return the path of Chromium, from PROOF_BROWSER or as installed. Skip the test if Chromium is missing."""
     return os.environ.get("PROOF_BROWSER") or need("chromium")
 
 

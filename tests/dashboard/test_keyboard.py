@@ -84,7 +84,7 @@ async def tab_through(page: Page) -> list[str]:
 
 
 async def focus(visit: Visit, role: str, name: str) -> None:
-    """Press Tab until this control has the focus. Any control may have the focus before."""
+    """Press Tab until this control has the focus. Before the call, any control may have the focus."""
     place = visit.page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]
     await expect(place).to_be_visible()
     for _ in range(250):

@@ -1,4 +1,4 @@
-"""The page describes triggers and conditions of automations in its language."""
+"""The page describes triggers and conditions of automations in the language of the page."""
 
 from __future__ import annotations
 

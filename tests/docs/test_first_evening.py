@@ -32,7 +32,7 @@ curl -sf -o /dev/null -H "Authorization: Bearer $KEY" {url}/devices/virtual:lamp
     5: OBSERVE.replace("{motion}", "detected"),
     6: OBSERVE.replace("{motion}", "clear") + OBSERVE.replace("{motion}", "detected"),
 }
-"""The actions on the page before the block of this number."""
+"""Maps the number of a block to the actions in the dashboard before this block."""
 
 
 def script(url: str) -> str:

@@ -87,7 +87,7 @@ class Box:
         )
 
     def pack(self) -> None:
-        """Pack the history of the device, as after its removal."""
+        """Pack the history of the device, as happens when the device is removed."""
         self.history.devices.pack("lamp")
         self.card.collector.pack("lamp")
 

@@ -1,5 +1,5 @@
-"""Automations over HTTP: from an event of the simulated lamp to a command for the simulated TV, and the reports
-about it."""
+"""Automations over HTTP: from an event of the simulated lamp to a command for the simulated TV, and the reports about
+the run."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ class Home:
 
 
 def files(name: str, row: Bundled) -> dict[str, str]:
-    """Return a scene that switches the device off, and an automation that switches it on. If the device is
-    read-only, the scene and the automation store its value."""
+    """Return a scene that switches the device off, and an automation that switches it on. If the device is read-only,
+    the scene and the automation store the device's value."""
     bodies = {"scenes": _body(name, row, "off"), "automations": _body(name, row, "on")}
     return {
         f"scenes/{name}.lua": scene(name, bodies["scenes"]),

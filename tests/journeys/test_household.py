@@ -60,7 +60,7 @@ NAMED: dict[str, dict[str, list[str]]] = {
     "away": {"people": ["mqtt:ann"]},
     "vacation_lights": {},
 }
-"""The recipes, and the devices in their fields."""
+"""The recipes, and the devices in the fields of each recipe."""
 
 OWN = {
     "sunset": """return { id = "sunset", name = "Sunset",

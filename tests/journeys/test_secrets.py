@@ -56,7 +56,7 @@ class Traces:
 
 
 def ask(traces: Traces, url: str, method: str, path: str, token: str | None, body: Any = None) -> tuple[int, bytes]:
-    """Return the response. Record the response with its headers, unless it may contain a secret."""
+    """Return the response. Record the response with its headers, unless the response may contain a secret."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url + path, data=data, headers=headers, method=method)

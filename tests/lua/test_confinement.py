@@ -130,8 +130,8 @@ def test_escaped_code_reaches_nothing_and_lua_still_works(tmp_path: Path) -> Non
 
 
 def judge_escape(python: Sequence[str | Path], path: Sequence[str], folder: Path) -> int:
-    """Run the program in this Python, with modules from the path. Check that each forbidden access fails. Return
-    the exit code of the program's `abort`."""
+    """Run the program in this Python, with the modules in `path`. Check that each forbidden access fails. Return the
+    exit code of the program's `abort`."""
     (folder / "secret").write_text("secret")
     (folder / "empty").mkdir()
     before = _names_in(folder)
@@ -181,7 +181,7 @@ def test_no_other_process_can_read_the_hubs_memory() -> None:
 
 
 def judge_protection(python: Sequence[str | Path], path: Sequence[str] = ()) -> None:
-    """Check that the hub's memory is protected in this Python, with modules from the path."""
+    """Run this Python with the modules in `path`, and check that the hub's memory is protected."""
     code = (
         f"import ctypes, sys; sys.path[:0] = {path!r}; from appliance.lua.process import protect_memory as p\n"
         "print(p(), ctypes.CDLL(None).prctl(3))"

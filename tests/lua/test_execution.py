@@ -1,4 +1,4 @@
-"""An execution inside the worker, which runs on the test's thread. Frames arrive while the execution sends a
+"""An execution inside the worker, whose code runs on the test's thread. Frames arrive while the execution sends a
 frame."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The worker is killed, crashes, or hangs at any moment. Every execution gets an answer, and the next one runs."""
+"""The worker is killed, crashes, or hangs at any moment. Every execution gets an answer, and the next execution
+runs."""
 
 from __future__ import annotations
 
@@ -145,8 +146,7 @@ STUCK_AT = (
     (f"{HEAD}local a = 1\nctx:get_device('x')\na = 2\n{STUCK}\nend}}", 5),
     (f"{HEAD}ctx:get_device('x')\n{SPIN}{STUCK}\nend}}", 5),
 )
-"""Files that cannot be stopped. For each file, the last known line: in a function, at a call of ctx, or a slow
-line."""
+"""Files that get stuck. For each file, its last known line: a line in a function, a call of ctx, or a slow line."""
 
 
 async def test_a_stuck_execution_names_its_last_known_line() -> None:

@@ -125,7 +125,7 @@ class Laboratory:
 
     async def start_server(self) -> None:
         """Start the server. Return when the server answers."""
-        # without this file, the server deletes these certificates and downloads others
+        # without this file, the server replaces these certificates with downloads
         (self.folder / "paa" / ".version").touch()
         await self.start(
             "server",

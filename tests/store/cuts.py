@@ -40,8 +40,9 @@ SECTOR, BLOCK = 512, 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """The limits of the enumeration: the number of bytes at each end of a long write where it is torn, the number
-    of name changes of which all combinations are tried, and the number of random mixtures at each point."""
+    """The limits of the enumeration: the number of bytes at each end of a long write at which the write is torn, the
+    maximum number of name changes whose combinations are all tried, and the number of random mixtures at each
+    point."""
 
     torn_bytes: int = 700
     names: int = 5

@@ -81,7 +81,7 @@ def _compile(name: str, site: Site | None) -> CodeType:
 
 
 class _Moved(ast.NodeTransformer):
-    """Makes a module import from the scratch copy."""
+    """Redirects the imports of a module to the scratch copy."""
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
         if node.module is not None and node.module.startswith(PACKAGE):

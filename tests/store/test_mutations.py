@@ -62,7 +62,7 @@ def first_failure(store: dict[str, ModuleType], tmp_path: Path, provers: tuple[P
 
 
 def prove_device(store: dict[str, ModuleType], tmp_path: Path) -> None:
-    """Check that the real disk always syncs the device, and copies a file if it cannot link it."""
+    """Check that the real disk always syncs the device, and copies a file if the file cannot be linked."""
     module: Any = store["disk"]
     module.os = system = _System()
     disk = module.Disk(tmp_path)

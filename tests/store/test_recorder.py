@@ -1,5 +1,5 @@
-"""The recorder collects values that a power cut may lose. The recorder writes values rarely, only if they have
-changed, and with their time."""
+"""The recorder collects values that a power cut may lose. The recorder writes a value rarely, only if the value has
+changed, and with the value's time."""
 
 from __future__ import annotations
 

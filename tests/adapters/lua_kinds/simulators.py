@@ -37,7 +37,7 @@ class ShellyOne(Vendor):
 
 
 class ShellyTwo(Vendor):
-    """A Shelly of the second generation, as captured by aioshelly. The device accepts calls over HTTP and its
+    """A Shelly of the second generation, as captured by aioshelly. The device accepts calls over HTTP and over its
     WebSocket.
 
     `config` has the configuration of each component, without the id. `behind` contains the components of devices that

@@ -82,7 +82,7 @@ type ContactInfo { email: String mobile: String }
 class OpenMeteo(Vendor):
     """Weather, from Open-Meteo's captured answers. An answer has only the parts and fields that the request names.
 
-    Times are numbers if the request asks for them, otherwise texts.
+    Times are numbers if the request asks for numbers, otherwise texts.
     """
 
     def __init__(self, rain: float = 0.6, **base: Any) -> None:

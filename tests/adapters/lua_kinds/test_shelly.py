@@ -234,7 +234,7 @@ async def test_channels_have_their_configured_names(pool: WorkerPool, tmp_path: 
 
 
 async def receive(it: KindAtWork, message: Any) -> None:
-    """Pass a message to the kind, as its connection does."""
+    """Pass a message to the kind, as the kind's connection does."""
     await it.adapter.apply_update(
         "receive", (await it.adapter.functions.call(["listen", "receive"], message))["first"]
     )
@@ -505,7 +505,8 @@ def component(key: str, status: dict[str, Any], **config: Any) -> dict[str, Any]
 
 
 def objects(address: str, *values: tuple[int, int, Any]) -> list[dict[str, Any]]:
-    """Return a device's sensors by object, index, and value. The numbers of the second address begin at 210."""
+    """Return a device's sensors, each made from its object id, index, and value. At address `b`, the sensors' numbers
+    begin at 210."""
     first = 210 if address == "b" else 200
     return [
         component(f"bthomesensor:{first + at}", {"value": value}, addr=address, obj_id=number, idx=index)

@@ -157,7 +157,7 @@ COMMANDS: list[tuple[int, str, dict[str, Any]]] = [
 
 OPTIONS = ("optionsMask", "optionsOverride", "transitionTime")
 REFUSED = {31}
-"""The device refused this command, so its result is never reported."""
+"""The device refused this command, so the command's result is never reported."""
 
 
 def test_commands_are_the_recorded_requests_and_end_with_the_reports(home: RecordedHome) -> None:
@@ -308,7 +308,7 @@ def test_a_bridged_device_exists_once_it_is_complete(home: RecordedHome) -> None
 
 @pytest.mark.parametrize("name", ["outage", "restart", "missed"])
 def test_outages_and_restarts_change_no_value_and_fire_no_trigger(home: RecordedHome, name: str) -> None:
-    """The home's values are newer than those in the server's list, because some nodes are not reachable yet."""
+    """Some nodes are not reachable yet, so the home's values are newer than the values in the server's list."""
     home.play_all("commands")
     if name == "restart":
         home.play(next(steps("restart")))

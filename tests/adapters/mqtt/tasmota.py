@@ -42,7 +42,7 @@ class TasmotaDevice:
         )
 
     def answers(self, topic: str, payload: str) -> list[tuple[str, str]]:
-        """Return the messages after a command: the response, and the state if it is requested."""
+        """Return the messages after a command: the response, and the state if the command requests it."""
         name = topic.removeprefix("cmnd/tA1/")
         if name == "STATUS":
             return [("stat/tA1/STATUS10", json.dumps({"StatusSNS": self.sensors}))]

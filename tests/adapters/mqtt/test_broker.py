@@ -94,7 +94,7 @@ async def test_an_unreachable_broker_is_reported_in_words() -> None:
 
 
 SMALL, LARGE = b"\x30\x04\x00\x01tx", b"\x30\x80\x80\xc0\x01\x00\x01t" + b"y" * (3 * 1024 * 1024 - 3)
-"""Received messages with one byte and three MiB."""
+"""Two received messages: one of a single byte, and one of three MiB."""
 
 
 NO_MQTT = "does not speak MQTT; set host and port to a broker's address"

@@ -1,4 +1,4 @@
-"""The budget of a broker: expensive messages wait, and cheap ones never wait for them."""
+"""The budget of a broker: expensive messages wait, and cheap messages never wait for expensive messages."""
 
 from __future__ import annotations
 

@@ -368,7 +368,7 @@ USES = [
     "ns.x | unique | list", "ns.x | to_json", "ns.x | join", "ns.x ~ ns.x", "'%s' % ns.x", "'{}'.format(ns.x)",
     "ns.x | flatten", "ns.x | float", "[ns.x] | first",
 ]  # fmt: skip
-"""Operations on a value of 2^60 parts, which no template may create."""
+"""Operations on a value of 2^60 parts. No template may create such a value."""
 
 SLOW = [
     "value.title()", "value | title", "value.split()", "value.split('x')", "value.splitlines()", "value[::-1]",
@@ -381,7 +381,7 @@ SLOW = [
     "value[:60] | regex_findall('x*x*y')", "value[:256] | regex_findall('.*y')", "value | striptags",
     "value_json | last", "value_json | map('string') | list", "value.splitlines(true)",
 ]  # fmt: skip
-"""Operations on 60,000 characters or 20,000 elements, which a template may repeat 490 times."""
+"""Operations on 60,000 characters or 20,000 elements. A template may repeat such an operation 490 times."""
 
 
 def attacks() -> Iterator[str]:

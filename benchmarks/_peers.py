@@ -125,7 +125,7 @@ async def serve_polls(arguments: list[str]) -> None:
 
 
 async def serve_states(arguments: list[str]) -> None:
-    """Read JSON below a broker's topic with bare aiomqtt, and print the process id."""
+    """With bare aiomqtt, read JSON below a broker's topic. Print the process id."""
     port, user, password, topic = arguments
     async with aiomqtt.Client("127.0.0.1", int(port), username=user, password=password) as client:
         await client.subscribe(topic)

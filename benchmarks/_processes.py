@@ -30,7 +30,8 @@ id (clock_getcpuclockid(3))."""
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """A running hub or another process. `started_after` is the number of seconds until its first response."""
+    """A running hub or another process. `started_after` is the number of seconds until the process's first
+    response."""
 
     pid: int
     port: int = 0

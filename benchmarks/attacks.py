@@ -244,7 +244,7 @@ WORST_GAIN = Row(label=f"{WORST}: {GAINED}", unit="MB", at_most=MAX_GAINED_MB, i
 
 
 def measure(_rounds: int) -> Iterator[Sample]:
-    """Run each flood once, each against a hub of its own."""
+    """Run each flood once, each against a separate hub."""
     names = os.environ.get("FLOODS", ",".join(FLOODS)).split(",")
     waits, gains = list[float](), list[float]()
     for name in names:

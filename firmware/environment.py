@@ -178,8 +178,7 @@ def digests(locks: Sequence[Path]) -> dict[str, str]:
 
 
 def is_whole(path: str, size: str) -> bool:
-    """Return whether the installed file exists. An empty file is treated as missing, except if its listed size is
-    0."""
+    """Return whether the installed file exists. An empty file is treated as missing, unless its listed size is 0."""
     try:
         return os.stat(path).st_size > 0 or size in ("", "0")  # noqa: PTH116
     except OSError:

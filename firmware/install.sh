@@ -202,7 +202,7 @@ make_service() {
 
 is_running_systemd() { [ -d /run/systemd/system ] && command -v systemctl >/dev/null; }
 
-# Start the current version. Fail if it does not become ready.
+# Start the current version. Fail if the version does not become ready.
 start() {
 	if [ "$KIND" = openwrt ]; then
 		before=$(ask_hub)

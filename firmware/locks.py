@@ -61,8 +61,8 @@ def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: Sequence[str]) -> str:
-    """Compile the requirements with pip-compile. Keep the versions in the existing lock, except for the packages
-    in `upgrade`."""
+    """Compile the requirements with pip-compile. Keep the versions in the existing lock, but upgrade the packages in
+    `upgrade`."""
     (folder / "wanted").write_text("\n".join(requirements) + "\n")
     if path.exists():
         shutil.copy(path, folder / path.name)

@@ -141,7 +141,7 @@ class Builder:
 
 
 def _quiet() -> dict[str, str]:
-    """Return an environment without variables for shiv."""
+    """Return the environment without the variables that configure shiv."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
 
 

@@ -1,5 +1,5 @@
-"""WLED: a strip's state becomes devices, and its pushes arrive. A third-party client accepts the simulator as a
-strip."""
+"""WLED: a strip's state becomes devices, and the strip's pushes arrive. A third-party client accepts the simulator as
+a strip."""
 
 from __future__ import annotations
 

@@ -355,7 +355,7 @@ WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
     errors.UnfitValue: ("a sentence", {}),
     errors.ScriptFailed: (errors.Fault("config/scenes/x.lua", 12, "boo"),),
 }
-"""The arguments of error classes that need more or other values than one sentence."""
+"""The arguments of those error classes that do not take exactly one sentence."""
 
 
 async def test_every_error_has_a_status_and_its_own_message() -> None:

@@ -1,7 +1,7 @@
 """Schemathesis reads only `/openapi.json`, and finds no difference between the document and the hub.
 
-The quick tests have `test_properties.py` instead. `PROOF_FUZZ_SECS=600 python3 build.py test --slow -k fuzzing` tries
-examples for ten minutes.
+The quick tests include `test_properties.py` instead of this file. `PROOF_FUZZ_SECS=600 python3 build.py test --slow
+-k fuzzing` tries examples for ten minutes.
 """
 
 from __future__ import annotations

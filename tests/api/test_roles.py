@@ -61,7 +61,7 @@ def of(answer: Received) -> tuple[int, object]:
 
 
 async def ask(app: App, route: Route, authorization: str | None) -> Received:
-    """Send a request that changes nothing, because no route accepts its body."""
+    """Send a request whose body no route accepts, so that the request changes nothing."""
     headers = {} if authorization is None else {"Authorization": authorization}
     data = None if route.body is None else b"not JSON"
     return await app.ask(route.method, path_of(route), data=data, token=None, headers=headers)

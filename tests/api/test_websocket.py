@@ -50,7 +50,7 @@ class Case:
 
 
 def masked(data: bytes, mask: bytes = b"\x11\xfe\x00\x7a") -> bytes:
-    """Return a short frame with a mask that changes its payload."""
+    """Return a short frame with a mask that changes the payload."""
     payload = bytes(byte ^ mask[at % 4] for at, byte in enumerate(data[6:]))
     return data[:2] + mask + payload
 
@@ -194,7 +194,7 @@ class TestEachCase:
 
 
 class TestGoodbye:
-    """Chapter 7: the hub answers a Close frame with the same code, and sends nothing after it."""
+    """Chapter 7: the hub answers a Close frame with the same code, and sends nothing afterwards."""
 
     @pytest.mark.parametrize("code", [1000, 1014, 4999])
     async def test_a_valid_close_code_is_echoed(self, shared: App, code: int) -> None:

@@ -72,7 +72,7 @@ ALL_WITH_BODY = ("/rooms", "/groups", "/groups/all/members", "/auth/keys", f"/de
 
 
 def bodies() -> Iterator[Row]:
-    """Yield bodies that are not JSON objects, or too large."""
+    """Yield bodies that are too large, or that are not JSON objects."""
     for path in ALL_WITH_BODY:
         yield from (("POST", path, body, *REQUEST, message) for body, message in BODIES)
         yield "POST", path, LARGE, *TOO_LARGE, LARGER

@@ -59,7 +59,7 @@ HOSTILE_FILES: tuple[tuple[str, str, str], ...] = (
     ("nothing", "", "must return a table"),
     ("deep nesting", "return " + "{" * 300 + "}" * 300, "overflow|levels"),
 )
-"""Whole files that cause an error, even when they are described. Each row contains the name, the text, and the
+"""Whole files that cause an error as soon as their definition is read. Each row contains the name, the text, and the
 pattern of the error."""
 
 HELPERS = {

@@ -38,7 +38,7 @@ INNOCENT = "ctx:sleep(1) print('on')"
 
 
 def starved_secs(pid: str) -> float:
-    """Return how long a process has waited for a processor, or 0 if the kernel does not measure it."""
+    """Return how long a process has waited for a processor, or 0 if the kernel does not measure this time."""
     with suppress(FileNotFoundError):
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     return 0.0

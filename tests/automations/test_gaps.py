@@ -85,7 +85,7 @@ async def play(folder: Path, trigger: dict[str, Any], steps: list[Any], device_c
         (trigger_of(VALUE, equals="open"), ["open", GAP, "open"], 0),
         (trigger_of(VALUE), [1, GAP, 1], 0),
         (trigger_of(VALUE), [1, GAP, 2], 1),
-        # a first value does not count as a change, except for alarms
+        # alarms treat a first value as a change, other triggers do not
         (trigger_of(VALUE, equals="open"), ["open"], 0),
         (trigger_of(VALUE, equals=True), [GAP, True], 0),
         (trigger_of("water_leak", equals=True), [GAP, True], 1),

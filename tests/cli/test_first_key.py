@@ -61,7 +61,7 @@ class Box:
         await self._stack.aclose()
 
     def files(self) -> dict[str, int]:
-        """Return all files with their modes, except for the files of the store."""
+        """Return all files with their modes, except the store's files."""
         return {
             file.name: stat.S_IMODE(file.stat().st_mode)
             for file in self.folder.iterdir()

@@ -1,4 +1,5 @@
-"""npm packages that only tests use, downloaded once into a cache. The project itself never contains them."""
+"""npm packages that only tests use, downloaded once into a cache. The project itself never contains these
+packages."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class StubAdapter(PollingAdapter):
         return await self._wait_in(self.polls)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Wait for the result from the test. If the command has a fade, refuse it."""
+        """Wait for the result from the test. If the command has a fade, refuse the command."""
         if command.transition_secs is not None:
             raise Invalid("it cannot fade")
         self.asked.append((device_id, command))

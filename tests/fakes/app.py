@@ -184,8 +184,8 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """Run a hub with both simulated devices, polled every second of the clock.
 
-    `adapters` replaces the devices. If `poll_interval_secs` has two values, the first one is for the light. `toml` is
-    added to the configuration, and `root` is the folder that contains `config/`. `found` is the result of every
+    `adapters` replaces the devices. If `poll_interval_secs` has two values, the first value is for the light. `toml`
+    is added to the configuration, and `root` is the folder that contains `config/`. `found` is the result of every
     search of the local network. If `file` is given, the hub reads and reloads this configuration file instead.
     """
     async with AsyncExitStack() as stack:

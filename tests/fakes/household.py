@@ -49,7 +49,7 @@ class JumpingClock(Clock):
         return True
 
     async def sleep(self, seconds: float) -> None:
-        """Return after these seconds, or when a jump passes them."""
+        """Return when these seconds have passed, or when a jump has skipped them."""
         if seconds <= 0:
             await asyncio.sleep(0)
         else:

@@ -118,7 +118,7 @@ class _SleepNoting(Context):
     asleep = 0
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Count the call while it sleeps."""
+        """Count the call while the call sleeps."""
         _SleepNoting.asleep += operation == "sleep"
         try:
             return await super().call(operation, arguments)

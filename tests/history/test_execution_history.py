@@ -1,4 +1,4 @@
-"""Past executions and commands are returned newest first, for a period, and their number is always limited."""
+"""Past executions and commands of a period are returned newest first. The number of entries is always limited."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ async def entries(app: App, id_: str, query: str = "") -> list[Any]:
 
 
 async def ran(app: App, id_: str, times: int = 1) -> list[Any]:
-    """Wait until the automation's history has this many entries, and return it."""
+    """Wait until the automation's history has this many entries, and return the history."""
     async with asyncio.timeout(20):
         while len(found := await entries(app, id_)) < times:  # noqa: ASYNC110 - asked over HTTP
             await asyncio.sleep(0.002)

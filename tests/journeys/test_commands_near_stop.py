@@ -44,7 +44,7 @@ async def command(folder: Path, card: Card, *arguments: str) -> tuple[int, str, 
 async def stop_meanwhile(
     hub: Process, card: Card, folder: Path, delay: float, *arguments: str
 ) -> tuple[int, str, str]:
-    """Stop the hub while it has changes to write, and run the command after the delay. Return the result of the
+    """Stop a hub that still has changes to write, and run the command after the delay. Return the result of the
     command."""
     assert (await hub.ask("PUT", "/variables/mode", {"value": "day"}))[0] == 200
     card.switch_on("slow")

@@ -1,4 +1,4 @@
-"""A home with automations for all events of Matter devices, while their server stops and returns."""
+"""A home with automations for all events of Matter devices, while the Matter server stops and returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Homes of earlier versions, whose hubs were killed in their second run, are complete in this version."""
+"""After an upgrade to this version, homes of earlier versions are complete, although the earlier hubs were killed in
+their second run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ctx` in a home: for each call, the result, the effect, and the records, and also the trace."""
+"""`ctx` in a home: the result, the effect, and the records of each call, and the trace."""
 
 from __future__ import annotations
 

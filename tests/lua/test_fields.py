@@ -1,4 +1,4 @@
-"""The valid fields of a definition, the lines of errors in them, and the decisions of modes."""
+"""Definitions: the valid fields, the lines of errors in fields, and the decisions of modes."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
 - A write without a sync may be present, missing, torn at any byte, or present in some of its blocks. A later write
   may be present while an earlier one is missing. If the length was stored before the data, the data are zeros.
-- A file may have its old length although data was written after it, its new length although no data was written,
-  or its length from before a truncation.
-- Any of the changes of names without a sync of the folder may have happened. For example, a rename can precede the
-  data of its file, a removal can be missing, and a new name can be present without an older one.
+- A file may have its old length although data was appended, its new length although no data was written, or its
+  length from before a truncation.
+- If the folder was not synced, each change of a name may be present or missing. For example, a rename can precede the
+  data of the renamed file, a removal can be missing, and a new name can be present without an older name.
 - A sync makes data and length of one file durable, but no name. Data of a failed sync may be present or missing,
   and no later sync changes this, because the kernel treats these pages as clean.
 """

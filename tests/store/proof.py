@@ -1,10 +1,10 @@
-"""Tests the store with power cuts at every point. Each start finds all confirmed changes. Other changes may only be
-present if they were in progress.
+"""Tests the store with power cuts at every point. Each start finds all confirmed changes. A change in progress may be
+present, but no other change.
 
-A start may find a refused change only if the disk also refused to remove it. In this case, the whole record of the
-refused change was written, and no successful truncation and sync removed the record. No store can avoid this. An
-interrupted start may find the change in progress. The content after a finished start is treated as confirmed, unless
-the disk refused the writes of this start.
+A start may find a refused change only if the disk also refused to remove the change. In this case, the whole record
+of the refused change was written, and no successful truncation and sync removed the record. No store can avoid this.
+An interrupted start may find the change in progress. The content after a finished start is treated as confirmed,
+unless the disk refused the writes of this start.
 """
 
 from __future__ import annotations

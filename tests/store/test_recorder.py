@@ -266,7 +266,8 @@ async def test_the_next_flush_has_the_failed_entries(tmp_path: Path) -> None:
 
 
 async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bool, str]:
-    """Start the recorder, write something, and stop it. Return whether the clock was trusted, and the stored time."""
+    """Start the recorder, write something, and stop it. Return two values: whether the clock was trusted, and the
+    stored time."""
     async with recording(folder, clock) as (recorder, document):
         document.put_later("some/thing", {"number": number})
         await recorder.flush()

@@ -1,4 +1,4 @@
-"""`ctx:http` reaches only the origins of its section."""
+"""In a section, `ctx:http` reaches only the origins of this section."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def parts_of(component: str, **fields: Any) -> str:
 
 
 FILLERS = [f"{{{{{number:8000}" for number in range(MAX_PARSED_CHARS // 8_000 + 1)]
-"""Texts that cannot be parsed and together fill the cache of templates. Only a short reason is stored for each."""
+"""Invalid templates that together fill the cache of templates. Only a short reason is stored for each."""
 
 
 def empty_template_cache() -> None:

@@ -91,7 +91,7 @@ VALUES: dict[str, Any] = {
     "color_hs": {"hue": 3, "saturation": 10}, "color_rgb": {"r": 1, "g": 2, "b": 3},
     "target_temperature": {"value": 20, "unit": "°C"},
 }  # fmt: skip
-"""Values for commands to attributes without a list of options."""
+"""Values for commands that set an attribute without a list of options."""
 
 MESSAGES = ("1", "on", "None", "unknown", "{}", '{"state": "on", "effect": "none"}')
 """Messages that each entity receives."""

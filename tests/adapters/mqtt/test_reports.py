@@ -1,4 +1,5 @@
-"""Payloads of public bug reports in Home Assistant's format, with their attributes, commands, and reports."""
+"""Payloads in Home Assistant's format from public bug reports, with the expected attributes, commands, and
+reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasmota devices are published and commanded. The documentation contains every key of their discovery."""
+"""Tasmota devices are published and commanded. The documentation contains every key of Tasmota's discovery."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class JudgedEntity:
 
 
 async def judged(device: TasmotaDevice, client: JudgeClient) -> list[JudgedEntity]:
-    """Return the entities that the reference reader builds for a device, subscribed to their topics."""
+    """Return the entities that the reference reader builds for a device. Each entity is subscribed to its topics."""
     config = judge.TasmotaDiscoveryMsg(device.config)
     found = [
         each

@@ -48,7 +48,7 @@ class _Dict(dict[Any, Any]):
 
 
 def oracle() -> jinja2.Environment:
-    """Return Jinja with Home Assistant's additional filters, written from their documentation."""
+    """Return Jinja with the additional filters that Home Assistant documents."""
     environment = ImmutableSandboxedEnvironment(extensions=["jinja2.ext.loopcontrols"])
 
     def rounded(value: Any, digits: int = 0) -> Any:

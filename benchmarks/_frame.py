@@ -94,7 +94,7 @@ class Result(Struct, frozen=True):
     node_red: list[float]
 
     def cells(self) -> Iterator[str]:
-        """Yield the cells of the row that are between the measure's name and the day."""
+        """Yield the row's cells between the measure's name and the day."""
         row = self.row
         ratios = [value / floor for value, floor in zip(self.values, self.floors, strict=False) if floor]
         yield f"{row.label}, {row.unit}".rstrip(", ")

@@ -41,7 +41,7 @@ PYTHON=
 IS_NEW=
 IS_LOCKED=${LARES_UPGRADE_IS_LOCKED-}
 IS_UNFINISHED= # the upgrade must be undone unless it finishes
-READY_SECS=180 # the first start of a version unpacks it, which takes time on a slow card
+READY_SECS=180 # the first start of a version unpacks the file, which takes time on a slow card
 DOWN_SECS=10   # procd starts a failed hub again after five seconds, so this is the second failure
 trap finish EXIT
 trap 'exit 130' HUP INT TERM

@@ -81,7 +81,7 @@ WRITING_METHODS = frozenset(
         "lchmod",
     ]
 )
-"""Methods of `Path` that change files with any arguments. `is_writing` handles `replace`."""
+"""Methods of `Path` that change files, whatever the arguments are. `is_writing` handles `replace`."""
 
 WRITING_FUNCTIONS = {
     "os": """open write pwrite writev fdopen mkdir makedirs mkfifo mknod remove unlink rmdir removedirs rename renames

@@ -387,7 +387,7 @@ FRAMES = st.lists(
 
 
 def take_any_frames(how: settings, home: Home) -> None:
-    """Send bytes that are similar to WebSocket frames to the event stream."""
+    """Send the event stream bytes that are similar to WebSocket frames."""
 
     @how
     @given(frames=FRAMES)

@@ -127,7 +127,8 @@ async def test_a_failed_alarm_does_not_stop_others(caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize(
     ("schedule", "keeps", "moves", "fires"),
     [
-        # set forward: an occurrence missed by at most five minutes fires once, immediately, but older ones never fire
+        # set forward: an occurrence missed by at most five minutes fires once, immediately, but an older occurrence
+        # never fires
         (Each(HOUR), False, [("set", 8 * HOUR + 30 * MINUTE)], []),
         (Each(HOUR), False, [("set", 8 * HOUR + 4 * MINUTE)], [8 * HOUR]),
         (Each(HOUR), False, [("set", 8 * HOUR + 6 * MINUTE)], []),

@@ -5,7 +5,7 @@ set -eu
 folder=$1 suite=$2 packages=$3 size=$4 mirror=$5
 root=$folder/root
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin QEMU_CPU=cortex-a53
-export INITRD=No # an initrd with every module takes minutes; a smaller one is made below
+export INITRD=No # an initrd with every module takes minutes; a smaller initrd is made below
 
 debootstrap --arch=arm64 --variant=minbase --include="$packages" "$suite" "$root" "$mirror"
 
@@ -50,7 +50,7 @@ touch "$root/etc/.updated" "$root/var/.updated"
 # An initrd with only the needed modules starts faster.
 printf 'MODULES=list\nCOMPRESS=gzip\n' >"$root/etc/initramfs-tools/conf.d/box"
 printf '%s\n' virtio_pci virtio_blk virtio_net ext4 >"$root/etc/initramfs-tools/modules"
-scripts=$root/etc/initramfs-tools/scripts # in the place of udev's
+scripts=$root/etc/initramfs-tools/scripts # replaces udev's scripts
 mkdir -p "$scripts/init-top" "$scripts/init-bottom"
 printf '#!/bin/sh\n' >"$scripts/init-top/udev"
 printf '#!/bin/sh\n[ "${1-}" = prereqs ] || mount -n -o move /dev "$rootmnt/dev"\n' >"$scripts/init-bottom/udev"

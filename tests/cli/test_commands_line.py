@@ -725,7 +725,7 @@ class TestDemo:
 
 
 def run_printed(line: str) -> Any:
-    """Return the output of a curl command as JSON. If curl is missing, send the same request."""
+    """Return the output of a curl command as JSON. If curl is missing, send the same request without curl."""
     if shutil.which("curl"):
         done = subprocess.run(["/bin/sh", "-c", line], check=True, capture_output=True, timeout=PATIENCE)
         return json.loads(done.stdout)

@@ -1,5 +1,5 @@
-"""`lares reload` and `systemctl reload`. Also, `status` and `check` report changes of the configuration that are
-not active."""
+"""`lares reload` and `systemctl reload`. Also, `status` and `check` report configuration changes that are not active
+yet."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ def values(count: str) -> re.Pattern[str]:
 
 
 def write_past(folder: Path) -> None:
-    """Write a year of hours until now, with half a kilowatt-hour in each, and lines of other devices in between."""
+    """Write hourly records for the last year, each with half a kilowatt-hour, and lines of other devices between
+    them."""
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     months = MonthFiles(Disk(folder))
     hours = [int((now - timedelta(hours=number)).timestamp()) for number in range(DAYS * 24, 0, -1)]

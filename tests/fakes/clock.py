@@ -43,7 +43,7 @@ class VirtualClock(Clock):
         return self.synchronised
 
     def set(self, instant: datetime) -> None:
-        """Set the clock, like NTP or a person. Setting the clock wakes no sleeper."""
+        """Set the clock, as NTP or a person would do. Setting the clock wakes no sleeper."""
         self._start += instant - self.now()
 
     def suspend(self, seconds: float) -> None:

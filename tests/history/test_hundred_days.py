@@ -48,7 +48,8 @@ class Year(Clock):
 
 
 class Home:
-    """Temperatures every minute, power every ten seconds, and switches. The collector decides what is written."""
+    """A home with reports of temperatures every minute, reports of power every ten seconds, and switches. The
+    collector decides what is written."""
 
     def __init__(self, clock: Year, bus: Bus, collector: Collector) -> None:
         chance = random.Random(1)

@@ -253,7 +253,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
         try {
           await this.#send(shown, make(value, shown.device));
         } catch {
-          await this.#report(shown); // show again what the device shows
+          await this.#report(shown); // report the device's values again
         }
       });
     }

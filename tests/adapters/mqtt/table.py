@@ -92,7 +92,8 @@ class Noted:
 
 
 def expected_lines() -> list[str]:
-    """Return the table of all captures: one line per device, its events, and the number of refusals."""
+    """Return the lines of the table. For each capture, there is one line per device, one line per event, and, if
+    there are refusals, a line with their number."""
     lines: list[str] = []
     for capture in captures():
         catalog = new_catalog()

@@ -4,7 +4,7 @@ const fs = require("node:fs");
 const path = require("node:path");
 const { createRequire } = require("node:module");
 
-const root = process.argv[2]; // the folder that npm installed into; ZIGBEE2MQTT_DATA names one for its settings
+const root = process.argv[2]; // npm's folder; ZIGBEE2MQTT_DATA is the folder of Zigbee2MQTT's settings
 const load = createRequire(path.join(root, "package.json"));
 fs.writeFileSync(
     path.join(process.env.ZIGBEE2MQTT_DATA, "configuration.yaml"),

@@ -68,8 +68,7 @@ class Running(Struct, frozen=True, kw_only=True):
         return sum(_field(f"/proc/{pid}/smaps_rollup", "Pss") for pid in self.pids()) * 1024 / 1e6
 
     def cpu_secs(self) -> float:
-        """Return the exact processor time of the hub and its worker, because the files in `/proc` count only
-        ticks."""
+        """Return the processor time of the hub and its worker, more exactly than the ticks in `/proc`."""
         return sum(time.clock_gettime(~pid << 3 | CPU_CLOCK) for pid in self.pids())
 
     def written_mb(self) -> float:

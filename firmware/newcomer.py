@@ -1,6 +1,6 @@
 """Runs README's two commands as a newcomer would, on a copy of the checkout.
 
-The commands run with `python3` from PATH. For a release, `build.py test` also runs with each of the other Pythons.
+The commands run with `python3` from PATH. For a release, `build.py test` also runs with each other supported Python.
 Only Python and git are on PATH. HOME and PATH are the only environment variables.
 """
 

@@ -53,7 +53,7 @@ class Store:
         return f"{folder}/bin/python"
 
     def wheels(self, python: str, lock: Path, targets: Sequence[Target]) -> dict[Target, list[Path]]:
-        """Return the lock's wheels by target, after a check of their hashes."""
+        """Check the hashes of the lock's wheels, and return the wheels by target."""
         hashes = frozenset(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock.read_text()))
         names = len(re.findall(r"^[A-Za-z0-9][\w.-]*==", lock.read_text(), re.MULTILINE))
         folder = self.folder / f"wheels-{_digest(lock.read_bytes())[:16]}"

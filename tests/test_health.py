@@ -1,4 +1,4 @@
-"""Health: how the events of each adapter change its health."""
+"""Health: how the events of each adapter change the adapter's health."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class FastClock(Clock):
 
 
 class HeldClock(Clock):
-    """A clock for a simulator. It holds each delayed response until the response is `released`."""
+    """A simulator's clock that holds each delayed response until the response is `released`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Root runs commands in an attacker's home. No command hangs, and none reads, reveals, or writes files of root."""
+"""Root runs commands in an attacker's home. No command hangs, or reads, reveals, or writes files of root."""
 
 from __future__ import annotations
 

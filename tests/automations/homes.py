@@ -89,7 +89,7 @@ def home(*devices: Device, **state: Any) -> Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
-    """The messages from parsing an automation, and the automation's definition, or None if there are errors."""
+    """The messages from parsing an automation, and the automation's definition (None if there are errors)."""
 
     definition: AutomationDefinition | None
     faults: tuple[str, ...]

@@ -222,7 +222,7 @@ def automation(trigger: Mapping[str, Any] | None = None, id_: str = "a", **more:
 
 
 def write(folder: Path, definitions: Any) -> None:
-    """Write the files of these automations, and delete all others."""
+    """Write the files of these automations, and delete all other files."""
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.lua"):
         old.unlink()

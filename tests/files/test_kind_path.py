@@ -18,13 +18,13 @@ from appliance.store.disk import Disk
 
 
 class Trials:
-    """A trial of a kind. It records the kind's source, and reports an error in line 1 of the source."""
+    """A trial that records the kind's source, and reports an error in line 1 of the source."""
 
     def __init__(self) -> None:
         self.sources: list[Source] = []
 
     async def run(self, name: str, settings: Any, *, kind: Source, replay: Any) -> None:
-        """Fail like the trial of a text with an error."""
+        """Fail as if the text contained an error."""
         self.sources.append(kind)
         raise ConfigFailed([Fault(kind.name, 1, "poll must be a function")])
 

@@ -45,7 +45,7 @@ class Box:
             return answer.status, json.loads(answer.read() or b"null")
 
     def until(self, path: str, holds: Any, within: float = 60.0) -> Any:
-        """Wait until the response of the path fulfils the condition, and return its body."""
+        """Wait until the response of the path fulfils the condition, and return the response's body."""
         deadline = time.monotonic() + within
         while True:
             status, body = self.ask("GET", path)

@@ -1,4 +1,4 @@
-"""Which files of the wheels are in the single file, with the reason for each."""
+"""The files of the wheels that are in the single file, each with the reason."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ async def give(app: App, device_id: str, alias: str | None) -> Any:
 
 
 async def runs(app: App, id_: str, holds: Callable[[list[Any]], bool]) -> list[Any]:
-    """Wait until the automation's history fulfils the condition, and return it."""
+    """Wait until the automation's history fulfils the condition, and return the history."""
     for _ in range(400):
         entries: list[Any] = (await app.get(f"/automations/{id_}/history")).json["entries"]
         if holds(entries):

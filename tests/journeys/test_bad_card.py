@@ -196,7 +196,7 @@ def card(tmp_path: Path) -> Card:
 
 @pytest.fixture
 async def light(tmp_path: Path) -> AsyncIterator[LightSimulator]:
-    """Run the light of the hub that is configured in the folder."""
+    """Run the light for the hub whose configuration is in the folder."""
     async with LightSimulator() as light:
         configure(tmp_path, light_section(light.url))
         yield light

@@ -200,8 +200,8 @@ async def test_the_trace_has_a_failed_scene_and_a_cancelled_wait(tmp_path: Path)
         ):
             running = asyncio.create_task(run(app, id_))
             await until(lambda: app.hub.scenes.figures()["running"] > 0)
-            # the scene must already wait for an event that never happens, but no report shows whether the wait has
-            # begun
+            # the scene must already be waiting for an event that never happens, but no report shows when this wait
+            # begins
             await asyncio.sleep(0.4)
             await app.post(f"/scenes/{id_}/cancel")
             assert (await running).status == 400

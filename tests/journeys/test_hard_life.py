@@ -129,7 +129,7 @@ class Life:
         self.model.check(found | {"name": lamp["name"], "place": lamp["room_id"]}, is_start=is_start)
 
     async def step_the_clock(self) -> None:
-        """Set the clock by up to a year while work is in progress."""
+        """Change the clock by up to a year while work is in progress."""
         await asyncio.sleep(0)
         self.clock.set(START + timedelta(days=self.dice.uniform(0, 400)))
 

@@ -51,7 +51,8 @@ to = "ann@home.example"
 
 LAMPS = ("hall", "bed", "desk", "garden", "stairs", "porch")
 AT_FIRST = {"motion": "OFF", "door": "OFF", "ann": "home", "bath": "50", "washer/power": "0", "radiator/target": "18"}
-"""The attributes of devices before the first event. They are needed because a first value is not a change."""
+"""The attributes of devices before the first event. These values are needed, because a first value is not a
+change."""
 
 GROUPS = {"vacation": ["garden"], "night": ["garden", "stairs", "porch"], "pretend": ["porch"]}
 NAMED: dict[str, dict[str, list[str]]] = {

@@ -23,7 +23,7 @@ from tests.fakes.household import JumpingClock
 
 
 async def shown(app: App, path: str, holds: Any) -> Any:
-    """Wait until a route's response fulfils the condition, and return it."""
+    """Wait until a route's response fulfils the condition, and return the response."""
     for _ in range(800):
         got = await app.get(path)
         if got.status == 200 and holds(got.json):

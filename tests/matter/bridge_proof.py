@@ -319,7 +319,7 @@ class Proof:
                 return None if answer.status == 204 else await answer.json()
 
     def prepare_bridge(self) -> None:
-        """Copy the plugin, with the modules of Matterbridge, and write its settings."""
+        """Copy the plugin, with the modules of Matterbridge, and write the plugin's settings."""
         plugin = self.lab.folder / "plugin"
         shutil.copytree(ROOT / "firmware" / "matterbridge", plugin, ignore=shutil.ignore_patterns("node_modules"))
         (plugin / "node_modules").mkdir()
@@ -522,7 +522,7 @@ class Proof:
         await self.until_named("Calm")
 
     async def limit_to_voice(self) -> None:
-        """Check that a group `voice` limits the bridge to its members and the scenes."""
+        """Check that a group `voice` limits the bridge to the group's members and the scenes."""
         await self.hub("POST", "/groups", {"id": "voice", "name": "Voice", "members": ["virtual:lamp"]})
         await self.until_named("My lamp", "Calm", gone="My leak")
         assert set(await self.endpoints(await self.controller.attributes())) <= {"My lamp", "Calm"}

@@ -221,7 +221,7 @@ class Proof:
         self.figures["page"] = f"{len(shown)} devices as the API has them"
 
     async def press(self) -> None:
-        """Press the first button once and twice."""
+        """Press the first button once, then twice in quick succession."""
         for count, event in ((1, "single"), (2, "double")):
             for _ in range(count):
                 for position in (1, 0):

@@ -137,8 +137,8 @@ def check_refused(maker: Maker, image: Image, code: int) -> None:
 
 
 def check_swapped_and_repeated_records(maker: Maker) -> None:
-    """Check records that are swapped, repeated, or missing. The records before the first wrong record are used,
-    and the others are counted."""
+    """Check records that are swapped, repeated, or missing. The records before the first wrong record are used, and
+    all other records are counted."""
     for first, second in combinations(range(len(LINES)), 2):
         lines = list(LINES)
         lines[first], lines[second] = lines[second], lines[first]

@@ -1,7 +1,7 @@
 """The possible states of a disk after a power cut, for each point of its log.
 
 - A write without a sync may be present, missing, torn at any byte, or present in some of its blocks. A later write
-  may be present while an earlier one is missing. If the length was stored before the data, the data are zeros.
+  may be present while an earlier write is missing. If the length was stored before the data, the data are zeros.
 - A file may have its old length although data was appended, its new length although no data was written, or its
   length from before a truncation.
 - If the folder was not synced, each change of a name may be present or missing. For example, a rename can precede the

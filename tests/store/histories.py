@@ -111,7 +111,7 @@ def failing(
     """Run the history once per operation. In each run, refuse the operation and the `lasts` operations after it, then
     stop refusing. Yield the disk and the position in the log.
 
-    If `dies` is true, the process is killed at the next operation, and another one recovers.
+    If `dies` is true, the process is killed at the next operation, and another process recovers.
     """
     for number in range(len(plain(maker, history).disk.operations)):
         owner = Owner(RecordingDisk(), maker)

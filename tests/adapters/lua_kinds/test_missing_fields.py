@@ -30,7 +30,7 @@ LEAF = re.compile(r"<(\w+)>([^<]*)</\1>")
 
 
 class Altered:
-    """A `Transport` to the vendor. It replaces the answer of one path with `body`."""
+    """The vendor's `Transport`, in which `body` replaces the answer of one path."""
 
     def __init__(self, vendor: Vendor) -> None:
         self.vendor = vendor

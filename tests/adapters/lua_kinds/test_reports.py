@@ -1,4 +1,4 @@
-"""Answers from public bug reports that look like measurements but are not. Each kind of fault has one table."""
+"""Answers that look like measurements but are not, from public bug reports. Each kind of fault has one table."""
 
 from __future__ import annotations
 

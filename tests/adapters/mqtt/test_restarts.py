@@ -1,4 +1,5 @@
-"""Values from before a restart are kept until a device sends new ones, because many devices send them only once."""
+"""Values from before a restart are kept until a device sends new values, because many devices send each value only
+once."""
 
 from __future__ import annotations
 

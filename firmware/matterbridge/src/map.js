@@ -8,8 +8,8 @@
 
 /**
  * A part of a device: one Matter device type.
- * `updates` converts attributes of Lares to Matter, and omits missing attributes. `commands` converts a Matter request
- * to commands. `writes` converts a controller's write of an attribute to commands.
+ * `updates` converts attributes of Lares to Matter, and omits missing attributes. `commands` converts a Matter
+ * request to commands. `writes` converts a controller's write of an attribute to commands.
  * @typedef {{
  *   type: string,
  *   applies: (device: Device) => boolean,

@@ -1,5 +1,4 @@
-"""Commands to instant simulated lamps, compared with Node-RED, and with aiohttp, which sends the same requests
-directly."""
+"""Commands to instant simulated lamps, compared with Node-RED, and with direct requests of aiohttp."""
 
 from __future__ import annotations
 

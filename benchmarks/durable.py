@@ -1,5 +1,4 @@
-"""The duration of a change that survives a power cut, compared with the duration of `append` and `fdatasync` for the
-same bytes."""
+"""The duration of a change that survives a power cut, compared with `append` and `fdatasync` of the same bytes."""
 
 from __future__ import annotations
 

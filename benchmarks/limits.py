@@ -1,5 +1,7 @@
-"""The cost of a hub, depending on the numbers of devices, automations, readers, and values per minute. All these
-numbers are far larger than in a normal home."""
+"""The cost of a hub, depending on the numbers of devices, automations, readers, and values per minute.
+
+All these numbers are far larger than in a normal home.
+"""
 
 from __future__ import annotations
 

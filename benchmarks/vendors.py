@@ -1,5 +1,4 @@
-"""Measures the delay that malicious devices of a kind in Lua cause to the longest poll of another adapter, the
-neighbour."""
+"""Measures the delay that malicious devices of a kind in Lua cause to polls of another adapter (the neighbour)."""
 
 from __future__ import annotations
 

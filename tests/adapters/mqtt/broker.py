@@ -26,7 +26,8 @@ USER, PASSWORD = "lares", "only-for-tests"
 
 TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 CERTIFICATE, KEY = TLS / "cert.pem", TLS / "key.pem"
-"""A self-signed certificate for 127.0.0.1, valid for a hundred years. The file with its private key is public."""
+"""A self-signed certificate for 127.0.0.1, valid for a hundred years. The file with the certificate's private key is
+public."""
 
 both_brokers = pytest.mark.parametrize(
     "broker", ["own", pytest.param("mosquitto", marks=pytest.mark.slow)], indirect=True

@@ -154,7 +154,7 @@ def close() -> None:
 
 
 def _serve(requests: socket.socket) -> dict[str, Any]:
-    """Fork for each request. Return only in a forked process, with the request."""
+    """Fork for each request. In the forked process, return the request. In the server, never return."""
     signal.pthread_sigmask(
         signal.SIG_BLOCK, [signal.SIGINT]
     )  # in forked processes, the signal stays blocked until they can handle it

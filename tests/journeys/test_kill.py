@@ -137,7 +137,7 @@ async def _look(hub: Process) -> dict[str, Any]:
     await hub.ready()
     assert (
         await hub.post("/automations/reload") == 200
-    )  # after the crashes, automations would not be loaded in safe mode
+    )  # a hub in safe mode (after crashes) has not loaded its automations
     rooms = {each["id"]: {"name": each["name"]} for each in await hub.get("/rooms")}
     groups = {each["id"]: {"name": each["name"], "members": each["members"]} for each in await hub.get("/groups")}
     others = {

@@ -56,7 +56,7 @@ def older() -> dict[str, bytes]:
 
 
 def migrate(values: Values) -> Values:
-    """Rename all keys. A second migration would be visible."""
+    """Rename all keys, so that a second migration would be visible."""
     return {f"new/{key}": value for key, value in values.items()}
 
 

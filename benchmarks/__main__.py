@@ -45,7 +45,8 @@ def main() -> int:
 
 def _measure_apart(name: str, rounds: int, *, is_written: bool) -> int:
     """Run a measure in a separate process, and print its rows. Return the exit code of the process."""
-    print(f"\n{name}: {(importlib.import_module(f'benchmarks.{name}').__doc__ or '').splitlines()[0]}", flush=True)
+    description = (importlib.import_module(f"benchmarks.{name}").__doc__ or "").partition("\n\n")[0]
+    print(f"\n{name}: {description}", flush=True)
     command = [sys.executable, "-m", "benchmarks", "--alone", name, "--rounds", str(rounds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         limit = threading.Timer(MAX_SECS, process.terminate)

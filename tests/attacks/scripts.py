@@ -32,7 +32,9 @@ def _read() -> tuple[dict[str, str], list[tuple[str, str, str]]]:
     bodies: dict[str, str] = {}
     known = []
     kind, numbers = "", count(1)
-    for line in Path(__file__).with_suffix(".lua").read_text().splitlines()[2:]:
+    for line in Path(__file__).with_suffix(".lua").read_text().splitlines():
+        if line.startswith("-- "):  # a comment of the file
+            continue
         if line.startswith("---- "):
             kind, numbers = line[5:], count(1)
             continue

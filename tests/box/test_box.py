@@ -214,9 +214,9 @@ class BoxHome:
 
 
 def test_the_home_of_the_benchmark_fits_a_box(image: Image, installed: Path, tmp_path: Path) -> None:
-    """`HOME_MINUTES` sets the duration. The emulator is slower than any real processor, so only print its load."""
+    """`HOME_MINUTES` sets the duration. Only the memory has a limit, because the emulator is slow."""
 
-    async def live_in(box: Emulator, lamp_ports: Sequence[int]) -> list[float]:
+    async def live_in(box: Emulator, lamp_ports: Sequence[int]) -> float:
         async with running(OwnBroker(tmp_path)) as broker:
             config = home.config(broker, lamp_ports).replace("127.0.0.1", HOST)
             box.run(f"cat >{CONFIG}/default.toml", text=f'[api]\nbind_address = "0.0.0.0:3000"\n{config}')
@@ -225,14 +225,13 @@ def test_the_home_of_the_benchmark_fits_a_box(image: Image, installed: Path, tmp
             drop_in = f"[Service]\nEnvironment=LARES_MASTER_KEY={KEY}\n"
             box.run("cat >/etc/systemd/system/lares.service.d/key.conf", text=drop_in)
             box.run("systemctl daemon-reload && systemctl restart lares")
-            samples = await home.live(BoxHome(box), broker)
-            for row, value, *_ in samples:
+            memory, *others = await home.live(BoxHome(box), broker)
+            for row, value, *_ in (memory, *others):
                 say(f"{row.label}: {value:.3g} {row.unit}")
-            return [value for _, value, *_ in samples]
+            return memory[1]
 
     with peer("lamps", str(home.LAMPS), "1") as lamp_ports, evening(image, installed, tmp_path) as box:
-        memory, _, written = asyncio.run(live_in(box, lamp_ports))
-        assert memory <= 60 and written <= 1
+        assert asyncio.run(live_in(box, lamp_ports)) <= 60
 
 
 def test_the_home_survives_power_cuts(image: Image, installed: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ try:
     import coverage
 
     coverage.process_startup()
-except Exception:  # an old Python, which the tests only reject
+except Exception:  # an old Python: the tests check only that Lares rejects it
     pass
 """
 

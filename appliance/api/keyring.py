@@ -34,7 +34,7 @@ _FIELDS = body_check(
 def _check_key(raw: Any) -> dict[str, Any]:
     fields: dict[str, Any] = _FIELDS(raw)
     if fields["role"] is Role.HOOK and fields["hook"] is None:
-        raise MalformedRequest("hook is missing: a key with the role hook needs the id of its hook")
+        raise MalformedRequest("hook is missing: a key with the role 'hook' needs the id of a hook")
     if fields["role"] is not Role.HOOK and fields["hook"] is not None:
         raise Invalid(f"hook is only allowed with the role hook, not with {fields['role']}")
     return fields

@@ -17,7 +17,7 @@ EXIT_CODES: Mapping[int, str] = {
     os.EX_NOINPUT: "a named file or folder, or the data directory, is missing or unreadable",
     os.EX_NOUSER: "unknown key, automation, scene, or device",
     os.EX_UNAVAILABLE: "the port is taken, no hub responds, a device did not execute a command, or a new version "
-    "does not fit or start",
+    "is not suitable or does not start",
     os.EX_SOFTWARE: "an internal error; please report it",
     os.EX_CANTCREAT: "a file or folder cannot be created",
     os.EX_IOERR: "a file cannot be read or written, or standard output was closed",

@@ -160,7 +160,7 @@ def missing_device(word: str, devices: Devices) -> NotFound:
     named = [each for each in devices.values() if each.name.casefold() == word.casefold()]
     if named:
         ids = " or ".join(describe_id(each) for each in named[:MAX_NAMESAKES])
-        missing.args = (f"{missing}; this is the name of {ids}",)
+        missing.args = (f"{missing}; this is a device's name, so use its id: {ids}",)
     return missing
 
 

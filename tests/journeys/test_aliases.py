@@ -123,7 +123,7 @@ async def test_an_alias_is_in_every_answer_and_accepted_in_every_path(app: App) 
     assert called.status == 200 and (await app.device(LAMP))["attributes"]["power"] == "on"
     assert (await give(app, LAMP, None)).get("alias") is None
     assert (await app.get("/devices/lamp")).json["error"] == (
-        "device 'lamp' not found; this is the name of virtual:lamp"
+        "device 'lamp' not found; this is a device's name, so use its id: virtual:lamp"
     )
 
 
@@ -178,7 +178,7 @@ async def test_an_alias_belongs_to_one_device(app: App) -> None:
 
 async def test_errors_have_the_id_and_the_alias(app: App) -> None:
     await give(app, LAMP, "lamp")
-    meant = "device 'hall lamp' not found; this is the name of virtual:lamp (alias lamp)"
+    meant = "device 'hall lamp' not found; this is a device's name, so use its id: virtual:lamp (alias lamp)"
     assert (await app.get("/devices/hall%20lamp")).json["error"] == meant
     refused = await app.post("/groups", {"id": "g", "name": "G", "members": ["hall lamp"]})
     assert (refused.status, refused.json["error"]) == (400, meant)

@@ -173,7 +173,7 @@ def _at_variable(entities: Entities, entity_id: str, at: Any, days: Mapping[str,
     """Return the trigger for the end of a timer. The automation of `translate_times` starts the timer."""
     helper = entities.target(entity_id)
     if not isinstance(helper, Variable):
-        raise NotTranslated("the import does not support the time of a sensor")
+        raise NotTranslated("the import does not support a time that comes from a sensor")
     offset = whole(seconds(at["offset"])) if isinstance(at, Mapping) and at.get("offset") is not None else 0
     sign = "before" if offset < 0 else "after"
     timer = f"{helper.name}.{sign}_{abs(offset)}".replace(".", "_")[:64] if offset else helper.name

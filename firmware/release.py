@@ -16,7 +16,7 @@ from firmware import bill
 from firmware.parts import Parts
 
 LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml", "shiv.toml")
-"""Locks that, together with the sources, determine the bytes of the single file."""
+"""The lock files and settings that, together with the sources, determine the bytes of the single file."""
 
 
 def accompany(

@@ -38,7 +38,7 @@ REACH: Mapping[Role, frozenset[Role]] = {
     Role.AUTOMATION: frozenset(Role),
     Role.HOOK: frozenset({Role.HOOK}),
 }
-"""Maps the role that a route requires to the roles of the keys that may use the route."""
+"""Maps the role of a key to the roles of the routes that the key may use."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):

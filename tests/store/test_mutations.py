@@ -110,7 +110,7 @@ def _maker(store: dict[str, ModuleType]) -> Maker:
 
 
 class _System:
-    """An operating system that records syncs, and has no links."""
+    """An operating system that records syncs, and cannot create hard links."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []

@@ -242,8 +242,8 @@ function bandOf(points, x, y) {
 	return `${there.join("")}H${WIDTH}${back.join("")}Z`;
 }
 
-// Return the loaded `series` (`{device, attribute, entries}`), `isWhole` once all series are loaded, and a sentence
-// if loading failed.
+// Return `series` (`{device, attribute, entries}`), the series that are loaded so far; `isWhole`, which is true once all
+// series are loaded; and `error`, a sentence if loading failed.
 function useSeries(wanted, from, resolution) {
 	const [series, setSeries] = useState([]);
 	const withLive = useLive();

@@ -76,8 +76,8 @@ export async function write(place, path, text, { onType, onSave, onFaults }) {
 	});
 }
 
-// Replace a selection of several lines. The browser would join the lines with inline styles, which the page's policy
-// forbids.
+// Replace a selection of several lines. Otherwise, the browser joins these lines itself and adds inline styles, and the
+// page's policy forbids inline styles.
 function replaceLines(event, view) {
 	const { from, to } = view.state.selection.main;
 	if (event.inputType !== "insertText" || !event.data || view.composing || view.state.doc.lineAt(from).to >= to) return false;

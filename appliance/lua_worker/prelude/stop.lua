@@ -1,5 +1,6 @@
--- Stop: end an execution when the hub requests a stop. A hook polls regularly. Once the answer is a reason, every
--- further instruction raises STOP, and the functions that catch errors (pcall, coroutines, require) raise STOP again.
+-- Stop: end an execution when the hub requests a stop. A hook polls regularly. Once a poll returns a reason
+-- to stop, every further instruction raises STOP, and the functions that catch errors (pcall, coroutines, require)
+-- raise STOP again.
 -- If the hook cannot stop the code, for example during a long library function, the hub kills the worker.
 local lares = ...
 

@@ -291,9 +291,11 @@ undo() {
 
 # Exchange the current version and the previous version.
 swap() {
+	trap '' HUP INT TERM # until the older version has its new name, an interruption would delete it
 	link "$PREVIOUS" "$NEW"
 	link "$CURRENT" "$PREVIOUS"
 	replace
+	trap 'exit 130' HUP INT TERM
 }
 
 version() { try "$1" --version | sed -n 's/^lares //p'; }

@@ -388,7 +388,7 @@ class Actions:
             self.lines.add(call)
 
     def _event(self, action: Mapping[str, Any]) -> None:
-        raise NotTranslated("Lares has no custom events: set a variable, or call a scene")
+        raise NotTranslated("Lares has no custom events; instead, set a variable, or call a scene")
 
     def _response(self, action: Mapping[str, Any]) -> None:
         raise NotTranslated("Lares has no voice assistant")

@@ -93,7 +93,7 @@ def in_lua(value: Any, scope: Scope) -> str:
 
 def _unknown(value: Any) -> NoReturn:
     name = str(value.get("condition") or "without a type") if isinstance(value, Mapping) else str(value)
-    reason = f"the import does not support the condition {name}: compare an attribute of the device"
+    reason = f"the import does not support the condition {name}; instead, compare an attribute of the device"
     raise NotTranslated(named.WITHOUT_COUNTERPART.get(name.split(".")[0], reason))
 
 
@@ -201,7 +201,9 @@ def _of_sun(value: Mapping[str, Any], scope: Scope) -> Declared:
         str(value.get("state"))
     )
     if edges is None or value.get("for") is not None:
-        raise NotTranslated("the import does not support this state of the sun: use the condition sun_position")
+        raise NotTranslated(
+            "the import does not support this state of the sun; instead, use the condition sun_position"
+        )
     return _sun({"after": edges[0], "before": edges[1]}, scope)
 
 

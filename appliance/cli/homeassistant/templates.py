@@ -463,7 +463,7 @@ class _Translator:
         if not values:
             return state
         if any(each.test != "equals" or each.value != values[0].value for each in values):
-            raise NotTranslated("this state has different values in Lares for the trigger's entities")
+            raise NotTranslated("this state is a different value in Lares for each of the trigger's entities")
         return values[0].value
 
     def _contains(self, left: nodes.Expr, kind: str, right: nodes.Expr) -> str:

@@ -69,7 +69,7 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
         method = _by_name
     if method is None:
         shown = kind or "without a type"
-        reason = f"the import does not support the trigger {shown}: use an attribute or event of the device"
+        reason = f"the import does not support the trigger {shown}; instead, use an attribute or event of the device"
         raise NotTranslated(named.WITHOUT_COUNTERPART.get(kind.split(".", maxsplit=1)[0], reason))
     id_ = None if value.get("id") is None else str(value["id"])
     variables = value.get("variables")
@@ -273,7 +273,9 @@ def _helper(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
         return
     states += {"turned_on": ["on"], "turned_off": ["off"]}.get(name, [])
     if domain != "schedule" or not {*states} <= {"on", "off"} or not states:
-        raise NotTranslated(f"the import does not support this change of a {domain}: a timer fires only at its end")
+        raise NotTranslated(
+            f"the import does not support this change of a {domain}, because a timer fires only at its end"
+        )
     for each in ids:
         for day, start, end in entities.installation.schedules.get(each, ()):
             for state in states:
@@ -293,7 +295,9 @@ def _mqtt(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     names = {each.name: each for each in entities.installation.devices.values()}
     device_id = entities.device_id(names[found[1]]) if found is not None and found[1] in names else None
     if device_id is None:
-        raise NotTranslated("Lares has no trigger for a topic: use the device's attribute or event, or a hook")
+        raise NotTranslated(
+            "Lares has no trigger for a topic; instead, use the device's attribute or event, or a hook"
+        )
     payload = value.get("payload")
     event = {} if payload is None else {"event": press_name(str(payload))}
     yield Trigger(table={"type": "device_event", "device_id": device_id, **event})

@@ -255,7 +255,7 @@ def builtin(name: str) -> Callable[..., Any]:
     def apply(run: Rendering, value: Any, *given: Any, **named: Any) -> Any:
         for each in (*given, *named.values()):
             if isinstance(each, int) and abs(each) > MAX_BUILTIN_ARGUMENT:
-                raise TemplateFailed(f"passes {name} a number above {MAX_BUILTIN_ARGUMENT:,}")
+                raise TemplateFailed(f"passes a number above {MAX_BUILTIN_ARGUMENT:,} to {name}")
             run.made(each)
         value = run.made(value) if isinstance(value, list | tuple | dict | int | float | None) else run.text(value)
         if name in _LISTING and isinstance(value, Sized) and len(value) > MAX_RENDER_STEPS:

@@ -39,7 +39,7 @@ class ExpectedState:
     """The expected state after a command to a device whose attributes were `before`.
 
     If the command has a step, a number must be within half a step. If the command has no step, the rules of
-    `is_shown` apply, or a tolerance of 0.5 for numbers without a unit. A cover must move or reach its position.
+    `equals_rounded` apply, or a tolerance of 0.5 for numbers without a unit. A cover must move or reach its position.
     `press`, `stop`, and all other actions without a visible effect are confirmed immediately.
     """
 
@@ -93,7 +93,7 @@ class ExpectedState:
             return same_unit and abs(_number(goal) - _number(seen)) <= self._step / 2 + 1e-9
         if is_number(goal) and is_number(seen):
             return bool(abs(goal - seen) <= 0.5)
-        return is_shown(goal, seen)
+        return equals_rounded(goal, seen)
 
     def _has_stepped(self, seen: Value) -> bool:
         now, then = _number(seen), _number(self._before)
@@ -102,7 +102,7 @@ class ExpectedState:
         return (now > then or now >= self._high) if grows else (now < then or now <= self._low)
 
 
-def is_shown(expected: Value, seen: Value) -> bool:
+def equals_rounded(expected: Value, seen: Value) -> bool:
     """Return whether a value equals the expected value. Differences that result from rounding in devices are
     ignored."""
     if isinstance(expected, dict) and isinstance(seen, dict):

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 
-from appliance.adapters.done import RESULT_SECS, describe_value, failure, is_long_fade, is_shown
+from appliance.adapters.done import RESULT_SECS, describe_value, equals_rounded, failure, is_long_fade
 from appliance.adapters.mqtt.client import BrokerConnection
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Outgoing
@@ -177,7 +177,7 @@ class PendingCommand:
             return update
         passed: dict[str, Value] = {}
         for key, value in update.items():
-            if key in self._expected and value not in self._fails and not is_shown(self._expected[key], value):
+            if key in self._expected and value not in self._fails and not equals_rounded(self._expected[key], value):
                 self._kept[key] = value
             else:
                 self._kept.pop(key, None)
@@ -224,4 +224,4 @@ class PendingCommand:
     def _is_shown(self, key: str, expected: Value, attributes: Mapping[str, Value]) -> bool:
         if key in _COLORS and key not in attributes and "color_mode" in attributes:
             return True  # the colour is reported in another notation
-        return key in attributes and is_shown(expected, attributes[key])
+        return key in attributes and equals_rounded(expected, attributes[key])

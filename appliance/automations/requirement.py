@@ -155,7 +155,7 @@ def take_requirement(table: Table, attribute: str | None) -> Requirement:
     if within.is_any:
         table.raw("equals")
     elif within.above is not None and within.below is not None and not within.above < within.below:
-        table.fault("below", f"must be greater than above ({within.above})")
+        table.fault("below", f"must be greater than {within.above}, the value of above")
     elif _is_empty(within, CAPABILITIES.get(attribute or "")):
         table.fault("below" if within.above is None else "above", f"leaves no possible whole number for {attribute}")
     return within

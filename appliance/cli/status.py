@@ -79,7 +79,7 @@ def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
         state = paint(each["status"], _STATUS_COLOURS[each["status"]])
         yield f"  {each['name']}  {state}, {last}{because}"
         if each["file_fault"] not in (None, each["message"]):
-            yield f"    {paint('its file has an error', 'red')}, the previous version runs: {each['file_fault']}"
+            yield f"    the previous version runs; {paint('its file has an error', 'red')}: {each['file_fault']}"
 
 
 def _devices(devices: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:

@@ -147,7 +147,7 @@ KINDS = (
         (BRIGHTNESS | {"above": True}, ["above must be a number, not true"]),
         (
             BRIGHTNESS | {"above": 30, "below": 30},
-            ["below must be greater than above (30)"],
+            ["below must be greater than 30, the value of above"],
         ),
         (BRIGHTNESS | {"equals": 5, "above": 3}, ["equals cannot be used together with above or below; choose one"]),
         (
@@ -288,7 +288,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "sun_position", "after": "sunset", "before": "sunset"},
-            ["before must not be the same as after; change its event or its offset"],
+            ["before must not be the same as the field after; change the event or the offset of one of them"],
         ),
         (
             {"type": "variable", "name": "n"},

@@ -92,8 +92,8 @@ _VALUES = record(
     attribute=TEXT,
     resolution={
         **one_of(*(each.name.lower() for each in Resolution)),
-        "description": "The resolution of the coarsest entry: hour if memory does not reach back as far as "
-        "requested.",
+        "description": "The resolution of the coarsest entry. It is `hour` if the values in the hub's memory do not "
+        "reach back as far as requested.",
     },
     entries=array_of(_VALUE),
 )

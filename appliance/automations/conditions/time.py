@@ -167,7 +167,9 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         if not table.has("after") and not table.has("before"):
             table.fault("after", "and before are both missing; set one or both")
         if after is not None and after == before:
-            table.fault("before", "must not be the same as after; change its event or its offset")
+            table.fault(
+                "before", "must not be the same as the field after; change the event or the offset of one of them"
+            )
         if not locale.has_coordinates:
             table.fault("type", "sun_position needs locale.latitude and locale.longitude in the configuration")
             return None

@@ -295,7 +295,9 @@ class TestMasterKey:
         home(tmp_path, text=text)
         code, result = command(tmp_path, "backup", "b")
         assert code == 78
-        assert re.search(r"default\.toml:\d: auth\.master_key cannot be removed; write it on a separate line", result)
+        assert re.search(
+            r"default\.toml:\d: auth\.master_key cannot be omitted from the archive; write it on its own line", result
+        )
         assert SECRET not in result and not (tmp_path / "b").exists()
 
     def test_a_text_without_a_place_for_the_key_is_an_error(self) -> None:

@@ -184,7 +184,7 @@ class LuaAdapter(PollingAdapter):
         before = await self._find(device_id, is_fresh=command.action == "toggle" or not self._has_polled)
         command = check_offered(device_id, before.commands or (), command)
         if not self._definition.has_command:
-            raise BadAnswer(f"the kind {self._loaded.section.kind} has no function command")
+            raise BadAnswer(f"the kind {self._loaded.section.kind} does not define the function `command`")
         if not self._reader.handles_toggle(device_id):
             command = without_toggle(command, before.attributes.get(command.capability), device_id)
         expected = ExpectedState(command, before.commands or (), before.attributes)

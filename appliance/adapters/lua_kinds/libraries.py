@@ -43,7 +43,7 @@ def compact_json(body: bytes | str) -> bytes:
     for start in range(0, len(text), _SLICE_BYTES):
         marks += sum(text.count(each, start, start + _SLICE_BYTES) for each in (b",", b"[", b"{", b"\\"))
         if marks > MAX_JSON_MARKS:
-            raise Invalid(f"has more than {MAX_JSON_MARKS} values and escapes")
+            raise Invalid(f"has more than {MAX_JSON_MARKS} values and escape sequences in total")
     try:
         if text is body:
             text.decode()

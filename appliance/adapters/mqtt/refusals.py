@@ -28,7 +28,9 @@ MAX_REPORTED_WORDS = 5
 REPEAT_SECS = 3600.0
 """Seconds after which an exceeded limit is reported again, and further faults can be reported."""
 
-MORE_FAULTS = f"more than {MAX_REPORTED} announcements and messages per hour are unusable; the rest are not listed"
+MORE_FAULTS = (
+    f"more than {MAX_REPORTED} announcements and messages were unusable within an hour; the rest are not listed"
+)
 
 
 class Refusal(Struct, frozen=True):

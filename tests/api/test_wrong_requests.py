@@ -209,7 +209,7 @@ def keys() -> Iterator[Row]:
                 ("owner", "'owner'"), ("Read", "'Read'; did you mean read?"), ("", "''"), (None, "null"),
             )
         ),
-        ({"label": "x", "role": "hook"}, (400, ""), "hook is missing: a key with the role hook needs the id"),
+        ({"label": "x", "role": "hook"}, (400, ""), "hook is missing: a key with the role 'hook' needs the id"),
         ({"label": "x", "role": "hook", "hook": None}, (400, ""), "hook is missing"),
         ({"label": "x", "role": "read", "hook": "bell"}, INVALID, "hook is only allowed with the role hook, not"),
         ({"label": "x", "role": "hook", "hook": "a\nb"}, INVALID, "hook must not contain control characters"),

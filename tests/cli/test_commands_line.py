@@ -219,7 +219,7 @@ class TestSayings:
             ([*CREATE, "--label", " ", "--role", "read"], "label must have 1 to 100 characters, not 0"),
             ([*CREATE, "--label", "x" * 101, "--role", "read"], "label must have 1 to 100 characters, not 101"),
             ([*CREATE, "--label", "a\nb", "--role", "read"], "label must not contain control characters"),
-            ([*CREATE, "--label", "x", "--role", "hook"], "a key with the role 'hook' needs the id of a hook"),
+            ([*CREATE, "--label", "x", "--role", "hook"], "a key with the role hook needs the id of a hook"),
             (
                 [*CREATE, "--label", "x", "--role", "read", "--hook", "x"],
                 "is only allowed with the role hook, not",

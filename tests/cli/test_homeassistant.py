@@ -739,7 +739,7 @@ def test_a_condition_that_only_lua_computes(entities: Entities, condition: Any, 
             {"condition": "state", "entity_id": "light.hall", "state": Tagged("!secret", "x")},
             "!secret is not supported",
         ),
-        ({"condition": "vacuum.is_docked"}, "vacuum.is_docked: compare an attribute"),
+        ({"condition": "vacuum.is_docked"}, "vacuum.is_docked; instead, compare an attribute"),
     ],
 )
 def test_another_condition_is_named(entities: Entities, condition: Any, reason: str) -> None:

@@ -103,12 +103,12 @@ function View({ view, id }) {
 		isFirst.current = false;
 	}, [view, id]);
 	useEffect(() => {
-		const timer = setTimeout(() => Object.keys(LATE).forEach((each) => load(each).catch(() => {})), LATE_MS); // if this fails, the view loads when it is opened
+		const timer = setTimeout(() => Object.keys(LATE).forEach((each) => load(each).catch(() => {})), LATE_MS);
 		return () => clearTimeout(timer);
 	}, []);
 	useEffect(() => {
 		const heading = view === "wall" ? t("wall") : ref.current.querySelector("h1")?.textContent; // the heading of the wall is a clock
-		const name = heading?.replaceAll("\u00AD", ""); // remove the soft hyphens
+		const name = heading?.replaceAll("\u00AD", ""); // soft hyphens
 		document.title = name && view !== "home" ? `${name} · Lares` : "Lares";
 	}, [{}]);
 	return main({ ref, "data-id": id, class: `${view} ${state.isOnline ? "" : "offline"}` },
@@ -168,7 +168,7 @@ function drawSoon() {
 function registerWorker() {
 	const address = new URL("../worker.js", import.meta.url).href;
 	const policy = globalThis.trustedTypes?.createPolicy("lares", { createScriptURL: () => address });
-	navigator.serviceWorker?.register(policy?.createScriptURL("") ?? address).catch(() => {}); // available only over HTTPS
+	navigator.serviceWorker?.register(policy?.createScriptURL("") ?? address).catch(() => {});
 }
 
 document.documentElement.lang = language;

@@ -10,7 +10,7 @@ import { changed, signOfChanges, state, takeFrame, takeOverview } from "./store.
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
 const RELOAD_DELAY_MS = 200;
-const RELOAD_GAP_MS = 2000; // for a hub that reports many faults in a row
+const RELOAD_GAP_MS = 2000;
 const HEARTBEAT_SECS = 15;
 const SILENCE_MS = 45_000;
 const OPENING_MS = 15_000;
@@ -28,7 +28,7 @@ let loadedAt = 0; // monotonic time
 const held = []; // frames that arrived while an overview was loading
 let lastHeard = Date.now();
 let lastNoted = 0;
-let isHeard = false; // whether the stream has delivered a frame
+let isHeard = false;
 let isFetched = false; // whether an overview has arrived since the stream opened
 let hiddenAt = Infinity;
 

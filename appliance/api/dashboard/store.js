@@ -18,7 +18,7 @@ export const state = {
 	scenes: new Map(),
 	executions: [],
 	adapters: [],
-	safe: null, // the reason why no automation runs
+	safe: null, // why no automation runs
 	faults: [], // faults of Lua files
 	units: {}, // capability → unit of numbers without a unit
 	preferences: {},
@@ -27,7 +27,7 @@ export const state = {
 	outcomes: new Map(), // target → results
 	search: null, // the search text, or null
 	isEditing: false, // whether the home is being rearranged
-	question: null, // the question of an open dialog
+	question: null,
 	events: [], // newest first
 	eventCount: 0,
 	overviewSign: "", // `signOfChanges()` at the last overview

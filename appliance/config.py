@@ -257,9 +257,9 @@ def _read_kind(adapters: Table, name: str, raw: Any, lua_kinds: Collection[str])
     elif name in every:
         return name
     elif near := nearest(name, every):
-        adapters.fault(name, f"needs a type, {kinds}; or did you mean adapters.{near}?")
+        adapters.fault(name, f"needs a type: {kinds}; or did you mean adapters.{near}?")
     else:
-        adapters.fault(name, f"needs a type, {kinds}")
+        adapters.fault(name, f"needs a type: {kinds}")
     return None
 
 

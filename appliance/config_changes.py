@@ -43,10 +43,12 @@ class ConfigChanges(Struct, frozen=True, kw_only=True):
         at = "" if self.changed_at is None else f" at {timestamp(self.changed_at)}"
         found = []
         if self.faults:
-            found.append(f"{self.file} was changed{at} and has faults, so the hub does not use it; run `lares check`")
+            found.append(
+                f"{self.file} was changed{at} and has faults, so the hub ignores the change; run `lares check`"
+            )
         if self.sections:
             names = ", ".join(f"[adapters.{name}]" for name in self.sections)
-            found.append(f"{self.file} was changed{at}: run `lares reload` to apply {names}")
+            found.append(f"{self.file} was changed{at}; run `lares reload` to apply {names}")
         return found + self.at_next_start()
 
     def at_next_start(self) -> list[str]:

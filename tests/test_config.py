@@ -454,9 +454,9 @@ def test_an_error_has_the_expected_and_the_actual_value(text: str, fault: str) -
         ("api.level = 'info'", "1: api.level is not a key of Lares; did you mean logging.level?"),
         (
             "[adapters.elgato_light]",
-            f"1: adapters.elgato_light needs a type, {KIND_NAMES}; or did you mean adapters.elgato_lights?",
+            f"1: adapters.elgato_light needs a type: {KIND_NAMES}; or did you mean adapters.elgato_lights?",
         ),
-        ("[adapters.desk]\nenabled = false", f"1: adapters.desk needs a type, {KIND_NAMES}"),
+        ("[adapters.desk]\nenabled = false", f"1: adapters.desk needs a type: {KIND_NAMES}"),
         (
             "[adapters.desk]\nenabled = false\ntype = 'elgato'",
             f"3: adapters.desk.type must be {KIND_NAMES}, not 'elgato'; did you mean elgato_lights?",

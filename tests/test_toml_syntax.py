@@ -49,7 +49,7 @@ def fault_in(text: str) -> str:
         ("a = 1 b = 2", "1: is not valid TOML: write one key per line"),
         ("a b = 1", "1: is not valid TOML: write a key as name = value"),
         ("a = { b = 1\n c = 2 }", "2: is not valid TOML: the table is not closed"),
-        ('a = "c:\\dir"', "1: is not valid TOML: write a backslash twice"),
+        ('a = "c:\\dir"', "1: is not valid TOML: write each backslash twice"),
     ],
 )
 def test_a_fault_has_its_line_and_its_remedy(text: str, reported: str) -> None:

@@ -35,7 +35,7 @@ from appliance.settings import AutomationsSettings
 log = logging.getLogger("automations")
 
 
-NOT_YET_ON = "its file has enabled = false: change the file, then switch the automation on"
+NOT_YET_ON = "its file has enabled = false; change the file, then switch the automation on"
 """The explanation for an automation that is off because its file contains `enabled = false`, and because nobody has
 switched it on."""
 

@@ -198,7 +198,9 @@ def _not_understood(word: str, field: _CronField) -> str:
     if word == "":
         return f"{field.name} has an empty entry; write *, numbers, ranges like 1-5, steps like */5, or lists"
     if field.name in ("day", "weekday") and re.match(_QUARTZ, word.upper()):
-        return f"{field.name} {format_value(word)} is not supported; instead of L, W, or #, check the date in execute"
+        return (
+            f"{field.name} {format_value(word)} is not supported; instead of L, W, or #, check the date in `execute`"
+        )
     near = nearest(word.upper(), field.words)
     forms = f"*, numbers{' or names' if field.words else ''}, ranges like 1-5, steps like */5, or lists"
     return f"{field.name} {format_value(word)} is unknown{suggest(near, f'write {forms}')}"
@@ -227,7 +229,7 @@ def _uneven_steps(words: list[str]) -> Iterator[str]:
                     else f"{numbers[0]}, {numbers[1]} … {numbers[-1]}"
                 )
                 hint = (
-                    "; for equal intervals, use the trigger interval"
+                    "; for equal intervals, use a trigger of the type interval"
                     if field.name in ("second", "minute", "hour")
                     else ""
                 )

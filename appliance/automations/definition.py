@@ -50,7 +50,7 @@ def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None
         return None
     id_ = table.take("id", check.text)
     trigger = TRIGGER_KINDS[kind].parse(kind, table, locale, now)
-    table.refuse_others(f"a field of the trigger {kind}")
+    table.refuse_others(f"a field of the trigger {kind!r}")
     return trigger if trigger is None or id_ is None else replace(trigger, id=id_)
 
 
@@ -218,6 +218,5 @@ def _policy(table: Table, triggers: tuple[Trigger, ...]) -> Policy:
     )
     state.refuse_others("a field of state")
     if policy.resumable_schedule and triggers and not any(isinstance(each, TimedTrigger) for each in triggers):
-        kinds = " and ".join(dict.fromkeys(each.type for each in triggers))
-        state.warn("resumable_schedule", f"has no effect: {kinds} has no schedule")
+        state.warn("resumable_schedule", "has no effect, because no trigger has a schedule")
     return policy

@@ -141,6 +141,6 @@ def take_attribute(table: Table) -> str | None:
             return value  # type: ignore[no-any-return]
         near = nearest(value, [*CAPABILITIES, PRESENCE_ATTRIBUTE])
         hint = suggest(near, "GET /capabilities lists all capabilities")
-        raise Invalid(f"{format_value(value)} is not a capability or custom.<adapter>.<field>{hint}")
+        raise Invalid(f"{format_value(value)} is neither a capability nor custom.<adapter>.<field>{hint}")
 
     return table.take("attribute", check)

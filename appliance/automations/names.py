@@ -280,7 +280,7 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
             return None
         if named := self.named.get(name.casefold()):
             ids = " or ".join([*named][:MAX_LISTED_NAMES])
-            return f"names {name!r}, which is the name of {ids}; write the id instead"
+            return f"uses the device name {name!r}; instead, write the id {ids}"
         if id_ in self.removed:
             return f"names {name!r}, which {self.removed[id_]}"
         if ":" in id_ and (message := self._missing_section(id_)) is not None:
@@ -379,9 +379,9 @@ def _hint(kind: str, name: str, attributes: Collection[str], events: Collection[
     if known:
         return suggest(near, reports if kind == "attribute" else sends)
     if kind == "attribute":
-        other = f", but {sends}: use device_event for events" if events else ""
+        other = f", but {sends}; for events, use device_event" if events else ""
         return f"; {has} reported nothing yet{other}"
-    other = f", but {reports}: use device_state_change for attributes" if attributes else ""
+    other = f", but {reports}; for attributes, use device_state_change" if attributes else ""
     return f"; {has} sent nothing yet{other}"
 
 

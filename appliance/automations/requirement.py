@@ -141,7 +141,7 @@ def describe_requirement(name: str, requirement: Requirement) -> str:
     return f"{name} {'' if requirement.equals is UNSET else '= '}{requirement}"
 
 
-ONLY_A_CHANGE = ", so it must change first"
+ONLY_A_CHANGE = ", so the value must change first"
 
 
 def take_requirement(table: Table, attribute: str | None) -> Requirement:
@@ -157,7 +157,7 @@ def take_requirement(table: Table, attribute: str | None) -> Requirement:
     elif within.above is not None and within.below is not None and not within.above < within.below:
         table.fault("below", f"must be greater than {within.above}, the value of above")
     elif _is_empty(within, CAPABILITIES.get(attribute or "")):
-        table.fault("below" if within.above is None else "above", f"leaves no possible whole number for {attribute}")
+        table.fault("below" if within.above is None else "above", f"excludes every possible value of {attribute}")
     return within
 
 

@@ -13,7 +13,7 @@ SAFE_SECS = 600.0
 CRASHED_OFTEN = (
     "safe mode: the hub crashed three times within five minutes, so automations are paused for ten minutes; "
     "to end it earlier, reload the automations "
-    "(POST /automations/reload, SIGHUP, or Lua files on the page's Automations)"
+    "(POST /automations/reload, SIGHUP, or the button Lua files under Automations on the page)"
 )
 
 STARTED_SAFE = "the hub was started with --safe, so automations do not run; restart it without --safe to run them"

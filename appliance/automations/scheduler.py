@@ -248,7 +248,7 @@ class Scheduler:
     def _report_forgotten(self) -> None:
         if self._trust.forgotten is not None:
             stored = timestamp(self._trust.forgotten)
-            log.warning("the stored time %s is ignored: it is in the future, so the clock was wrong", stored)
+            log.warning("the stored time %s is in the future, because the clock was wrong; it is ignored", stored)
 
     def _remove_cancelled(self) -> None:
         self._delayed_calls = [each for each in self._delayed_calls if not each[2].is_cancelled]
@@ -374,7 +374,7 @@ class Scheduler:
 def _report_passed(name: str, passed: int) -> None:
     if passed:
         count = f"{MAX_COUNTED} or more" if passed >= MAX_COUNTED else passed
-        log.warning("%s: number of missed runs, which will not be repeated: %s", name, count)
+        log.warning("%s: missed runs that will not be repeated: %s", name, count)
 
 
 def _safely(do: Callable[[], None]) -> None:

@@ -377,7 +377,7 @@ class Timers:
         if self._is_changing(timer.name):
             self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
             return
-        log.warning("timer '%s' is removed: no automation had a trigger for it for a day", timer.name)
+        log.warning("timer '%s' is removed, because no automation had a trigger for it within a day", timer.name)
         self._drop(timer.name)
         self._storage.put_later(TIMER_PREFIX + timer.name, None)
 

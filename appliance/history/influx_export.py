@@ -296,7 +296,7 @@ class LineWriter:
 
     def _note_refusal(self, count: int, answer: str) -> None:
         if self._refusal is None:
-            log.warning("%s rejects values, which are dropped: %s", self._where, answer)
+            log.warning("%s rejects values: %s; the hub drops them", self._where, answer)
         self._failure, self._failures_in_row = None, 0
         self._refusal = answer
         self._refused += count

@@ -20,7 +20,7 @@ from appliance.tables.json_schema import NUMBER, TEXT, Part, Record, array_of
 def needs_unit(command: Command) -> Invalid:
     """Return the error for a number without a unit, if the device accepts several units."""
     written = f'{{ value = {format_value(command.value)}, unit = "…" }}'
-    return Invalid(f"value of {command.capability}: needs a unit; write {written}")
+    return Invalid(f"the value of {command.capability} needs a unit; write {written}")
 
 
 class CommandSpec(Struct, frozen=True, kw_only=True, gc=False):

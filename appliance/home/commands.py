@@ -90,7 +90,7 @@ def without_toggle(command: Command, shown_value: Value, device: str) -> Command
     if command.action != "toggle":
         return command
     if (action := _OPPOSITES.get(str(shown_value))) is None:
-        raise BadAnswer(f"{device} does not report whether it is on; send on or off instead of toggle")
+        raise BadAnswer(f"{device} does not report whether it is on; instead of `toggle`, send `on` or `off`")
     return replace(command, action=action)
 
 
@@ -121,9 +121,9 @@ def _needed(value: Value, key: str, action: str) -> Value:
     """Return the value. Raise `Invalid` if the action needs a value and the value is missing, or if the action takes
     no value and a value is given."""
     if action in VALUED_ACTIONS and value is None:
-        raise Invalid(f"{key} {action} needs a value")
+        raise Invalid(f"{key}: the action '{action}' needs a value")
     if action not in VALUED_ACTIONS and value is not None:
-        raise Invalid(f"{key} {action} takes no value")
+        raise Invalid(f"{key}: the action '{action}' takes no value")
     return value
 
 

@@ -88,7 +88,7 @@ DEVICE = Record(
             lambda device: DEVICE_COMMANDS(device.commands or ()),
         ),
         "labels": {
-            "description": "The vendor's labels of attributes; only with include=commands.",
+            "description": "The vendor's labels for attributes; only with include=commands.",
             "type": "object",
             "additionalProperties": TEXT,
         },

@@ -164,7 +164,7 @@ def _check_commands(
         try:
             valid.append(_check_spec(each))
         except Invalid as fault:
-            dropped["commands"] = f"of {format_value(each.capability)} {fault}"
+            dropped["commands"] = f"the capability {format_value(each.capability)} {fault}"
     return tuple(sorted(valid, key=lambda spec: spec.capability))
 
 

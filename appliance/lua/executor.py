@@ -23,7 +23,7 @@ from appliance.lua.unfinished import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool
 from appliance.tasks import Tasks
 
-REPLACED = "a later execution replaced it (mode restart)"
+REPLACED = "a later execution replaced this one (mode restart)"
 STOPPED = "the hub stopped"
 CANCELLED = "cancelled on request"
 

@@ -181,7 +181,7 @@ def _id(found: re.Match[str], _: ErrorContext) -> str | None:
 
 def _unset(_: re.Match[str], context: ErrorContext) -> str | None:
     is_variable = "ctx:get(" in context.line + context.previous
-    return 'a variable that is not set is nil: use ctx:get("name", 0) to get 0 instead' if is_variable else None
+    return 'a variable that is not set is nil; to get 0 instead, use ctx:get("name", 0)' if is_variable else None
 
 
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
@@ -200,17 +200,17 @@ def _method(found: re.Match[str], context: ErrorContext) -> str | None:
 def _attribute(found: re.Match[str], _: ErrorContext) -> str | None:
     if found[1] not in CAPABILITIES:
         return None
-    return f"this device may have no {found[1]}: test it with `if` first"
+    return f"this device may have no {found[1]}; test the value with `if` first"
 
 
 def _compared(_: re.Match[str], context: ErrorContext) -> str | None:
     names = [word for word in re.findall(r"\w+", context.line) if word in CAPABILITIES]
-    return f"{names[0]} may be nil: test it with `if` first" if names else None
+    return f"{names[0]} may be nil; test the value with `if` first" if names else None
 
 
 def _absent(_: re.Match[str], context: ErrorContext) -> str | None:
     absent = context.absent
-    return f"{absent} was not found, so ctx returned nil: test it with `if` first" if absent else None
+    return f"{absent} was not found, so ctx returned nil; test the value with `if` first" if absent else None
 
 
 def _capability(found: re.Match[str], _: ErrorContext) -> str | None:
@@ -234,7 +234,7 @@ def _unit(found: re.Match[str], _: ErrorContext) -> str:
 def _other_unit(found: re.Match[str], _: ErrorContext) -> str | None:
     low, value = int(found["low"]), int(found["value"])
     other, unit = (KELVIN_RANGE, "kelvin") if low == MIRED_RANGE[0] else (MIRED_RANGE, "mireds")
-    return f'{value} is a number of {unit}: write unit = "{unit}"' if other[0] <= value <= other[1] else None
+    return f'{value} is a number of {unit}; write unit = "{unit}"' if other[0] <= value <= other[1] else None
 
 
 def _no_unit(found: re.Match[str], _: ErrorContext) -> str:
@@ -269,8 +269,8 @@ _MISSPELT = {
 """The correct keyword for each wrong word, such as a misspelt keyword or a keyword of another language."""
 
 _RESERVED = rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)"
-_NO_RETURN = 'a script without return gives true: end the script with "return { … }"'
-_IN_QUOTES = "a number in quotes is text: remove the quotes, or use tonumber(…)"
+_NO_RETURN = 'a script without return gives true; end the script with "return { … }"'
+_IN_QUOTES = "a number in quotes is text; remove the quotes, or use tonumber(…)"
 
 
 def _foreign_character(_: re.Match[str], context: ErrorContext) -> str | None:
@@ -296,7 +296,7 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r" near '<\\\d+>'", _foreign_character),
     (r" near |<eof>", _reserved),
     (r" near |<eof>", _misspelt),
-    (r" near '!'", "write ~= for not equal, and not x for !x"),
+    (r" near '!'", "write ~= instead of !=, and `not x` instead of !x"),
     (r"'then' expected near '='", "write == to compare"),
     (r"unexpected symbol near '[&|]'", "write and, or"),
     (r"unexpected symbol near '(?:#|/|//)'", "a comment begins with --"),
@@ -308,11 +308,11 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"\Aattempt to (?:index|call) a boolean value", lambda _, context: _NO_RETURN if context.has_scripts else None),
     (
         r"\Aattempt to index a nil value \(\w+ 'ctx'\)",
-        "ctx is the first parameter of execute, or of a function of a kind: execute = function(ctx) … end",
+        "ctx is the first parameter of `execute` and of each function of a kind, as in execute = function(ctx) … end",
     ),
     (
         r"\Aattempt to index a nil value \(\w+ 'event'\)",
-        "event is the second parameter of an automation's execute: execute = function(ctx, event) … end",
+        "event is the second parameter of an automation's `execute`, as in execute = function(ctx, event) … end",
     ),
     (r"\Aattempt to call a nil value \(global '(\w+)'\)", _keyword),
     (r"\Aattempt to call a nil value \(global '(\w+)'\)", _global),
@@ -335,7 +335,7 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"color_temperature: value must be an integer from (?P<low>\d+) to \d+, not (?P<value>\d+)\Z", _other_unit),
     (r"color_temperature: must be an object with value, unit, not (\d+(?:\.\d+)?)\Z", _no_unit),
     (r"\A(capability|action) must be a non-empty string", _no_word),
-    (r"\A\w+ (?:set|increase|decrease) needs a value\Z", "add value = … to the command"),
+    (r"\A\w+: the action '(?:set|increase|decrease)' needs a value\Z", "add value = … to the command"),
     (
         r"(?:number|integer|seconds|minutes)\b.*, not '(-?\d+(?:\.\d+)?)'",
         lambda found, _: f"write the number without quotes: {found[1]}",

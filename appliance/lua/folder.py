@@ -124,7 +124,7 @@ class Folder(Struct, frozen=True, kw_only=True):
         if not stat.S_ISREG(mode):
             raise Invalid("is not a file")
         if self.is_deep and not file.resolve().is_relative_to(self.path.resolve()):
-            raise Invalid("is a link to a file outside the folder, so it cannot be required")
+            raise Invalid("is a link to a file outside the folder, so `require` cannot load it")
         source = load(file, name)
         source.text.decode()
         if b"\0" in source.text:

@@ -153,7 +153,7 @@ class KindCatalog:
         reading = await self.read()
         self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
         own = [each for each in reading.kinds.values() if not each.source.name.startswith(f"{_BUNDLED}/")]
-        replaces = "replaces the bundled kind of that name"
+        replaces = "replaces the bundled kind with this name"
         warnings = [Fault(f"{self._folder.name}/{name}.lua", 0, replaces) for name in reading.replaced]
         return CheckResult(faults=reading.list_faults(), warnings=sorted([*reading.warnings, *warnings]), valid=own)
 
@@ -235,7 +235,7 @@ class KindCatalog:
             name = _kind_of_file(fault.file)
             faults[name] = (*faults.get(name, ()), fault)
         for name in sorted(absent - bundled.keys()):
-            missing = f"is missing, and no kind {name} comes with Lares"
+            missing = f"is missing, and Lares has no bundled kind {name}"
             faults[name] = (Fault(f"{self._folder.name}/{name}.lua", 0, missing),)
         read = {
             each.name: read_section(each, kinds[each.kind].definition)
@@ -268,7 +268,7 @@ class KindCatalog:
         for warning in reading.warnings:
             log.warning("%s", warning)
         for name in sorted(set(reading.replaced) - self._replaced):
-            log.info("%s/%s.lua replaces the bundled kind of that name", self._folder.name, name)
+            log.info("%s/%s.lua replaces the bundled kind with this name", self._folder.name, name)
         self._replaced = set(reading.replaced)
         for section in self._sections:
             faults = reading.faults.get(section.kind) or reading.refused.get(section.name)

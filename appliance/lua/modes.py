@@ -57,7 +57,7 @@ def _mode(name: Any, most: Any, default_max: int) -> Mode:
     kind = ModeType(one_of(*ModeType)(name))
     if kind not in BOUNDED:
         if most is not None:
-            raise Invalid(f"{kind} takes no max; {' and '.join(BOUNDED)} do")
+            raise Invalid(f"{kind} takes no max; only {' and '.join(BOUNDED)} take one")
         return Mode(type=kind, max=1)
     return Mode(type=kind, max=default_max if most is None else _max(most))
 

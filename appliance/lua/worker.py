@@ -292,7 +292,7 @@ class Worker(asyncio.BufferedProtocol):
         stuck = [each for each in self._running if now >= each.deadline + DEADLINE_GRACE_SECS]
         late = [each for each in self._executions.values() if each not in self._running and now >= each.deadline]
         if stuck:
-            self.kill(f"the Lua worker was killed, because {stuck[0].name}, which ran in it, could not be stopped")
+            self.kill(f"the Lua worker was killed, because {stuck[0].name} could not be stopped")
             self._on_stuck({each.source for each in stuck})
         for execution in stuck:
             execution.expire(is_running=True)

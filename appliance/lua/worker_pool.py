@@ -240,7 +240,8 @@ class WorkerPool:
         if times is None or len(times) < MAX_STUCK or now - times[0] > STUCK_PAUSE_SECS:
             return None
         left = STUCK_PAUSE_SECS - (now - times[-1])
-        return f"could not be stopped {MAX_STUCK} times; it may run again in {left:.0f} s, or after you change it"
+        blocked = f"is blocked for {left:.0f} s, because {MAX_STUCK} of its runs could not be stopped"
+        return f"{blocked}; to run it earlier, change the file"
 
     def _note_end(self, worker: Worker) -> None:
         self._workers.remove(worker)
@@ -269,7 +270,7 @@ class _FileCalls:
         self._file = file
 
     async def call(self, operation: str, arguments: Any) -> Any:
-        raise Invalid(f"{operation} is available in the functions of a kind, not while its file is loaded")
+        raise Invalid(f"{operation} is available only in a kind's functions, not while the kind's file is loaded")
 
     def log(self, level: str, message: str, fields: Any) -> None:
         scripts_log.info("%s", message, extra={"file": self._file})

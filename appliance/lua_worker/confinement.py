@@ -33,7 +33,7 @@ _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _SET_NO_NEW_PRIVILEGES = 
 _SECCOMP_MODE_FILTER = 2
 _MAX_ARENAS = -8
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_VERSION = 444, 446, 1
-_NO_CTYPES = "Python's module ctypes is missing, which Landlock and seccomp need"
+_NO_CTYPES = "Landlock and seccomp need Python's module ctypes, which is missing"
 _LANDLOCK_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 """The number of file rights in each version of Landlock. Versions that are missing at the end of the list have the
 list's last number."""
@@ -105,11 +105,11 @@ def _filter_system_calls() -> str:
     machine = os.uname().machine
     program = build_filter(machine, os.getpid())
     if program is None:
-        return f"no filter of system calls (seccomp) exists for this type of machine, {machine}"
+        return f"the hub has no system call filter (seccomp) for machines of type {machine}"
     buffer = ctypes.create_string_buffer(program, len(program))
     header = ctypes.create_string_buffer(pack("@HP", len(program) // 8, ctypes.addressof(buffer)))
     if _libc.prctl(_SET_SECCOMP, ctypes.c_ulong(_SECCOMP_MODE_FILTER), header, 0, 0) != 0:
-        return f"this kernel does not accept a filter of system calls (seccomp: {os.strerror(ctypes.get_errno())})"
+        return f"this kernel does not accept a system call filter (seccomp: {os.strerror(ctypes.get_errno())})"
     return ""
 
 

@@ -100,7 +100,7 @@ class Decoder:
         while len(buffer) - at >= _HEADER.size:
             size, kind, execution = _HEADER.unpack_from(buffer, at)
             if size > MAX_FRAME_BYTES or kind not in _KINDS:
-                raise ValueError(f"no frame of kind {kind} has {size} bytes")
+                raise ValueError(f"a frame has the invalid kind {kind} or size {size}")
             end = at + _HEADER.size + size
             if end > len(buffer):
                 break

@@ -133,7 +133,7 @@ class _Recovery:
         if snapshots or any(each.is_damaged or each.torn or each.sequence for each in self._journals.values()):
             raise StartFailed(
                 f"the store in {self._disk.folder} has no intact snapshot. Restore a backup, or "
-                f"move its snapshot and journal files away to start empty",
+                f"to start empty, move the snapshot and journal files out of this folder",
                 os.EX_DATAERR,
             )
 

@@ -30,7 +30,7 @@ log = logging.getLogger("store")
 
 CUT_OFF = (
     "the previous hub ended by a power cut, a kill, or a crash: changes of its last %g s may be lost, history "
-    "since its last write is lost, and executions ended unfinished"
+    "since its last write is lost, and running executions did not finish"
 )
 """The log message at a start after an unclean stop."""
 

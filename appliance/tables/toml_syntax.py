@@ -47,7 +47,7 @@ def _stated_twice(lines: list[str], number: int, line: str) -> str:
 def _bad_value(lines: list[str], number: int, line: str) -> str:
     stated = ASSIGNMENT.match(line)
     if stated is None:
-        return "a value is missing, or a list is not closed; close it with ]"
+        return "write a value, or close the list with ]"
     name, value = stated[1], stated[2].partition(" #")[0].strip()
     if value.casefold() in _NOTHING:
         return f"the value of {name} is missing; remove the line, or write {name} = …"
@@ -92,7 +92,7 @@ def _bad_end(lines: list[str], number: int, line: str) -> str:
     if re.match(rf"{_NUMBER},[0-9]+\s*(#.*)?\Z", value):
         return f"write a number with a point: {value.partition('#')[0].strip().replace(',', '.')}"
     if re.match(r"0[0-9]", value):
-        return "a number cannot begin with 0; remove the 0, or write quotes"
+        return "a number cannot begin with 0; remove the 0, or put the value in quotes"
     if re.match(rf"{_NUMBER}[^\s#,]", value) or re.match(rf"{_NUMBER}(\.[0-9]+)?\s+[^\s#]", value):
         return _needs_quotes("name" if stated is None else stated[1], value.partition(" #")[0].strip())
     return "there is text after the value; write one key per line, and # before a comment"
@@ -116,6 +116,6 @@ _HINTS: dict[str, _Hint] = {
     "Expected ']'": lambda *_: "close the section with ]",
     "Unclosed array": lambda *_: "the list is not closed; write ] at its end, and a comma between its values",
     "Unclosed inline table": lambda *_: "the table is not closed; write it on one line, with } at its end",
-    "Unescaped '": lambda *_: "write a backslash twice, or the text in single quotes",
+    "Unescaped '": lambda *_: "write each backslash twice, or put the text in single quotes",
 }
 """Hints on how to correct an error, by the beginning of the parser's message."""

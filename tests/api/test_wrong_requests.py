@@ -150,12 +150,12 @@ COMMANDS: list[tuple[Any, str, str]] = [
     ({"action": "on"}, "invalid_request", "capability must be a non-empty string"),
     ({"capability": "warp", "action": "on"}, "", "unknown capability 'warp'; GET /capabilities lists them"),
     ({"capability": "power", "action": "go"}, "", "power has no action 'go'; its actions are: on, off, toggle"),
-    ({"capability": "power", "action": "on", "value": True}, "", "power on takes no value"),
-    ({"capability": "brightness", "action": "set"}, "", "brightness set needs a value"),
+    ({"capability": "power", "action": "on", "value": True}, "", "power: the action 'on' takes no value"),
+    ({"capability": "brightness", "action": "set"}, "", "brightness: the action 'set' needs a value"),
     ({"capability": "power", "action": "on", "transition_secs": -1}, "",
      "transition_secs must be 0 or more seconds, not -1"),
     ({"capability": "target_temperature", "action": "set", "value": 21}, "",
-     'value of target_temperature: needs a unit; write { value = 21, unit = "…" }'),
+     'the value of target_temperature needs a unit; write { value = 21, unit = "…" }'),
 ]  # fmt: skip
 """Wrong values of a command. `tests/home/test_commands.py` has all errors."""
 

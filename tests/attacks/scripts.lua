@@ -131,7 +131,7 @@ while true do print('x') end --> print in a loop => CPU
 local big = ('x'):rep(1000000) while true do print(big) end --> long lines in a loop => CPU
 local t = {} for i = 1, 1000 do t[i] = 'x' end while true do ctx:log('info', 'x', {t = t}) end --> long fields in a loop => CPU
 ctx:invoke('a', {x = ('x'):rep(2000000)}) --> argument that is too large => is larger than 256 KiB
-local t = {} t.t = t ctx:invoke('a', t) --> argument that holds itself => holds itself
+local t = {} t.t = t ctx:invoke('a', t) --> argument that holds itself => contains itself
 local t = {} for i = 1, 200000 do t[i] = {1, 2} end ctx:invoke('a', {t = t}) --> argument of many tables => is larger than 256 KiB|MEMORY
 ctx:invoke('much') --> answer that is too large => the answer is larger than 4 MiB
 local t = {} while true do t[#t + 1] = ctx:invoke('some') end --> answers that are kept => MEMORY

@@ -216,22 +216,22 @@ HOME_DEVICES = home(device({"power": "on", "brightness": 20}))
         ([{"type": "any", "conditions": [BRIGHT, ON]}], ""),
         (
             [ON, {"type": "any", "conditions": [BRIGHT, BRIGHT]}],
-            "condition 2: none of 2 holds "
+            "condition 2: none of its conditions holds "
             "(1: brightness was 20, needs above 50; 2: brightness was 20, needs above 50)",
         ),
         ([{"type": "none", "conditions": [BRIGHT]}], ""),
         (
             [ON, {"type": "none", "conditions": [BRIGHT, ON]}],
-            "condition 2.2: power was 'on', must not be",
+            "condition 2.2: power was 'on' but must not be",
         ),
         (
             [{"type": "none", "conditions": [UNREAD, BRIGHT]}],
             f"condition 1.1: unknown, because device '{LAMP}' has no contact",
         ),
-        ([{"type": "none", "conditions": [UNREAD, ON]}], "condition 1.2: power was 'on', must not be"),
+        ([{"type": "none", "conditions": [UNREAD, ON]}], "condition 1.2: power was 'on' but must not be"),
         (
             [{"type": "none", "conditions": [{"type": "any", "conditions": [UNREAD, BRIGHT]}]}],
-            "condition 1.1: unknown, because none of 2 holds "
+            "condition 1.1: unknown, because none of its conditions holds "
             f"(1: device '{LAMP}' has no contact, needs 'open'; 2: brightness was 20, needs above 50)",
         ),
         ([{"type": "none", "conditions": [{"type": "all", "conditions": [UNREAD, BRIGHT]}]}], ""),

@@ -132,16 +132,19 @@ KINDS = (
         (POWER | {"device_id": ""}, ["device_id must not be empty"]),
         (
             POWER | {"attribute": "powr"},
-            ["attribute 'powr' is not a capability or custom.<adapter>.<field>; did you mean power?"],
+            ["attribute 'powr' is neither a capability nor custom.<adapter>.<field>; did you mean power?"],
         ),
         (
             POWER | {"attribute": "xyzzy"},
             [
-                "attribute 'xyzzy' is not a capability or custom.<adapter>.<field>; "
+                "attribute 'xyzzy' is neither a capability nor custom.<adapter>.<field>; "
                 "GET /capabilities lists all capabilities"
             ],
         ),
-        (POWER | {"equal": "on"}, ["equal is not a field of the trigger device_state_change; did you mean equals?"]),
+        (
+            POWER | {"equal": "on"},
+            ["equal is not a field of the trigger 'device_state_change'; did you mean equals?"],
+        ),
         (BRIGHTNESS | {"equals": 101}, ["equals must be an integer from 0 to 100, not 101, for brightness"]),
         (POWER | {"above": 5}, ["above needs a numeric attribute, but power is not numeric"]),
         (BRIGHTNESS | {"above": True}, ["above must be a number, not true"]),
@@ -156,11 +159,11 @@ KINDS = (
         ),
         (
             {"type": "device_state_change", "device_id": LAMP, "equals": "on"},
-            ["attribute is missing; equals cannot work without it"],
+            ["attribute is missing; these fields need it: equals"],
         ),
         (
             {"type": "device_state_change", "device_id": LAMP, "above": 5, "duration_secs": 1},
-            ["attribute is missing; above, duration_secs cannot work without it"],
+            ["attribute is missing; these fields need it: above, duration_secs"],
         ),
         ({"type": "weather_state", "device_id": "w:1"}, ["attribute is missing"]),
         ({"type": "adapter_lifecycle", "adapter": 5}, ["adapter must be a string, not 5"]),
@@ -251,7 +254,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         (
             STATE | {"equals": "on", "debounce_secs": 1},
             [
-                "debounce_secs is not a field of the condition device_state; "
+                "debounce_secs is not a field of the condition 'device_state'; "
                 "use one of type, device_id, attribute, above, below, equals, for_secs"
             ],
         ),
@@ -261,7 +264,7 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "presence", "device_id": LAMP, "attribute": "presense"},
-            ["attribute 'presense' is not a capability or custom.<adapter>.<field>; did you mean presence?"],
+            ["attribute 'presense' is neither a capability nor custom.<adapter>.<field>; did you mean presence?"],
         ),
         (
             {"type": "time_window", "start": "7:00", "end": "24:00"},
@@ -279,16 +282,16 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "room_state", "room_id": "hall", "min_devices": 3, "max_devices": 2},
-            ["max_devices must not be less than min_devices (3)"],
+            ["max_devices must not be less than 3, the value of min_devices"],
         ),
         ({"type": "sun_position"}, ["after and before are both missing; set one or both"]),
         (
             {"type": "sun_position", "after": "sunset", "before_offset_mins": 5},
-            ["before_offset_mins has no effect without before"],
+            ["before_offset_mins has no effect without the field before"],
         ),
         (
             {"type": "sun_position", "after": "sunset", "before": "sunset"},
-            ["before must not be the same as the field after; change the event or the offset of one of them"],
+            ["before and after have the same event and offset; change one of them"],
         ),
         (
             {"type": "variable", "name": "n"},
@@ -316,11 +319,11 @@ DAYS = "mon, tue, wed, thu, fri, sat, sun"
         ),
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 100},
-            ["above leaves no possible whole number for brightness"],
+            ["above excludes every possible value of brightness"],
         ),
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 3, "below": 4},
-            ["above leaves no possible whole number for brightness"],
+            ["above excludes every possible value of brightness"],
         ),
     ],
 )
@@ -349,7 +352,7 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
         "write MON-FRI, or TUE-SAT if you count weekdays as Unix does",
     )
     minutes, hours = "trigger.expression has an uneven step: minute", "trigger.expression has an uneven step: hour"
-    pauses = "; for equal intervals, use the trigger interval"
+    pauses = "; for equal intervals, use a trigger of the type interval"
     for expression, zone, warnings in (
         (
             "0 */90 * * * *",
@@ -382,7 +385,7 @@ def test_a_weekday_by_number_and_an_impossible_schedule_cause_warnings() -> None
         assert read(table(trigger=trigger)).warnings == warnings, expression
     resumed = read(table(trigger=POWER, state={"resumable_schedule": True}))
     assert resumed.definition is not None
-    assert resumed.warnings == ("state.resumable_schedule has no effect: device_state_change has no schedule",)
+    assert resumed.warnings == ("state.resumable_schedule has no effect, because no trigger has a schedule",)
     assert read(table(state={"resumable_schedule": True})).warnings == ()
 
 

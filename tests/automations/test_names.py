@@ -86,12 +86,12 @@ TRIGGERS: tuple[tuple[dict[str, Any], str], ...] = (
     ({**PRESS, "device_id": NEW, "event": "single"}, "never sent; it has sent nothing yet"),
     (
         {**CHANGE, "device_id": BUTTON, "attribute": "battery"},
-        "has never reported; it has reported nothing yet, but it sends double, single: use device_event for events",
+        "has never reported; it has reported nothing yet, but it sends double, single; for events, use device_event",
     ),
     (
         {"type": "device_event", "group_id": "downstairs"},
         "group_id waits for events, which no device of group 'downstairs' has sent; they have sent nothing yet, but "
-        "they have reported battery, brightness, occupancy, power: use device_state_change for attributes",
+        "they have reported battery, brightness, occupancy, power; for attributes, use device_state_change",
     ),
 )
 """Triggers without an example in `tests/journeys/test_wrong_names.py`, which tests the other messages."""
@@ -303,7 +303,7 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     (
         {**MOVES, "equals": "unoccupied"},
         "until 'mqtt:hall_motion' reports occupancy = 'unoccupied'; it already reports occupancy = 'unoccupied'"
-        ", so it must change first",
+        ", so the value must change first",
     ),
     (
         {**CHANGE, "device_id": MOTION, "attribute": "motion"},
@@ -323,13 +323,13 @@ WAITS: list[tuple[dict[str, Any], str]] = [
     ({"type": "variable_change", "name": "mode"}, "until variable mode changes; the variable is 'away'"),
     (
         {"type": "variable_change", "name": "mode", "equals": "away"},
-        "for variable mode = 'away'; the variable is already 'away', so it must change first",
+        "for variable mode = 'away'; the variable is already 'away', so the value must change first",
     ),
     ({"type": "variable_change", "name": "x", "above": 3}, "for variable x above 3; the variable is not set"),
     ({"type": "timer", "name": "off"}, "until the timer 'off' ends; the timer is not running"),
     ({"type": "adapter_lifecycle"}, "until an adapter starts"),
     ({"type": "adapter_lifecycle", "adapter": "desk"}, "until the adapter 'desk' starts"),
-    ({"type": "system_error", "contains": "disk"}, "until something fails with 'disk' in its message"),
+    ({"type": "system_error", "contains": "disk"}, "until an error message contains 'disk'"),
     ({"type": "interval", "every_secs": 60}, "for its interval, every 60 s"),
     (
         {"type": "wall_clock", "time": "07:30", "weekdays": ["mon", "tue"]},

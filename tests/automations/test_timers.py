@@ -255,7 +255,7 @@ async def test_a_timer_without_a_listener_waits_up_to_a_day(tmp_path: Path, capl
         assert len(it.parts.timers.list_all()) == 1
         await it.pass_by(480)
         assert it.parts.timers.list_all() == [] and it.fired == []
-        assert "timer 'off' is removed: no automation had a trigger for it for a day" in caplog.text
+        assert "timer 'off' is removed, because no automation had a trigger for it within a day" in caplog.text
 
 
 async def test_a_timer_without_a_listener_waits_a_day_of_real_time(tmp_path: Path) -> None:

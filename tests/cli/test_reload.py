@@ -42,7 +42,7 @@ async def test_one_command_reloads_everything_and_lists_every_change_and_error(t
         assert done.code == 78 and done.err == "lares: 3 faults found\n", done
         assert "scenes: not reloaded; the previous files remain active" in done.out
         assert done.out.count("config/scenes/") == 2 and "is not a key of Lares; did you mean" in done.out
-        assert "has faults, so the hub does not use it; run `lares check`" in (await asked(tmp_path, "status")).out
+        assert "has faults, so the hub ignores the change; run `lares check`" in (await asked(tmp_path, "status")).out
         configure(tmp_path, LAMP)
         process.popen.send_signal(signal.SIGHUP)
         for _ in range(200):

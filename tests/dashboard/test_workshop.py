@@ -332,7 +332,7 @@ SCRATCH = """return {
 }
 """
 MISTAKES = {
-    "the name of a device": ('ctx:command("reading_light"', 'ctx:command("Light"', "which is the name of mqtt:light"),
+    "the name of a device": ('ctx:command("reading_light"', 'ctx:command("Light"', "write the id mqtt:light"),
     "an attribute": ('attribute = "contact"', 'attribute = "contakt"', "did you mean contact?"),
     "a method of ctx": ("ctx:sleep(1)", "ctx:slep(1)", "did you mean ctx:sleep?"),
     "the syntax": ("ctx:sleep(1)", "ctx:sleep(1", "')' expected"),

@@ -154,7 +154,7 @@ async def test_a_refusal_drops_only_the_refused_lines(caplog: pytest.LogCaptureF
     assert figures["refused"] == 1 and figures["refusal"] == "400 away" and figures["failure"] is None
     assert home.received() == home.shown
     assert [record.message for record in caplog.records] == [
-        "http://server rejects values, which are dropped: 400 away"
+        "http://server rejects values: 400 away; the hub drops them"
     ]
 
 

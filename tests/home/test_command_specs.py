@@ -94,7 +94,7 @@ def test_a_bare_number_gets_the_unit_of_a_device_that_accepts_exactly_one() -> N
     any_unit = CommandSpec(capability="target_temperature", actions=("set",))
     with pytest.raises(Invalid) as failed:
         check_offered("x", [any_unit], body(any_unit, 20))
-    assert str(failed.value) == 'value of target_temperature: needs a unit; write { value = 20, unit = "…" }'
+    assert str(failed.value) == 'the value of target_temperature needs a unit; write { value = 20, unit = "…" }'
 
 
 def test_a_step_can_be_outside_the_range() -> None:

@@ -63,7 +63,9 @@ def test_a_toggle_is_sent_as_the_opposite_of_the_shown_power(action: str, shown:
 
 @pytest.mark.parametrize("shown", [None, True, "dimmed", {"value": 1}])
 def test_a_toggle_without_a_shown_power_is_refused(shown: Any) -> None:
-    with pytest.raises(BadAnswer, match="lamp does not report whether it is on; send on or off instead of toggle"):
+    with pytest.raises(
+        BadAnswer, match="lamp does not report whether it is on; instead of `toggle`, send `on` or `off`"
+    ):
         without_toggle(Command(capability="power", action="toggle"), shown, "lamp")
 
 
@@ -73,10 +75,10 @@ def test_only_actions_that_set_or_step_take_a_value() -> None:
         nulled = command(key, action, value=None)
         if action in ("set", "increase", "decrease"):
             assert Command.parse(valued).value == sample(key)
-            assert refusal(bare) == refusal(nulled) == f"{key} {action} needs a value"
+            assert refusal(bare) == refusal(nulled) == f"{key}: the action '{action}' needs a value"
         else:
             assert Command.parse(bare) == Command.parse(nulled) == Command(capability=key, action=action)
-            assert refusal(valued) == f"{key} {action} takes no value"
+            assert refusal(valued) == f"{key}: the action '{action}' takes no value"
 
 
 @pytest.mark.parametrize(
@@ -124,12 +126,12 @@ UNSOUND: dict[str, list[Any]] = {
     "unknown capability 'Power'; GET /capabilities lists them": [command("Power", "on")],
     "unknown capability 'power '; GET /capabilities lists them": [command("power ", "on")],
     "unknown capability 'custom.roku'; GET /capabilities lists them": [command("custom.roku", "press")],
-    "custom.roku.app set needs a value": [command("custom.roku.app", "set")],
-    "custom.roku.app press takes no value": [command("custom.roku.app", "press", value=1)],
+    "custom.roku.app: the action 'set' needs a value": [command("custom.roku.app", "set")],
+    "custom.roku.app: the action 'press' takes no value": [command("custom.roku.app", "press", value=1)],
     "power has no action 'set'; its actions are: on, off, toggle": [command("power", "set")],
     "power has no action 'ON'; its actions are: on, off, toggle": [command("power", "ON")],
     "state has no action 'set'; its actions are: get": [command("state", "set", value="online")],
-    "power on takes no value": [command("power", "on", value=each) for each in (True, 0, "", SAMPLES)],
+    "power: the action 'on' takes no value": [command("power", "on", value=each) for each in (True, 0, "", SAMPLES)],
     "value of brightness: must be an integer from 0 to 100, not 101": [command("brightness", "set", value=101)],
     "value of brightness: must be an integer from 0 to 100, not 'a lot'": [
         command("brightness", "increase", value="a lot")

@@ -213,16 +213,14 @@ async def test_simulate_check_and_why_accept_aliases_and_explain_names(tmp_path:
         await give(app, DOOR, "front_door")
         await give(app, BELL, "bell")
     found = await asyncio.to_thread(ended, root, "check")
-    assert "ctx:get_device" not in found.out and found.out.count("which is the name of") == 0, found.out
+    assert "ctx:get_device" not in found.out and found.out.count("uses the device name") == 0, found.out
     assert "ctx:command names 'lamp', but there is no such device or alias; did you mean virtual:lamp?" in found.out
     assert "front_door" not in found.out.replace("front_door.lua", ""), found.out
     done = await asyncio.to_thread(ended, root, "simulate", "--events", "config/events.txt", "--hours", "1")
     assert done.out.count("fires") == 4, done
     write(root, {"scenes/all.lua": scene("all", 'ctx:command("Hall lamp", {})')})
     found = await asyncio.to_thread(ended, root, "check")
-    assert "ctx:command names 'Hall lamp', which is the name of virtual:lamp; write the id instead" in found.out, (
-        found.out
-    )
+    assert "ctx:command uses the device name 'Hall lamp'; instead, write the id virtual:lamp" in found.out, found.out
     gone = HOME.replace('  { id = "door"', '#  { id = "door"')
     async with open_app(adapters=_virtual(gone), root=root, data_dir=root / "data") as app:
         for word in (DOOR, "front_door", "door"):

@@ -59,9 +59,9 @@ CONDITIONS: dict[str, tuple[str, str]] = {
     ),
     "any": (
         "conditions = { { type = 'weekday', days = { 'fri' } } }",
-        "condition 1: none of 1 holds (1: day was thu, needs fri)",
+        "condition 1: none of its conditions holds (1: day was thu, needs fri)",
     ),
-    "none": ("conditions = { { type = 'weekday', days = { 'thu' } } }", "condition 1.1: day was thu, must not be"),
+    "none": ("conditions = { { type = 'weekday', days = { 'thu' } } }", "condition 1.1: day was thu but must not be"),
 }
 """For each condition, an example that is false, and the reason."""
 

@@ -85,7 +85,7 @@ async def test_a_reload_with_errors_lists_all_of_every_file_and_changes_nothing(
         ("a.lua", 2, "id must have 1 to 256 characters, not 0"),
         ("a.lua", 3, "nmae is not a field; did you mean name?"),
     ]
-    assert reported[4] == ("a.lua", 4, "mode single takes no max; parallel and queued do")
+    assert reported[4] == ("a.lua", 4, "mode single takes no max; only parallel and queued take one")
     assert [each[:2] for each in reported[5:]] == [
         ("b.lua", 1),
         ("c.lua", 3),

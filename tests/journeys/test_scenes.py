@@ -189,7 +189,7 @@ async def test_restart_ends_the_running_execution_after_its_sleep(lua: App, cloc
     await under_way(lua, running=3)
     assert not first.done() and not second.done()
     await clock.run(_one(third))
-    replaced = "scene 'restart' was cancelled: a later execution replaced it (mode restart)"
+    replaced = "scene 'restart' was cancelled: a later execution replaced this one (mode restart)"
     for each in (first, second):
         assert of(await each) == (400, {"error": replaced, "code": "cancelled", "results": []})
     assert (await third).json == {"status": "ok", "results": [{"target": TV, "status": "ok", "message": None}]}

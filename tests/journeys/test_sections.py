@@ -83,7 +83,7 @@ async def test_sections_start_stop_and_change_without_a_restart(home: Home) -> N
     home.save(VIRTUAL, OTHER)
     [note] = await home.notes()
     assert note.startswith(f"{home.file} was changed at ") and note.endswith(
-        ": run `lares reload` to apply [adapters.other]"
+        "; run `lares reload` to apply [adapters.other]"
     )
     assert (await app.get("/why?id=virtual:a")).json["summary"][-1] == note
     done = await home.reload()
@@ -178,7 +178,7 @@ async def test_a_file_with_errors_changes_nothing_and_each_error_has_its_line(ho
     assert done["status"] == "error" and done["errors"][0]["file"] == str(home.file) and done["errors"][0]["line"]
     await home.has("virtual:a")
     [note] = await home.notes()
-    assert "has faults, so the hub does not use it; run `lares check`" in note
+    assert "has faults, so the hub ignores the change; run `lares check`" in note
 
 
 async def test_keys_that_wait_for_the_next_start_are_listed_until_then(home: Home) -> None:

@@ -27,7 +27,9 @@ devices = [
 ]
 """
 STATE, EVENT = 'type = "device_state_change"', 'type = "device_event"'
-DOOR_REPORTS = "it has sent nothing yet, but it has reported battery, contact: use device_state_change for attributes"
+DOOR_REPORTS = (
+    "it has sent nothing yet, but it has reported battery, contact; for attributes, use device_state_change"
+)
 TRIGGERS = {
     f'{STATE}, device_id = "virtual:lam"': "no such device; did you mean virtual:lamp?",
     f'{STATE}, device_id = "virtuel:lamp"': "no section [adapters.virtuel]; did you mean virtual:lamp?",

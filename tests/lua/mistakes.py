@@ -104,7 +104,8 @@ AT_CHECK = (
         'return {\n  id = "x", name = "X", execute = print,\n  trigger = { type = "device_state_change", '
         'device_id = "a", attribute = "brightnes" },\n}\n',
         3,
-        "trigger.attribute 'brightnes' is not a capability or custom.<adapter>.<field>; did you mean brightness?",
+        "trigger.attribute 'brightnes' is neither a capability nor custom.<adapter>.<field>; "
+        "did you mean brightness?",
         kinds=("automations",),
     ),
     Mistake(
@@ -131,8 +132,8 @@ AT_CHECK = (
     Mistake(
         'ctx:log("info", "x")\nreturn {}\n',
         1,
-        "attempt to index a nil value (global 'ctx') (ctx is the first parameter of execute, or of a "
-        "function of a kind: execute = function(ctx) … end)",
+        "attempt to index a nil value (global 'ctx') (ctx is the first parameter of `execute` and of "
+        "each function of a kind, as in execute = function(ctx) … end)",
     ),
     Mistake(
         'local lamps = require("lib/lamps")\nreturn {}\n',
@@ -155,7 +156,7 @@ AT_CHECK = (
     Mistake(
         'local lamps = require("lamps")\nreturn { id = lamps.id }\n',
         2,
-        "attempt to index a boolean value (local 'lamps') (a script without return gives true: end the script with "
+        "attempt to index a boolean value (local 'lamps') (a script without return gives true; end the script with "
         '"return { … }")',
         {"scripts/lamps.lua": "local lamps = {}"},
     ),
@@ -182,7 +183,7 @@ AT_RUN = (
         3,
         'local count = ctx:get("count")\nctx:set("count", count + 1)',
         "attempt to perform arithmetic on a nil value (local 'count') "
-        '(a variable that is not set is nil: use ctx:get("name", 0) to get 0 instead)',
+        '(a variable that is not set is nil; to get 0 instead, use ctx:get("name", 0))',
     ),
     _body(
         2,
@@ -195,7 +196,7 @@ AT_RUN = (
         2,
         "print(event.value)",
         "attempt to index a nil value (global 'event') "
-        "(event is the second parameter of an automation's execute: execute = function(ctx, event) … end)",
+        "(event is the second parameter of an automation's `execute`, as in execute = function(ctx, event) … end)",
     ),
     _body(
         2,
@@ -263,7 +264,8 @@ AT_RUN = (
         'action must be a non-empty string (write text in quotes: action = "on")',
     ),
     _command(
-        'capability = "brightness", action = "set"', "brightness set needs a value (add value = … to the command)"
+        'capability = "brightness", action = "set"',
+        "brightness: the action 'set' needs a value (add value = … to the command)",
     ),
     _command(
         'capability = "brightness", action = "set", value = "50"',
@@ -272,30 +274,30 @@ AT_RUN = (
     _body(
         2,
         'ctx:sleep("5")',
-        "bad argument #1 to ctx:sleep (number expected, got string) (a number in quotes is text: remove the quotes"
+        "bad argument #1 to ctx:sleep (number expected, got string) (a number in quotes is text; remove the quotes"
         ", or use tonumber(…))",
     ),
     _body(
         3,
         'local lamp = ctx:get_device("elgato_lights:light:0")\nif lamp.attributes.brightness > "50" then end',
-        "attempt to compare string with number (a number in quotes is text: remove the quotes, or use tonumber(…))",
+        "attempt to compare string with number (a number in quotes is text; remove the quotes, or use tonumber(…))",
     ),
     _body(
         3,
         'local lamp = ctx:get_device("desk:light:0")\nctx:log("info", lamp.attributes.power)',
         "attempt to index a nil value (local 'lamp') (device 'desk:light:0' was not found, so ctx returned "
-        "nil: test it with `if` first)",
+        "nil; test the value with `if` first)",
     ),
     _body(
         3,
         'local lamp = ctx:get_device("elgato_lights:light:0")\nlocal seen = lamp.attributes.illuminance + 1',
         "attempt to perform arithmetic on a nil value (field 'illuminance') "
-        "(this device may have no illuminance: test it with `if` first)",
+        "(this device may have no illuminance; test the value with `if` first)",
     ),
     _body(
         3,
         'local is = ctx:get_device("elgato_lights:light:0").attributes\nif is.illuminance < 5 then end',
-        "attempt to compare nil with number (illuminance may be nil: test it with `if` first)",
+        "attempt to compare nil with number (illuminance may be nil; test the value with `if` first)",
     ),
     _body(
         2,

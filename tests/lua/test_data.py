@@ -134,7 +134,7 @@ async def test_an_emptied_array_is_still_an_array(pool: WorkerPool) -> None:
         ("{x = '\\xff'}", r"argument #2\.x holds text that is not valid UTF-8"),
         ("{x = '\\u{D800}'}", "UTF-8"),
         ("{['\\xff'] = 1}", "UTF-8"),
-        ("(function() local t = {} t.t = t return t end)()", "32 levels deep, or holds itself"),
+        ("(function() local t = {} t.t = t return t end)()", "32 levels deep, or contains itself"),
         ("(function() local t = {} for _ = 1, 32 do t = {t} end return {x = t} end)()", "32 levels deep"),
         ("{x = ('x'):rep(1100000)}", r"argument #2\.x is larger than 256 KiB"),
     ],

@@ -89,7 +89,7 @@ def test_a_link_out_of_the_folder_is_reported_and_not_read(tmp_path: Path) -> No
     found = contents(folder, is_deep=True)
     assert [source.name for source in found.sources] == ["config/scripts/b.lua", "config/scripts/c.lua"]
     [fault] = found.faults
-    assert str(fault) == "config/scripts/a.lua: is a link to a file outside the folder, so it cannot be required"
+    assert str(fault) == "config/scripts/a.lua: is a link to a file outside the folder, so `require` cannot load it"
     assert len(contents(folder).sources) == 3, "scenes and automations may be links"
 
 

@@ -33,7 +33,7 @@ class Combination(Condition, frozen=True, kw_only=True):
             return None
         if not table.has("conditions") or table.raw("conditions") in ({}, []):
             table.raw("conditions")
-            table.fault("conditions", f"is missing; {kind} needs at least one")
+            table.fault("conditions", "is missing; add at least one condition")
             return None
         return cls(type=kind, conditions=parse_conditions(table, locale, depth + 1))
 
@@ -65,7 +65,7 @@ def _parse(table: Table, locale: Locale, depth: int) -> Condition | None:
     if kind is None:
         return None
     condition = CONDITION_KINDS[kind].parse(kind, table, locale, depth)
-    table.refuse_others(f"a field of the condition {kind}")
+    table.refuse_others(f"a field of the condition {kind!r}")
     return condition
 
 
@@ -157,7 +157,7 @@ def _any(conditions: Sequence[Condition], environment: Environment, instant: dat
         refusals.append(replace(outcome, branch=_branch(number, outcome)))
     reasons = "; ".join(f"{each.branch}: {each.reason}" for each in refusals)
     is_unknown = any(each.holds is None for each in refusals)
-    return refused(f"none of {len(conditions)} holds ({reasons})", is_unknown=is_unknown)
+    return refused(f"none of its conditions holds ({reasons})", is_unknown=is_unknown)
 
 
 def _none(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
@@ -172,7 +172,7 @@ def _none(conditions: Sequence[Condition], environment: Environment, instant: da
             fact = condition.look(environment, instant)
             holds, seen = fact.holds, fact.past
         if holds:
-            return refused(f"{seen}, must not be", str(number))
+            return refused(f"{seen} but must not be", str(number))
         if holds is None:
             unknown = unknown or refused(f"unknown, because {seen}", str(number), is_unknown=True)
     return unknown or HOLDS

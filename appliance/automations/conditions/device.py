@@ -104,7 +104,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         least = table.take("min_devices", check.integer_to(MAX_DEVICE_COUNT))
         most = table.take("max_devices", check.integer_to(MAX_DEVICE_COUNT))
         if least is not None and most is not None and least > most:
-            table.fault("max_devices", f"must not be less than min_devices ({least})")
+            table.fault("max_devices", f"must not be less than {least}, the value of min_devices")
         if not table.has("min_devices") and not table.has("max_devices"):
             table.fault("min_devices", "and max_devices are both missing; set one or both")
         return None if place_id is None else cls(type=kind, place_id=place_id, min_devices=least, max_devices=most)

@@ -34,7 +34,7 @@ class Edge(Struct, frozen=True, kw_only=True):
         word = table.take(end, one_of(*SunEvent))
         offset = table.take(f"{end}_offset_mins", check.offset)
         if table.has(f"{end}_offset_mins") and not table.has(end):
-            table.fault(f"{end}_offset_mins", f"has no effect without {end}")
+            table.fault(f"{end}_offset_mins", f"has no effect without the field {end}")
         return None if word is None else cls(event=SunEvent(word), offset_mins=offset or 0)
 
     def instant_on(self, day: SunDay) -> datetime | None:
@@ -167,9 +167,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
         if not table.has("after") and not table.has("before"):
             table.fault("after", "and before are both missing; set one or both")
         if after is not None and after == before:
-            table.fault(
-                "before", "must not be the same as the field after; change the event or the offset of one of them"
-            )
+            table.fault("before", "and after have the same event and offset; change one of them")
         if not locale.has_coordinates:
             table.fault("type", "sun_position needs locale.latitude and locale.longitude in the configuration")
             return None

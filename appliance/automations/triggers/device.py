@@ -142,7 +142,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             table.fault("duration_secs", "cannot be used together with debounce_secs; choose one")
         needing = [name for name in _NEED_ATTRIBUTE if table.has(name)]
         if not table.has("attribute") and needing:
-            table.fault("attribute", f"is missing; {', '.join(needing)} cannot work without it")
+            table.fault("attribute", f"is missing; these fields need it: {', '.join(needing)}")
         elif not table.has("attribute") and kind == "weather_state":
             table.fault("attribute", "is missing")
         if devices is None:

@@ -68,8 +68,8 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
         return [("error", "")]
 
     def describe(self, environment: Environment, instant: datetime | None) -> str:
-        return "waits until something fails" + (
-            "" if self.contains is None else f" with {self.contains!r} in its message"
+        return "waits until " + (
+            "something fails" if self.contains is None else f"an error message contains {self.contains!r}"
         )
 
     def match(self, event: Event) -> Match | None:

@@ -148,7 +148,7 @@ local function put_object(object, depth)
 end
 
 local function put_table(value, depth)
-  if depth > MAX_DEPTH then error({'is nested more than 32 levels deep, or holds itself'}, 0) end
+  if depth > MAX_DEPTH then error({'is nested more than 32 levels deep, or contains itself'}, 0) end
   writer.tables = writer.tables + 1
   if writer.tables > MAX_TABLES then error({'holds more than 20000 tables'}, 0) end
   local length = rawlen(value)

@@ -244,9 +244,9 @@ function lares.call_kind(job, path, run, kind)
     return lares.instant()
   end
   local first, second = run(ctx, first_of(job), job.second)
-  if type(ctx.memory) ~= 'table' then raise('ctx.memory must stay a table, and is ' .. tostring(ctx.memory)) end
+  if type(ctx.memory) ~= 'table' then raise('ctx.memory must be a table, not ' .. tostring(ctx.memory)) end
   local memory = encoded(ctx.memory, 'ctx.memory')
   if #memory > MAX_MEMORY_BYTES then raise('ctx.memory is larger than 64 KiB') end
-  return '{"first":' .. returned(first, 'what ' .. path .. ' returned', job.path[1] ~= 'operations') .. ',"second":'
-    .. encoded(second, 'the second thing that ' .. path .. ' returned') .. ',"memory":' .. memory .. '}'
+  return '{"first":' .. returned(first, 'the result of ' .. path, job.path[1] ~= 'operations') .. ',"second":'
+    .. encoded(second, 'the second result of ' .. path) .. ',"memory":' .. memory .. '}'
 end

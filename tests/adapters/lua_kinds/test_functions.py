@@ -113,7 +113,7 @@ async def test_the_error_describes_the_answer(pool: WorkerPool, tmp_path: Path, 
         ("ctx:send(nil)", r"mine.lua:2: bad argument #1 to ctx:send \(string or table expected, got nil\)"),
         (
             "return {{ id = ('x'):rep(200000) }, { id = ('y'):rep(200000) }}",
-            "what poll returned is larger than 256 KiB",
+            "the result of poll is larger than 256 KiB",
         ),
         (
             "ctx:sleep(1)",
@@ -516,7 +516,7 @@ TOGGLED: tuple[tuple[str, str | None, list[str], str | None], ...] = (
     ('{ "power" }', "off", ["on"], None),
     ('{ "power" }', "on", ["off"], None),
     ('{ { capability = "power", actions = { "on", "off", "toggle" } } }', "off", ["toggle"], None),
-    ('{ "power" }', None, [], "it:a does not report whether it is on; send on or off instead of toggle"),
+    ('{ "power" }', None, [], "it:a does not report whether it is on; instead of `toggle`, send `on` or `off`"),
 )
 
 
@@ -675,7 +675,7 @@ async def test_operations_are_functions_with_their_own_timeout(pool: WorkerPool,
     assert it.adapter.operation_secs == {"add": 5.0, "slow": 60.0, "endless": 5.0}
     assert await it.adapter.operations["add"]({"a": 2}) == 3
     with pytest.raises(
-        AdapterFailed, match=r"what operations.endless returned\[1\] holds a number that is not finite"
+        AdapterFailed, match=r"the result of operations.endless\[1\] holds a number that is not finite"
     ):
         await it.adapter.operations["endless"]({})
     with pytest.raises(BadAnswer, match="no"):
@@ -710,9 +710,9 @@ async def test_operations_are_functions_with_their_own_timeout(pool: WorkerPool,
         ),
         (
             "local x = json.decode('1') return {}",
-            ["json is available in the functions of a kind, not while its file"],
+            ["json is available only in a kind's functions, not while the kind's file"],
         ),
-        ("ctx:now() return {}", ["ctx is the first parameter of execute, or of a function of a kind"]),
+        ("ctx:now() return {}", ["ctx is the first parameter of `execute` and of each function of a kind"]),
         ("return { name = 'x', origins = { api = 'ftp://x' } }", ["origins.api must be an address"]),
         ("return { name = 'x', origins = { api = { setting = 'nowhere' } } }", ["is not a setting: 'nowhere'"]),
         ("return { name = 'x', operations = { chat = {} } }", ["operations.chat.run is missing"]),
@@ -785,7 +785,7 @@ async def test_a_replaced_kind_is_one_log_line(
         (folder / f"{name}.lua").write_text(kind())
         with caplog.at_level(logging.INFO):
             await catalog.reload()
-    message = "adapters/shelly.lua replaces the bundled kind of that name"
+    message = "adapters/shelly.lua replaces the bundled kind with this name"
     assert [each.getMessage().removeprefix("config/") for each in caplog.records] == [message]
 
 

@@ -98,7 +98,7 @@ async def test_a_fan_of_unknown_power_refuses_a_toggle() -> None:
         await it.vendor.add(simulated_node(9, "Fan", fan))
         await until(lambda: "matter:sim-9:1" in it.registry.ids_of("matter"))
         refused = await _send(it, "matter:sim-9:1", capability="power", action="toggle")
-        expected = "matter:sim-9:1 does not report whether it is on; send on or off instead of toggle"
+        expected = "matter:sim-9:1 does not report whether it is on; instead of `toggle`, send `on` or `off`"
         assert (refused.message, _asked(it.vendor, "write_attribute")) == (expected, [])
 
 

@@ -339,7 +339,9 @@ def test_a_toggle_needs_a_known_power_unless_no_message_shows_it(
     entity, _ = device.offers["power"]
     command = Command(capability="power", action="toggle")
     if sent is None:
-        with pytest.raises(BadAnswer, match="does not report whether it is on; send on or off instead of toggle"):
+        with pytest.raises(
+            BadAnswer, match="does not report whether it is on; instead of `toggle`, send `on` or `off`"
+        ):
             entity.write(command, NOW)
     else:
         assert [each.payload for each in entity.write(command, NOW).messages] == [sent]

@@ -5,8 +5,8 @@ import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 - an older Python must read as far as this sentence
     sys.stderr.write(
-        "build.py: Lares needs Python 3.11 or newer and {} is {}.{}.{}; "
-        "run it with a newer one, for example `python3.11 build.py`\n".format(sys.executable, *sys.version_info[:3])
+        "build.py: Lares needs Python 3.11 or newer, but {} is {}.{}.{}; "
+        "use a newer Python, for example `python3.11 build.py`\n".format(sys.executable, *sys.version_info[:3])
     )
     sys.exit(69)
 

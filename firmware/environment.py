@@ -197,7 +197,7 @@ def check_venv() -> None:
         return
     package = f"python3.{sys.version_info.minor}-venv"
     raise BuildFailed(
-        f"{sys.executable} lacks `venv` or `ensurepip`, so .venv cannot be created: install both "
+        f"{sys.executable} lacks `venv` or `ensurepip`, so .venv cannot be created; install both "
         f"(Debian, Ubuntu, Raspberry Pi OS: `sudo apt install python3-venv`, or `{package}`) and run this again",
         UNAVAILABLE,
     )

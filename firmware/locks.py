@@ -20,7 +20,7 @@ EDITABLE = ("editables",)
 """Packages that `pip install --no-build-isolation -e .` needs in addition to [build-system] in pyproject.toml."""
 
 LEFT_OUT = {
-    "setuptools": "sanic requires it but never imports it; it has 4 MB and a .pth file that runs at each start",
+    "setuptools": "required but never imported by sanic; has 4 MB and a .pth file that runs at each start",
     "ujson": "crashes on musl before 1.2.4; sanic would import it, but works with orjson too",
     "uvloop": "it would not make a home faster, and tests and hub should use the same event loop",
     "pycparser": "only cffi's compiler needs it; argon2 needs only _cffi_backend, which is compiled",

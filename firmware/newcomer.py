@@ -70,7 +70,7 @@ class Newcomer:
         """Run the tests, then run the failed tests again, one after another. Return the exit code."""
         code = run_visible(command, self.checkout, self.environment)
         if code == TESTS_FAILED:
-            say("newcomer: each failed test now runs again, alone; if it then passes, it is flaky: fix it")
+            say("newcomer: running each failed test again, alone; a test that now passes is flaky, so fix the test")
             code = run_visible([*command, *AGAIN], self.checkout, self.environment)
         return code
 

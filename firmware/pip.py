@@ -10,22 +10,22 @@ from pathlib import Path
 ENTRY = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
 
 ADVICE = (
-    ("No space left", "the disk is full: free some space and run this again"),
+    ("No space left", "the disk is full; delete some files and run this again"),
     (
         "Retrying|Connection|timed out|Temporary failure|SSLError|ProxyError|certificate",
-        "the package index cannot be reached: check the network (a proxy?) and run this again",
+        "the package index cannot be reached; check the network and proxy settings, then run this again",
     ),
     (
         "No matching distribution|Could not find a version|not a supported wheel",
-        "a package has no wheel for Python {version} on this machine: "
+        "a package has no wheel for Python {version} on this machine; "
         "run this with Python 3.11 to 3.14 on a 64-bit system",
     ),
     (
         "DO NOT MATCH THE HASHES",
-        "a file differs from the lock's hash, so it was not installed: "
+        "a file differs from the lock's hash, so it was not installed; "
         "run this again with Python 3.11 to 3.14, without a proxy or mirror that changes files",
     ),
-    ("", "pip failed, see above; run this again"),
+    ("", "pip failed; read the message above, then run this again"),
 )
 """Maps a pattern of a pip message to advice for the user."""
 

@@ -143,7 +143,7 @@ def test_an_old_python_gets_one_sentence(clone: Path) -> None:
     command = [sys.executable, "-c", pretend, str(clone / "build.py")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (69, "")
-    assert re.fullmatch(r"build\.py: Lares needs Python 3\.11 or newer and \S+ is 3\.9\.18; .+\n", done.stderr)
+    assert re.fullmatch(r"build\.py: Lares needs Python 3\.11 or newer, but \S+ is 3\.9\.18; .+\n", done.stderr)
 
 
 def test_an_old_python_can_parse_the_check() -> None:
@@ -278,7 +278,7 @@ def test_a_failed_installation_shows_the_reason(clone: Path, environment: Enviro
     assert done.returncode == 69
     assert done.stderr.splitlines() == [
         "ERROR: [Errno 28] No space left on device",
-        "build.py: the disk is full: free some space and run this again",
+        "build.py: the disk is full; delete some files and run this again",
     ]
     assert "secret" not in done.stdout
     assert not environment.stamp.exists()
@@ -290,7 +290,7 @@ def test_a_failed_installation_shows_the_reason(clone: Path, environment: Enviro
         ("WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError(...)'", "the network"),
         ("ERROR: No matching distribution found for orjson==3.13.0", "has no wheel for Python"),
         ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "differs from the lock's hash"),
-        ("ERROR: something new", "pip failed, see above"),
+        ("ERROR: something new", "pip failed; read the message above"),
     ],
 )
 def test_each_failure_has_a_remedy(line: str, advice: str) -> None:

@@ -373,7 +373,7 @@ def without_key(text: str, name: str) -> str:
     lines[number - 1] = KEY_OMITTED
     changed = "\n".join(lines)
     if not _differ_only_in_key(changed, text) or key_of(changed, name) is not None:
-        message = "auth.master_key cannot be omitted from the archive; write it on its own line below [auth]"
+        message = "the backup cannot omit auth.master_key; write the key on a separate line below [auth]"
         raise ConfigFailed([Fault(name, number, message)])
     return changed
 

@@ -63,7 +63,7 @@ def backup(arguments: argparse.Namespace) -> int:
         say(f"warning: {warning}")
     months = f" and {counted(len(made.months), 'month')} of history" if made.months else ""
     comma = "," if months else " and"
-    say(f"{file}: {len(made.values)} entries of state{comma} {len(made.files)} files of configuration{months}")
+    say(f"{file}: {len(made.values)} state entries{comma} {counted(len(made.files), 'configuration file')}{months}")
     return os.EX_OK
 
 
@@ -167,7 +167,9 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
     files[name] = without_key(text, str(config)).encode()
     key = key_of(text, str(config))
     copies = [path for path, data in files.items() if key and key.encode() in data]
-    warnings = [f"{folder / path} also contains the master key, so the backup contains it" for path in copies]
+    warnings = [
+        f"{folder / path} contains a copy of the master key, so the backup contains the key" for path in copies
+    ]
     return files, [*warnings, *_list_outside(folder, parse_toml(text, str(config)))]
 
 
@@ -177,4 +179,4 @@ def _list_outside(folder: Path, raw: dict[str, Any]) -> Iterator[str]:
         section = raw.get(name)
         stated = section.get("directory") if isinstance(section, dict) else None
         if isinstance(stated, str) and not (folder.parent / stated).resolve().is_relative_to(folder.resolve()):
-            yield f"{folder.parent / stated}, the folder of {name}, is not in {folder}, so the backup omits it"
+            yield f"the backup omits {folder.parent / stated}, the folder of {name}, because it is outside {folder}"

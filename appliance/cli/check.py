@@ -81,7 +81,7 @@ def check(arguments: argparse.Namespace) -> int:
         return os.EX_CONFIG
     say(*(with_local_times(each, zone) for each in _list_changes(data_dir)))
     if found.off:
-        say(f"switched off: {', '.join(found.off)}; edit each file, then switch it on")
+        say(f"automations switched off: {', '.join(found.off)}; edit each file, then switch the automation on")
     say(f"{file}: no faults")
     return os.EX_OK
 
@@ -115,7 +115,7 @@ def find_unreadable(folder: Path) -> list[Fault]:
     if folder.name != "config":
         return []
     message = (
-        f"cannot be read by user {os.geteuid()}, the hub's user: run `sudo chgrp {os.getegid()}` and `chmod g+rX`"
+        f"cannot be read by user {os.geteuid()}, the hub's user; run `sudo chgrp {os.getegid()}` and `chmod g+rX`"
     )
     paths = (path for path in (folder, *sorted(folder.rglob("*"))) if os.access(path, os.F_OK))
     hidden = [path for path in paths if not os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)]

@@ -95,7 +95,7 @@ def _matching(known: list[dict[str, Any]], text: str | None) -> list[dict[str, A
     if not found:
         near = nearest(text, [part for each in known for part in _parts(each)])
         hint = suggest(near, "`lares devices` lists all devices")
-        raise StartFailed(f"no device contains '{text}'{hint}", os.EX_NOUSER)
+        raise StartFailed(f"no device matches '{text}'{hint}", os.EX_NOUSER)
     return found
 
 
@@ -113,7 +113,7 @@ def _mentions(source: Source, device: Mapping[str, Any]) -> bool:
 
 def _list(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not found:
-        yield "no devices yet: `lares status` shows the adapters, `lares discover` finds devices on the network"
+        yield "no devices yet; `lares status` shows the adapters, and `lares discover` finds devices on the network"
         return
     rows = [
         (each.get("alias") or each["id"], each["name"], each["room"] or "-", each["attributes"].get("state", ""))
@@ -166,7 +166,7 @@ def _describe(device: Mapping[str, Any]) -> Iterator[str]:
         for call, range_ in lua_commands(word, spec):
             yield f"  {call}" + (f"  -- {range_}" if range_ else "")
     yield f"events: {', '.join(device['events']) or '-'}"
-    yield f"named in {counted(len(device['files']), 'file')}" + (":" if device["files"] else "")
+    yield f"used in {counted(len(device['files']), 'file')}" + (":" if device["files"] else "")
     yield from (f"  {name}" for name in device["files"])
 
 

@@ -141,7 +141,7 @@ def _check_folder(folder: Path) -> Finding:
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
         return "care", "data directory", f"{shown} is read-only; check the SD card or disk, then restart the machine"
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return "care", "data directory", f"{shown} belongs to user {found.st_uid}: run `sudo lares doctor`"
+        return "care", "data directory", f"{shown} belongs to user {found.st_uid}; run `sudo lares doctor`"
     if mode & 0o077:
         return "care", "data directory", f"{shown} is accessible to other users; run `chmod 700 {folder}`"
     return "ok", "data directory", shown

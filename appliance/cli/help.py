@@ -13,8 +13,8 @@ EXIT_CODES: Mapping[int, str] = {
     os.EX_OK: "success, or stopped on request",
     1: "lares doctor found a problem",
     os.EX_USAGE: "unknown or invalid arguments, or an unsupported request",
-    os.EX_DATAERR: "a named file or the store is damaged",
-    os.EX_NOINPUT: "a named file or folder, or the data directory, is missing or unreadable",
+    os.EX_DATAERR: "a specified file or the store is damaged",
+    os.EX_NOINPUT: "a specified file or folder, or the data directory, is missing or unreadable",
     os.EX_NOUSER: "unknown key, automation, scene, or device",
     os.EX_UNAVAILABLE: "the port is taken, no hub responds, a device did not execute a command, or a new version "
     "is not suitable or does not start",

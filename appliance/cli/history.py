@@ -67,7 +67,7 @@ def history(arguments: argparse.Namespace) -> int:
         say(f"{export.bad} damaged lines were skipped", to=sys.stderr)
     if holder_of(data_dir) is not None:
         say(
-            "the hub writes its history four times per day; later values are not included",
+            "the hub writes its history four times per day; values since the last write are not included",
             to=sys.stderr,
         )
     return os.EX_OK

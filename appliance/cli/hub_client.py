@@ -160,9 +160,9 @@ def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
         raise for_its_user(folder / SOCKET) from None
     except OSError:
         if (holder := holder_of(folder)) is not None:
-            what = f"process {holder} uses {folder}, but does not listen on its control.sock"
+            what = f"process {holder} uses {folder}, but does not listen on control.sock in that folder"
             raise StartFailed(
-                f"{what}: it may be starting or stopping; try again, or see its log", os.EX_UNAVAILABLE
+                f"{what}; the hub may be starting or stopping, so try again, or see its log", os.EX_UNAVAILABLE
             ) from None
         raise StartFailed(f"no hub runs on {folder}; start one with `lares run`", os.EX_UNAVAILABLE) from None
 
@@ -186,7 +186,7 @@ async def ask_or_act(data_dir: Path, request: Callable[[], T], act: Callable[[],
                 return request()
             except OSError:
                 if clock.monotonic() > deadline:
-                    raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None
+                    raise StartFailed(f"{in_use}, but that hub does not answer; try again", os.EX_TEMPFAIL) from None
         else:
             try:
                 finish_at_start(data_dir, clock.now())

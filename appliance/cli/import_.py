@@ -83,13 +83,13 @@ def import_(arguments: argparse.Namespace) -> int:
     if entities.missing:
         say(
             f"not found in Lares: {', '.join(sorted(entities.missing))}; "
-            "the files contain guessed ids for these entities, so check them"
+            "the files contain guessed ids for these entities, so check the ids"
         )
     has_moved = any(is_imported and sentence.startswith("locale.") for is_imported, sentence in steps)
     if entities.timers:
         say(
             f"the automation {TIMES} sets the timers of input_datetime helpers when the hub starts, at 00:00, and "
-            "when a helper changes; run it once if you only reload"
+            "when a helper changes; if you reload without a restart, run this automation once"
         )
     last = "restart the hub" if has_moved or entities.timers else "`lares reload`"
     other = f", except {TIMES.lower()}," if entities.timers else ""
@@ -262,7 +262,7 @@ def _import_files(installation: Installation, entities: Entities, folder: Path) 
             steps.append((False, f"{what}: {reason}"))
             continue
         except Exception:  # one unexpected file must not prevent the import of the others
-            steps.append((False, f"{what}: it has an unknown format; please report this file"))
+            steps.append((False, f"{what}: unknown format; please report this file"))
             continue
         target, kind = folder / made.folder / f"{made.id}.lua", what.split(" ")[0]
         if target.exists() or target.is_symlink():

@@ -163,7 +163,10 @@ def _parser() -> argparse.ArgumentParser:
     simulate = commands.add_parser("simulate", parents=common, help="simulate automations for the next hours")
     simulate.add_argument("id", metavar="ID", nargs="?", help="only this automation, by id or name (default: all)")
     simulate.add_argument(
-        "--from", dest="start", metavar="T", help="the start, 2026-12-24T18:00 or with Z (default: now)"
+        "--from",
+        dest="start",
+        metavar="T",
+        help="the start, such as 2026-12-24T18:00 or 2026-12-24T17:00:00Z (default: now)",
     )
     simulate.add_argument("--hours", type=_hours, default=24, metavar="N", help="the hours to simulate (default: 24)")
     simulate.add_argument(
@@ -211,7 +214,7 @@ def _add_kinds(commands: Any, common: Sequence[_Parser], init: argparse.Argument
         help="copy the Lua file of a bundled adapter kind to config/adapters/, for editing",
     )
     attempt = commands.add_parser("try-adapter", parents=common, help="poll a Lua kind once, without a hub")
-    attempt.add_argument("name", metavar="NAME", nargs="?", help="a Lua kind, or a section of one")
+    attempt.add_argument("name", metavar="NAME", nargs="?", help="a Lua kind, or a section with a Lua kind")
     attempt.add_argument(
         "--set", metavar="KEY=VALUE", action="extend", nargs="+", default=[], help="settings of the section"
     )
@@ -290,7 +293,9 @@ def _add_history_commands(commands: Any, common: Sequence[_Parser]) -> None:
     subcommands = history.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     export = subcommands.add_parser("export", parents=common, help="print one line per hour, change, or command")
     export.add_argument(
-        "--start", metavar="T", help="the start, 2026-11-01, 2026-11-01T18:00, or with Z (default: all)"
+        "--start",
+        metavar="T",
+        help="the start, such as 2026-11-01, 2026-11-01T18:00, or 2026-11-01T17:00:00Z (default: all)",
     )
     export.add_argument("--end", metavar="T", help="the end, inclusive (default: now)")
     forms = export.add_mutually_exclusive_group()

@@ -88,7 +88,7 @@ def _other_owner_in(folder: Path, *, deep: bool) -> os.stat_result | None:
         found = os.lstat(place)
         if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != ROOT):
             raise StartFailed(
-                f"other users can write to {place}; copy it to a folder that only root can change",
+                f"other users can write to {place}; copy the files to a folder that only root can change",
                 os.EX_NOPERM,
             )
         if not deep:

@@ -135,7 +135,7 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
             failed.lines[0],
             os.EX_CONFIG,
             *failed.lines[1:],
-            "nothing was restored, to keep the master key in this file; correct the file or move it away",
+            "nothing was restored, because the master key in this file is unreadable; correct or move the file",
         ) from None
 
 
@@ -189,7 +189,7 @@ def _place_history(data_dir: Path, stamp: str) -> list[Path]:
     except OSError as error:
         stage, folder = data_dir / HISTORY_STAGE, data_dir / HISTORY_FOLDER
         raise StartFailed(
-            f"the history was not restored ({error.strerror}); everything else is restored; "
+            f"the history was not restored ({error.strerror}); everything else was restored; to restore the history, "
             f"rename {stage} to {folder}",
             os.EX_IOERR,
         ) from None
@@ -274,7 +274,8 @@ def _swap_back(folder: Path, old: Path) -> None:
             old.rename(folder)
     except OSError as error:
         raise StartFailed(
-            f"the restore failed, and its changes cannot be undone: {error.strerror}; rename {old} to {folder}",
+            f"the restore failed and could not be reversed ({error.strerror}); to get your files back, "
+            f"rename {old} to {folder}",
             os.EX_IOERR,
         ) from None
     if (stage / MARKER).exists():

@@ -149,4 +149,4 @@ def _print_summary(
     ]
     if waiting and arguments.events is None:
         names = ", ".join(waiting)
-        say(f"not simulated, because they wait for devices or failures: {names}", to=sys.stderr)
+        say(f"these automations wait for devices or failures, so they were not simulated: {names}", to=sys.stderr)

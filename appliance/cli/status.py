@@ -79,7 +79,8 @@ def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
         state = paint(each["status"], _STATUS_COLOURS[each["status"]])
         yield f"  {each['name']}  {state}, {last}{because}"
         if each["file_fault"] not in (None, each["message"]):
-            yield f"    the previous version runs; {paint('its file has an error', 'red')}: {each['file_fault']}"
+            reason = paint("the new file has an error", "red")
+            yield f"    the previous version runs, because {reason}: {each['file_fault']}"
 
 
 def _devices(devices: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:

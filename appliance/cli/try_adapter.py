@@ -165,7 +165,7 @@ class _Attempt:
                             )
                     await self._attempt(adapter)
                     if not has_poll and connection is None:
-                        self._miss("the kind has neither poll nor listen")
+                        self._miss("the kind has neither the function `poll` nor the field `listen`")
                     elif not has_poll and not await self._wait(self._registry.list_devices):
                         self._miss(f"no message about a device arrived within {LISTEN_SECS:g} s")
             finally:

@@ -74,7 +74,8 @@ def _find_target(file: str | None) -> Path:
     running = running_file()
     if running is None:
         raise StartFailed(
-            "this hub runs from Python packages, not from lares.pyz; upgrade the packages and restart it", os.EX_USAGE
+            "this hub runs from Python packages, not from lares.pyz; upgrade the packages and restart the hub",
+            os.EX_USAGE,
         )
     running = running.resolve()
     if file is None or not Path(file).exists() or not running.samefile(file):
@@ -114,7 +115,7 @@ def _read_installer(data: bytes, file: Path) -> str:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise StartFailed(f"{file} is damaged or not lares.pyz; download it again ({error})", os.EX_DATAERR) from None
     if damaged is not None:
-        raise StartFailed(f"{file} is damaged at {damaged}; download it again", os.EX_DATAERR)
+        raise StartFailed(f"{damaged} in {file} is damaged; download the file again", os.EX_DATAERR)
     return script
 
 
@@ -176,7 +177,7 @@ def _replace(arguments: argparse.Namespace, target: Path, data: bytes | None) ->
                 disk.remove(each.name)
     say(f"{target} is now {version}; `lares upgrade --rollback` restores the previous version")
     if (holder := holder_of(data_dir)) is not None:
-        say(f"the running hub (process {holder}) still has the old version: restart it")
+        say(f"the running hub (process {holder}) still has the old version; restart the hub")
     return os.EX_OK
 
 

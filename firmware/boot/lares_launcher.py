@@ -114,8 +114,8 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
         else:
             return folder
     raise Unusable(
-        f"cannot unpack ({'; '.join(refusals)}); set CACHE_DIRECTORY to a folder of this user with 30 MB free that "
-        "allows execution"
+        f"cannot unpack ({'; '.join(refusals)}); set CACHE_DIRECTORY to a folder that belongs to this user, "
+        "allows execution, and has 30 MB free"
     )
 
 

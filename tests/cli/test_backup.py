@@ -135,7 +135,7 @@ class TestBackup:
             code, result = command(tmp_path, "backup", "b.tar.gz")
         finally:
             os.umask(old)
-        assert (code, result) == (0, "b.tar.gz: 5 entries of state and 2 files of configuration\n")
+        assert (code, result) == (0, "b.tar.gz: 5 state entries and 2 configuration files\n")
         assert stat.S_IMODE((tmp_path / "b.tar.gz").stat().st_mode) == 0o600
         found = members(tmp_path / "b.tar.gz")
         assert found.keys() == {
@@ -226,10 +226,10 @@ class TestBackup:
         shutil.copy(tmp_path / "config" / "default.toml", tmp_path / "config" / "old.toml")
         code, result = command(tmp_path, "backup", "b")
         assert code == 0
-        assert f"warning: {tmp_path}/config/old.toml also contains the master key" in result
+        assert f"warning: {tmp_path}/config/old.toml contains a copy of the master key" in result
         assert (
-            f"warning: {tmp_path}/lua, the folder of scripts, is not in {tmp_path}/config, so the backup omits it"
-            in result
+            f"warning: the backup omits {tmp_path}/lua, the folder of scripts, "
+            f"because it is outside {tmp_path}/config" in result
         )
         assert "default.toml holds" not in result
 
@@ -296,7 +296,7 @@ class TestMasterKey:
         code, result = command(tmp_path, "backup", "b")
         assert code == 78
         assert re.search(
-            r"default\.toml:\d: auth\.master_key cannot be omitted from the archive; write it on its own line", result
+            r"default\.toml:\d: the backup cannot omit auth\.master_key; write the key on a separate line", result
         )
         assert SECRET not in result and not (tmp_path / "b").exists()
 
@@ -314,7 +314,7 @@ class TestMasterKey:
         before = everything(home(tmp_path, text="[auth\n"))
         code, result = command(tmp_path, "restore", "b")
         assert code == 78
-        assert "default.toml:1: is not valid TOML" in result and "correct the file or move it away" in result
+        assert "default.toml:1: is not valid TOML" in result and "correct or move the file" in result
         assert everything(tmp_path) == before
 
 

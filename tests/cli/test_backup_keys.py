@@ -33,7 +33,7 @@ def keys_of(folder: Path) -> dict[str, Any]:
 
 def test_a_backup_contains_hashes_of_api_keys_but_not_of_the_master_key(tmp_path: Path, command: Command) -> None:
     home(tmp_path, {**HOME, "key/key_a": TABLET, "key/master": MASTER})
-    assert command(tmp_path, "backup", "b") == (0, "b: 6 entries of state and 1 files of configuration\n")
+    assert command(tmp_path, "backup", "b") == (0, "b: 6 state entries and 1 configuration file\n")
     assert orjson.loads(members(tmp_path / "b")[archive.STATE_FILE]) == {**HOME, "key/key_a": TABLET}
 
 

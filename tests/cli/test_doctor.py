@@ -160,7 +160,7 @@ def test_a_user_without_access_to_the_data_gets_an_error(open_folder: Path, mode
     found = Findings((result.returncode, result.stdout))
     assert found.code == 1
     assert found.of("data directory") == [
-        ("care", f"{tmp_path}/data (mode {mode:04o}) belongs to user 0: run `sudo lares doctor`")
+        ("care", f"{tmp_path}/data (mode {mode:04o}) belongs to user 0; run `sudo lares doctor`")
     ]
     if mode == 0o755:
         assert re.fullmatch(r"permission denied: \S+; use sudo", found.of("store")[0][1])

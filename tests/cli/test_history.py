@@ -115,7 +115,7 @@ def test_a_backup_includes_history_and_keeps_the_replaced_one(past: Path, comman
     code, result = command(past, "backup", "b.tar.gz")
     assert (code, result) == (
         0,
-        "b.tar.gz: 5 entries of state, 1 files of configuration and 2 months of history\n",
+        "b.tar.gz: 5 state entries, 1 configuration file and 2 months of history\n",
     )
     assert {f"history/{name}" for name in before} < members(past / "b.tar.gz").keys()
     months = MonthFiles(Disk(past / "data"))
@@ -133,7 +133,7 @@ def test_a_backup_includes_history_and_keeps_the_replaced_one(past: Path, comman
 def test_a_backup_without_history_keeps_the_history_of_the_box(past: Path, command: Command) -> None:
     before = everything(past / "data" / "history")
     code, result = command(past, "backup", "b.tar.gz", "--without-history")
-    assert (code, result) == (0, "b.tar.gz: 5 entries of state and 1 files of configuration\n")
+    assert (code, result) == (0, "b.tar.gz: 5 state entries and 1 configuration file\n")
     assert not [name for name in members(past / "b.tar.gz") if name.startswith("history")]
     code, result = command(past, "restore", "b.tar.gz")
     assert code == 0 and everything(past / "data" / "history") == before

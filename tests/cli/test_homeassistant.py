@@ -255,7 +255,7 @@ EXPECTED = """
 06:31 wake_up commands mqtt:dev_lamp: brightness set 60
 06:32 wake_up commands mqtt:dev_lamp: power on
 06:32 wake_up commands mqtt:dev_lamp: brightness set 90
-08:00 things_without_a_counterpart logs warn: condition 1 is not translated: write it in Lua in this file
+08:00 things_without_a_counterpart logs warn: condition 1 is not translated; write it in Lua in this file
 08:02 window_open_heating_off commands mqtt:dev_valve: hvac_mode set "off"
 08:03 window_open_heating_off commands mqtt:dev_valve: hvac_mode set "heat"
 09:01 warm_room notifies: It is 26 degrees
@@ -468,7 +468,7 @@ def test_timers_of_helpers_start_while_their_automations_are_off(home: Path, hou
     assert 'id = "trigger_1"' in alarm and "variable_change" not in alarm
     assert "not ha.is_on_time(event)" in alarm
     assert "each automation, except times of helpers, is off until you switch it on" in house.out
-    assert "restart the hub" in house.out and "run it once if you only reload" in house.out
+    assert "restart the hub" in house.out and "run this automation once" in house.out
 
 
 def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, house: Ended) -> None:
@@ -481,7 +481,7 @@ def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, 
         'ctx:command("mqtt:dev_plug", { capability = "power", action = "off" })',
         'capability = "cover_position", action = "set", value = 30',
         'ctx:set("vacation", true)',
-        "-- omitted: the state x of sun.sun has no command in Lares",
+        "-- omitted: Lares has no command that sets sun.sun to x",
     ):
         assert part in scene
     function = (home / "config" / "scripts" / "notify_all.lua").read_text()
@@ -491,7 +491,7 @@ def test_each_helper_is_a_variable_and_each_script_and_scene_a_file(home: Path, 
     assert 'local got = require("answer")(ctx, {})' in party and 'ha.text(got["value"])' in party
     assert (
         "the automation has neither triggers nor actions" in house.out
-        and "!secret is not supported: write the value" in house.out
+        and "!secret is not supported; instead, write the value" in house.out
     )
 
 

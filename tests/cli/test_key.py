@@ -251,7 +251,7 @@ class TestBothWays:
             lock.release()
         assert capsys.readouterr().err == (
             f"lares: the data directory {home}/data is in use by another hub, process {os.getpid()}, "
-            "which does not answer; try again\n"
+            "but that hub does not answer; try again\n"
         )
 
     def test_a_hub_that_ends_before_its_answer_is_not_asked_again(

@@ -217,7 +217,7 @@ def test_an_endless_loop_of_runs_without_time_ends_the_simulation_with_its_name(
     endless = automation("endless", MOTION, body="while true do ctx:sleep(0) end")
     furnish(tmp_path, BERLIN, endless)
     result = simulate(tmp_path, EVENTS, "--run")
-    sentence = "runs without end in simulated time; add a sleep to it, or end it"
+    sentence = "runs without end in simulated time; add a sleep or an end to its Lua code"
     assert result.code == 78
     assert result.err.splitlines()[-1] == f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}"
 

@@ -221,7 +221,7 @@ async def test_an_error_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     code, output = await lares(tmp_path, "try-adapter", "mine")
     assert code == os.EX_CONFIG and "config/adapters/mine.lua:3: poll must be a function, not 7" in output
     quiet = {
-        '{ name = "x", hook = print }': (os.EX_OK, "the kind has neither poll nor listen"),
+        '{ name = "x", hook = print }': (os.EX_OK, "the kind has neither the function `poll` nor the field `listen`"),
         '{ name = "x", listen = { path = "/", receive = print }, poll = function() return {} end }': (
             os.EX_OK,
             "the device did not accept the connection within 3 s",

@@ -96,7 +96,7 @@ class Actions:
     def stop(self, what: str) -> None:
         """End the run at a condition that cannot be translated, because this condition might prevent the next
         actions."""
-        self.lines.add(f'ctx:log("warn", {quote(f"{what} is not translated: write it in Lua in this file")})')
+        self.lines.add(f'ctx:log("warn", {quote(f"{what} is not translated; write it in Lua in this file")})')
         self.lines.add("do return end")
 
     def _one(self, action: Any) -> None:
@@ -277,7 +277,7 @@ class Actions:
         return constant
 
     def _parallel(self, action: Mapping[str, Any]) -> None:
-        self.lines.note("in Home Assistant, these actions run at the same time")
+        self.lines.note("in Home Assistant, these actions run at the same time; here, they run one after another")
         self.sequence(action["parallel"])
 
     def _stop(self, action: Mapping[str, Any]) -> None:
@@ -372,7 +372,7 @@ class Actions:
 
     def _timeout(self, action: Mapping[str, Any]) -> int | float:
         if action.get("timeout") is None:
-            self.lines.note("Home Assistant waits without a limit; Lares needs one")
+            self.lines.note("Home Assistant waits without a time limit, but Lares needs a limit")
             return MAX_WAIT_SECS
         return whole(seconds(action["timeout"]))
 

@@ -45,7 +45,7 @@ def translate(definition: Any, origin: str, entities: Entities, taken: set[str])
     if not isinstance(definition, Mapping):
         raise NotTranslated("the automation is not a YAML mapping")
     if "use_blueprint" in definition:
-        raise NotTranslated("the blueprint is not in this folder: choose Take control in Home Assistant first")
+        raise NotTranslated("the blueprint is not in this folder; in Home Assistant, choose 'Take control' first")
     if not {"trigger", "triggers", "action", "actions"} & definition.keys():
         raise NotTranslated("the automation has neither triggers nor actions")
     title = title_of(definition.get("alias"), definition.get("id"), "automation")
@@ -144,7 +144,7 @@ def _guard(found: list[Trigger], actions: Actions) -> list[Trigger]:
         id_ = each.id if each.id is not None and is_unique else ids.get(each.guard, f"trigger_{number}")
         if each.id is not None and id_ != each.id:
             actions.problems.append(
-                f"several triggers have the id {each.id}: the trigger with a condition is now {id_}"
+                f"several triggers have the id {each.id}, so the trigger with a condition has the new id {id_}"
             )
         made.append(structs.replace(each, id=id_))
         own |= {id_: each.variables} if each.variables else {}
@@ -243,7 +243,7 @@ def _render(
 def _trigger_lines(id_: str, found: list[Trigger]) -> list[str]:
     if not found:
         return [
-            "  -- no trigger was translated: replace this hook with a Lares trigger",
+            "  -- no trigger was translated; replace this hook with a Lares trigger",
             f"  trigger = {literal({'type': 'webhook', 'hook': id_})},",
         ]
     tables = [{**({"id": each.id} if each.id is not None else {}), **each.table} for each in found]

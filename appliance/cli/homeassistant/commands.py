@@ -135,7 +135,9 @@ def _cover(target: Target, verb: str) -> list[Command]:
     if verb in tilts:
         return [("cover_tilt", tilts[verb], None)]
     if verb == "toggle":
-        raise NotTranslated("a cover has no toggle: compare cover_position")
+        raise NotTranslated(
+            "Lares cannot toggle a cover; instead, compare cover_position, then open or close the cover"
+        )
     return []
 
 
@@ -177,7 +179,7 @@ def _color(data: Mapping[str, Any], scope: Scope) -> list[Command]:
             found.append((capability, "set", dict(zip(keys, exact, strict=True))))
     if (color := data.get("color_name")) is not None:
         if color not in COLORS:
-            raise NotTranslated(f"the colour {color} is unknown: write color_rgb")
+            raise NotTranslated(f"the colour {color} is unknown; instead, use color_rgb")
         found.append(("color_rgb", "set", dict(zip("rgb", COLORS[color], strict=True))))
     return found
 
@@ -223,7 +225,7 @@ def service_for(entity_id: str, state: Any) -> tuple[str, dict[str, Any]]:
     if domain in set_:
         verb, field = set_[domain]
         return f"{domain}.{verb}", {field: word}
-    raise NotTranslated(f"the state {word} of {entity_id} has no command in Lares")
+    raise NotTranslated(f"Lares has no command that sets {entity_id} to {word}")
 
 
 def _only(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def check_part(value: Mapping[str, Any]) -> None:
         raise NotTranslated("the key `enabled` is a template")
     for each in (each for row in value.values() for each in as_list(row)):
         if isinstance(each, Tagged):
-            raise NotTranslated(f"the YAML tag {each.tag} is not supported: write the value")
+            raise NotTranslated(f"the YAML tag {each.tag} is not supported; instead, write the value")
 
 
 def in_lua(value: Any, scope: Scope) -> str:
@@ -228,7 +228,7 @@ def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared | Compute
             table |= table_of(CONDITION, each)
         found.append(Declared(table, " and ".join(map(templates.comparison_in_lua, limits)) or None))
     if not found or not all(each.table for each in found):
-        raise NotTranslated("the condition has no limit or names no entity")
+        raise NotTranslated("the condition has no limit, or does not name an entity")
     return _all(found)
 
 
@@ -246,7 +246,7 @@ def _computed_number(value: Mapping[str, Any], ids: Sequence[str], scope: Scope)
                 other = templates.number_of(scope, str(limit), None) if number is None else literal(number)
                 tests.append(f"ha.is_{word}({shown}, {other})")
     if not tests:
-        raise NotTranslated("the condition has no limit or names no entity")
+        raise NotTranslated("the condition has no limit, or does not name an entity")
     return Computed(" and ".join(tests))
 
 
@@ -351,7 +351,7 @@ def _zone(value: Mapping[str, Any], scope: Scope) -> Declared:
         tests = [_test(zone_test(scope.entities, entity_id, zone)) for zone in zones]
         found.append(_all(tests, is_any=True))
     if not found or not zones:
-        raise NotTranslated("the condition has no zone or no entity_id")
+        raise NotTranslated("the condition lacks a zone or an entity_id")
     return _all(found)
 
 

@@ -21,13 +21,13 @@ WITHOUT_COUNTERPART: Mapping[str, str] = {
     **dict.fromkeys(["todo", "shopping_list"], "Lares has no to-do lists"),
     **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
     **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares does this automatically"),
-    "automation": "an automation cannot switch another one: use a variable and a condition",
+    "automation": "an automation cannot switch another automation on or off; instead, use a variable and a condition",
     "calendar": "Lares has no calendars",
     "event": "Lares has no custom events; instead, use device_event, a hook, or a timer",
     "geo_location": "Lares has no geolocation",
     "persistent_notification": "Lares does not store notifications",
     "tag": "Lares has no tags; instead, call a hook from the program that reads the tag",
-    "timer": "Lua cannot read a timer: set a variable when you start the timer",
+    "timer": "Lua cannot read a timer; instead, set a variable when you start the timer",
     "weather": "Lares has no forecasts",
 }
 """Reasons why triggers, conditions, and actions cannot be translated, by the first part of the name."""

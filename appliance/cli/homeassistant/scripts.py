@@ -56,7 +56,7 @@ def translate_script(origin: str, key: str, definition: Any, entities: Entities)
     if not isinstance(definition, Mapping):
         raise NotTranslated("this part is not a YAML mapping")
     if "use_blueprint" in definition:
-        raise NotTranslated("the blueprint is not in this folder: choose Take control in Home Assistant first")
+        raise NotTranslated("the blueprint is not in this folder; in Home Assistant, choose 'Take control' first")
     script, title = entities.scripts[key], title_of(definition.get("alias"), key)
     sequence = definition.get("sequence")
     actions = Actions(
@@ -72,7 +72,9 @@ def translate_script(origin: str, key: str, definition: Any, entities: Entities)
     body = "\n".join(actions.lines.lines)
     if script.is_function:
         mode = str(definition.get("mode", "single"))
-        notes = [f"mode {mode}: omitted, because a function has no mode"] if mode in ("restart", "queued") else []
+        notes = (
+            [f"the mode {mode} is omitted, because a function has no mode"] if mode in ("restart", "queued") else []
+        )
         call = f"-- Call it with require({quote(script.id)})(ctx, {{ … }})."
         lines = [*head(title, origin, notes, body), call, "return function(ctx, fields)", body, "end", ""]
         return _file("scripts", script.id, title, lines, (*notes, *actions.problems))

@@ -110,7 +110,7 @@ class Services:
             rows = self._entities.installation.entities
             found = sorted(each for each in rows if each.startswith(f"{domain}."))
         if any(each.startswith("group.") for each in found):
-            raise NotTranslated("this group has no known members: create a group and use ctx:command_group")
+            raise NotTranslated("this group has no known members; create a group in Lares and use ctx:command_group")
         if domain == "homeassistant":
             found = [each for each in found if _can_be_switched(each)]
         if not found:
@@ -159,7 +159,7 @@ class Services:
             elif verb == "finish":
                 self._lines.add(f"ctx:start_timer({quote(timer)}, 0)")
             else:
-                raise NotTranslated(f"a timer in Lares has no {verb}")
+                raise NotTranslated(f"Lares timers do not support the action {verb}")
 
     def _notify(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
         if verb in ("dismiss", "mark_read"):
@@ -208,7 +208,9 @@ class Services:
             name_ = quote(f"scene.{data['scene_id']}")
             self._lines.add(f"ha.keep(ctx, {name_}, {literal(list(dict.fromkeys(ids)))})")
         else:
-            raise NotTranslated(f"the service scene.{verb} has no counterpart: use ctx:snapshot and ctx:restore")
+            raise NotTranslated(
+                f"the service scene.{verb} has no counterpart; instead, use ctx:snapshot and ctx:restore"
+            )
 
     def apply(self, states: Mapping[Any, Any], data: Mapping[str, Any] | None = None) -> None:
         """Write commands that set entities to the states of a scene."""
@@ -223,7 +225,7 @@ class Services:
     def _script(self, verb: str, action: Mapping[str, Any], data: dict[str, Any]) -> None:
         """Write the start of a scene, or a call of the Lua function that replaces a script."""
         if verb in ("turn_off", "toggle", "reload"):
-            raise NotTranslated(f"the service script.{verb} has no counterpart: use POST /scenes/ID/cancel")
+            raise NotTranslated(f"the service script.{verb} has no counterpart; instead, use POST /scenes/ID/cancel")
         if verb == "turn_on":
             ids = [each.removeprefix("script.") for each in self._targets("script", action, data)]
             given = data.get("variables") if isinstance(data.get("variables"), Mapping) else {}
@@ -234,7 +236,7 @@ class Services:
             if script is None:
                 raise NotTranslated(f"script.{each} is not in this folder")
             if verb == "turn_on":
-                self._lines.note("Home Assistant does not wait for the end of this script")
+                self._lines.note("Home Assistant does not wait for the end of this script, but Lares does")
             call = f"ctx:run_scene({quote(script.id)})"
             if script.is_function:
                 fields = {str(key): Raw(self._statements.value(value)) for key, value in dict(given or {}).items()}

@@ -63,7 +63,7 @@ def word_for(state: str, domain: str) -> str:
 def table_of(form: Form, test: Comparison, for_secs: float = 0) -> dict[str, Any]:
     """Return the trigger or condition of Lares. Raise `NotTranslated` for a variable with a duration."""
     if for_secs and isinstance(test.target, Variable):
-        raise NotTranslated("the state of a variable cannot have a duration: use a timer")
+        raise NotTranslated("the state of a variable cannot have a duration; instead, use a timer")
     more = {form.duration: whole(for_secs)} if for_secs else {}
     return {**change_of(form, test.target), test.test: test.value, **more}
 
@@ -81,7 +81,7 @@ def numeric_tests(entities: Entities, value: Mapping[str, Any]) -> Iterable[list
         raise NotTranslated("a value_template is possible only in a condition")
     for entity_id in entities.members(words(value.get("entity_id"))):
         if entity_id == "sun.sun":
-            raise NotTranslated("a trigger cannot use the height of the sun: use sunset with an offset")
+            raise NotTranslated("a trigger cannot use the height of the sun; instead, use sunset with an offset")
         attribute = value.get("attribute")
         target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
         factor = target.factor if isinstance(target, Target) else 1

@@ -299,7 +299,7 @@ class _Translator:
 
     def _trigger(self, path: list[str]) -> str:
         if not self._scope.has_event:
-            raise NotTranslated("a scene or function has no trigger: pass the value as a field")
+            raise NotTranslated("a scene or function has no trigger; pass the value as a field")
         words = {
             ("id",): "event.trigger_id",
             ("platform",): "event.type",
@@ -463,7 +463,7 @@ class _Translator:
         if not values:
             return state
         if any(each.test != "equals" or each.value != values[0].value for each in values):
-            raise NotTranslated("this state is a different value in Lares for each of the trigger's entities")
+            raise NotTranslated("in Lares, this state has a different value for each of the trigger's entities")
         return values[0].value
 
     def _contains(self, left: nodes.Expr, kind: str, right: nodes.Expr) -> str:

@@ -48,7 +48,7 @@ def time_of_day(value: Any) -> str:
     if isinstance(value, int):
         value = f"{value // 3600:02}:{value // 60 % 60:02}:{value % 60:02}"
     if not re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", str(value)):
-        raise NotTranslated(f"{value} is not a time of day: write a time such as 07:30")
+        raise NotTranslated(f"{value} is not a time of day; write a time such as 07:30")
     return full_time(value)
 
 

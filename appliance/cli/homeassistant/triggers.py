@@ -87,7 +87,9 @@ def _state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
         if entity_id == "sun.sun" or entity_id.split(".")[0] in ("timer", "schedule"):
             yield from _helper({**value, "entity_id": entity_id, "trigger": entity_id}, entities)
         elif entity_id in entities.installation.groups:
-            raise NotTranslated("the state of a group is not a trigger: use its members")
+            raise NotTranslated(
+                "a trigger cannot use the state of a group; instead, use the states of the group's members"
+            )
         elif set(map(str, as_list(value.get("from")))) & GONE:
             yield _returned(value, entities, entity_id)
         else:
@@ -122,7 +124,9 @@ def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> T
     """Return the trigger that fires when an unavailable entity is available again."""
     target = entities.target(entity_id)
     if value.get("to") is not None or value.get("attribute") is not None or isinstance(target, Variable):
-        raise NotTranslated("attributes keep their values while the device is unavailable: use the attribute state")
+        raise NotTranslated(
+            "attributes keep their values while the device is unavailable; instead, use the attribute `state`"
+        )
     online = Comparison(Target(target.device_id, "state", target.domain), "equals", "online")
     return Trigger(table=table_of(TRIGGER, online, duration(value)), entities=(entity_id,))
 
@@ -145,7 +149,7 @@ def _numeric_state(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
     ids = list(entities.members(words(value.get("entity_id"))))
     for entity_id, limits in zip(ids, numeric_tests(entities, value), strict=True):
         if not limits:
-            raise NotTranslated("the trigger has neither above nor below")
+            raise NotTranslated("the trigger has neither `above` nor `below`")
         table: dict[str, Any] = {}
         for each in limits:
             table |= table_of(TRIGGER, each, for_secs)

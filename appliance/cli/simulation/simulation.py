@@ -87,7 +87,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
             has_ended = await self.clock.run(until, self.is_busy)
         if not has_ended and self.printer.gone is None:
             stuck = f"at {timestamp(self.clock.now())} {self.printer.latest} runs without end in simulated time"
-            raise StartFailed(f"{stuck}; add a sleep to it, or end it", os.EX_CONFIG)
+            raise StartFailed(f"{stuck}; add a sleep or an end to its Lua code", os.EX_CONFIG)
         return pretended
 
     async def _collapse(self, active: ActiveTrigger, until: datetime) -> None:

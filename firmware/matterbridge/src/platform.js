@@ -41,7 +41,7 @@ export class LaresPlatform extends MatterbridgeDynamicPlatform {
     /** @type {import("./hub.js").Snapshot | undefined} */
     this.last = undefined;
     const key = config.keyFile ? readFileSync(String(config.keyFile), "utf8").trim() : String(config.key ?? "");
-    if (!key) log.error("no key: create one with `lares key create --label matter --role write`, and set `key`");
+    if (!key) log.error("no key is set; create one with `lares key create --label matter --role write`, then set `key`");
     this.hub = new Hub(
       { url: String(config.url ?? "http://127.0.0.1:3000"), key },
       {

@@ -51,7 +51,7 @@ def url_path(value: Any) -> str:
         raise Invalid(f'must begin with /, like "/status", not {format_value(text)}; the address belongs in base_url')
     if text.startswith("//") or _BAD_PATH.search(text):
         raise Invalid(
-            "must be a path with one leading / and without spaces, line breaks, \\, #, and .., "
-            f"not {format_value(text)}"
+            "must be a path that begins with a single / and contains no spaces, line breaks, `\\`, `#`, or `..`; "
+            f"it is {format_value(text)}"
         )
     return text

@@ -47,9 +47,9 @@ class Notification(Struct, frozen=True):
         if title is not None and not isinstance(title, str):
             raise Invalid("the title must be a text")
         if fields is not None and not isinstance(fields, dict | list):
-            raise Invalid("the fields must be a table with named fields")
+            raise Invalid("`fields` must be a table with named entries")
         if len(message) > MAX_MESSAGE_CHARS or len(title or "") > MAX_MESSAGE_CHARS:
-            raise Invalid(f"message and title may have at most {MAX_MESSAGE_CHARS} characters each")
+            raise Invalid(f"the message and the title can have at most {MAX_MESSAGE_CHARS} characters each")
         actions = parse_actions(fields.get("actions")) if isinstance(fields, dict) else ()
         return cls(message, title if title and title.strip() else None, actions)
 
@@ -71,7 +71,7 @@ def _parse_action(value: Any) -> Action:
     if not isinstance(value, dict) or not {"label", "hook"} <= value.keys():
         raise Invalid(f"each action must be like {EXAMPLE}, not {format_value(value)}")
     if unknown := value.keys() - {"label", "hook"}:
-        raise Invalid(f"each action can have only label and hook, not {format_value(min(unknown))}")
+        raise Invalid(f"each action can have only the fields label and hook, not {format_value(min(unknown))}")
     try:
         return Action(strip_text(string(value["label"]), MAX_LABEL_CHARS), hook_id.run(value["hook"]))
     except Invalid as fault:

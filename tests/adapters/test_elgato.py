@@ -479,7 +479,7 @@ async def test_identify_makes_a_light_of_this_adapter_blink(adapter: ElgatoAdapt
     for wrong in ({}, {"device_id": 0}, {"device_id": "desk:light:x"}, {"device_id": "shelf:light:0"}, {"id": FIRST}):
         with pytest.raises(Invalid) as failed:
             await adapter.operations["identify"](wrong)
-        assert str(failed.value) == "identify needs the device_id of a light of desk"
+        assert str(failed.value) == "the operation identify needs the device_id of a light of desk"
     assert light.requests == []
     assert await adapter.operations["identify"]({"device_id": FIRST}) is None
     assert light.requests == [("POST", "/elgato/identify")] and light.identified == 1

@@ -380,7 +380,7 @@ FAULTS = {
     "service = 'telegram'\nchat = '1'": "must have token or token_file for the service telegram",
     "service = 'ntfyy'": "did you mean ntfy?",
     "service = 'ntfy'\ntopic = 'x'\nbody = 'x'": "body, which cannot be combined with service",
-    "smtp = 'a:25'": "must have from and to",
+    "smtp = 'a:25'": "must have the settings from and to",
     "smtp = 'a'": 'must be a server and its port like "smtp.example.org:587", not',
     "smtp = 'a:25'\nfrom = 'x'\nto = 'a@b'": "must be an address like",
     "smtp = 'a:25'\nfrom = 'a@b'\nto = []": "must have at least one address",

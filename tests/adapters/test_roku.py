@@ -108,7 +108,7 @@ async def test_refusing_and_missing_tvs_are_distinguished(
 ) -> None:
     tv.faults.status = 403
     with pytest.raises(
-        BadAnswer, match=r"refuses to be controlled: on the TV, open Settings > System > .*mobile apps"
+        BadAnswer, match=r"refuses to be controlled; on the TV, open Settings > System > .*mobile apps"
     ):
         await adapter.poll()
     await tv.unplug()
@@ -185,7 +185,7 @@ async def test_a_refusal_of_a_named_tv_has_both_remedies(
     tv.guards_host = True
     assert (await adapter.poll()).observations[0].attributes == {"power": "on"}
     tv.limited = True
-    with pytest.raises(BadAnswer, match=r"older TV, Default\)\. If this is already set, use the TV's IP address"):
+    with pytest.raises(BadAnswer, match=r"older TV, Default\)\. If one of these is already set, use the TV's IP"):
         await clock.run(adapter.command(TV, power("off")))
     by_address = build(RokuTv(ip_address=tv.host, port=tv.port), context_of("den", session, clock))
     with pytest.raises(BadAnswer, match=r"choose Enabled or Permissive \(on an older TV, Default\)$"):

@@ -272,7 +272,7 @@ FAULTS = (
     (11, "adapters.virtual.devices[2].attributes contains custom, which must be written in quotes"),
     (
         12,
-        "adapters.virtual.devices[3] has the options of, on for power, and off is not one of them; and has options",
+        "adapters.virtual.devices[3] sets power to 'off', which is not one of its options (of, on); and has options",
     ),
     (18, "adapters.virtual.devices[4].attributes must be a table"),
     (19, "adapters.virtual.devices[4].options must list the options of a as an array of words"),

@@ -163,12 +163,12 @@ async def test_optional_parts_can_be_missing(
 @pytest.mark.parametrize(
     ("wrong", "attribute", "sentence"),
     [
-        ({"col": None}, "color_rgb", "col must be a list of colours, not null"),
-        ({"col": [7]}, "color_rgb", "col must be a list of colours, not an array"),
+        ({"col": None}, "color_rgb", "the field col must be a list of colours, not null"),
+        ({"col": [7]}, "color_rgb", "the field col must be a list of colours, not an array"),
         ({"bri": "x"}, "brightness", "bri must be an integer from 0 to 255, not 'x'"),
         ({"bri": 256}, "brightness", "bri must be an integer from 0 to 255, not 256"),
-        ({"on": 1}, "power", "on must be true or false, not 1"),
-        ({"on": None}, "power", "on must be true or false, not null"),
+        ({"on": 1}, "power", "the field on must be true or false, not 1"),
+        ({"on": None}, "power", "the field on must be true or false, not null"),
         ({"fx": -1}, EFFECT, None),
         ({"fx": "x"}, EFFECT, None),
         ({"fx": True}, EFFECT, None),
@@ -198,7 +198,7 @@ async def test_an_invalid_segment_does_not_affect_others_and_is_reported_once(
         assert [each.device_id for each in report.observations] == ["strip:light", "strip:segment:0"]
         assert [record.message.partition(":")[0] for record in caplog.records] == ["strip"]
         strip.state["seg"] = None
-        assert (await adapter.poll()).observations[0].wrong == {"seg": "seg must be a list"}
+        assert (await adapter.poll()).observations[0].wrong == {"seg": "the field seg must be a list"}
         strip.faults.body = b'{"state": {"on": true, "seg": %b}, "info": {}}' % (b"[" * 300 + b"]" * 300)
         with pytest.raises(BadAnswer, match="is not a WLED device, or sent a malformed answer"):
             await adapter.poll()

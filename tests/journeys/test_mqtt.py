@@ -163,8 +163,8 @@ async def test_a_script_publishes_on_the_broker_except_below_the_discovery_prefi
         for payload, refusal in (
             ({"topic": "note/a", "payload": {"on": True}, "retain": True, "qos": 1}, None),
             ({"topic": "homeassistant/x/config", "payload": ""}, "must not be below homeassistant/"),
-            ({"topic": "$SYS/x"}, "topic must be a topic without wildcards"),
-            ({"topic": "note/+"}, "topic must be a topic without wildcards"),
+            ({"topic": "$SYS/x"}, "topic must be a text that has no wildcards"),
+            ({"topic": "note/+"}, "topic must be a text that has no wildcards"),
             ({"topic": "note/b", "qos": 3}, "qos must be 0, 1 or 2, not 3"),
             ({"topic": "note/b", "retained": True}, "'retained' is not a field"),
         ):

@@ -181,7 +181,7 @@ class ElgatoAdapter(PollingAdapter):
     async def _identify(self, payload: Mapping[str, Value]) -> Value:
         prefix, _, index = str(payload.get("device_id", "")).rpartition(":")
         if prefix != f"{self.name}:light" or not index.isdecimal():
-            raise Invalid(f"identify needs the device_id of a light of {self.name}")
+            raise Invalid(f"the operation identify needs the device_id of a light of {self.name}")
         await self.http.request("POST", "/elgato/identify")
         return None
 
@@ -217,7 +217,7 @@ class ElgatoAdapter(PollingAdapter):
                 if _text(self._accessory_info, "productName") == BATTERY_MODEL:
                     self._battery_info = await self._fetch_object("/elgato/battery-info")
         except (AdapterFailed, TimeoutError) as error:
-            log.debug("%s: details of the device: %s", self.name, error)
+            log.debug("%s: the details of the device cannot be read: %s", self.name, error)
         self._info_due_at = self.clock.monotonic() + INFO_INTERVAL_SECS
 
     def _require_readable(self, states: list[LightState | Invalid], index: int) -> None:

@@ -163,7 +163,7 @@ def _parsed_light(entry: Any) -> dict[str, float]:
     if not isinstance(entry, dict):
         raise ValueError("a light is not an object")
     if "temperature" in entry and ("hue" in entry or "saturation" in entry):
-        raise ValueError("a light has either a temperature or a colour")
+        raise ValueError("a light must have either a temperature or a colour, not both")
     return {name: _clamped(name, entry[name]) for name in RANGES if name in entry}
 
 

@@ -112,7 +112,7 @@ class LuaAdapter(PollingAdapter):
         if cancelled is not None and cancelled.was_asking:
             return super().timeout_error(is_answered=is_answered)
         place = "publishing" if cancelled is None else cancelled.place
-        return AdapterFailed(f"{place} took longer than {self.command_secs:g} s without waiting for the device")
+        return AdapterFailed(f"{place} took longer than {self.command_secs:g} s, excluding the wait for the device")
 
     async def poll_once(self) -> None:
         """Poll and publish. If the file has no function `poll`, check instead that the connection is open and the
@@ -162,7 +162,7 @@ class LuaAdapter(PollingAdapter):
         if is_number(secs):
             return min(max(float(secs), MIN_POLL_SECS), MAX_POLL_SECS)
         if secs is not None:
-            raise BadAnswer(f"the second result of poll must be seconds, not {format_value(secs)}")
+            raise BadAnswer(f"`poll` must return a number of seconds as its second value, not {format_value(secs)}")
         return float(self._interval)
 
     def describe_answer(self) -> str:
@@ -216,7 +216,7 @@ class LuaAdapter(PollingAdapter):
         """Return the result of a command from the device state that the file returned."""
         seen = self._reader.read_one(raw, device_id, "command")
         if seen is None:
-            return CommandResult(error=BadAnswer(f"command returned {format_value(raw)}, which is not a device"))
+            return CommandResult(error=BadAnswer(f"`command` returned {format_value(raw)}, which is not a device"))
         report = Report(adapter=self.name, observations=(seen,))
         attributes = attributes_in(report, device_id)
         error = None if expected.is_shown(attributes) else failure(device_id, expected.command, attributes)

@@ -58,7 +58,7 @@ def duration(value: Any) -> float:
     if isinstance(value, str) and (found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smh])", value)):
         value = float(found[1]) * _UNITS[found[2]]
     if not is_number(value) or not 0 <= value <= MAX_DURATION_SECS:
-        raise Mismatch('seconds, or a text like "90s", "5m" or "1h"', value)
+        raise Mismatch('a number of seconds, or a text like "90s", "5m" or "1h"', value)
     return float(value)
 
 
@@ -277,11 +277,11 @@ def _check_of(stated: Mapping[str, Any], *, is_secret: bool) -> Callable[[Any], 
     kind, low, high, values = (stated[name] for name in ("type", "min", "max", "values"))
     is_numeric = kind in ("integer", "number", "duration")
     if not is_numeric and (low is not None or high is not None):
-        raise Invalid(f"{kind} cannot have min or max; only integer, number, and duration can")
+        raise Invalid(f"is {kind}, which cannot have min or max; only integer, number, and duration can")
     if low is not None and high is not None and low > high:
-        raise Invalid(f"{kind} has a min above its max: {low:g}, {high:g}")
+        raise Invalid(f"is {kind}, but min ({low:g}) is greater than max ({high:g})")
     if values is not None and kind == "boolean":
-        raise Invalid("boolean cannot have values; it is always true or false")
+        raise Invalid("is boolean, which cannot have values; it is always true or false")
     if is_secret and kind == "string":
         return secret if not values else _both(secret, _without_value(_one_of(string, values, is_list=False), kind))
     widest = (0.0, MAX_DURATION_SECS) if kind == "duration" else (-MAX_SETTING, MAX_SETTING)
@@ -344,14 +344,14 @@ def _read_origins(table: Table, settings: Mapping[str, _Setting]) -> dict[str, s
             found = outer.take(name, addresses.base_url)
             origins |= {} if found is None else {name: found}
             continue
-        inner = outer.table(name, 'an address, or { setting = "the_setting_with_it" }')
+        inner = outer.table(name, 'an address, or { setting = "the_setting_with_the_address" }')
         if inner is None:
             continue
         setting = inner.need("setting", string)
         inner.refuse_others("a field of an origin")
         if setting is not None and setting not in settings:
             near = nearest(setting, settings)
-            inner.fault("setting", f"is not a setting: {format_value(setting)}{suggest(near)}")
+            inner.fault("setting", f"names an unknown setting: {format_value(setting)}{suggest(near)}")
         elif setting is not None:
             origins[name] = OriginSetting(setting)
     return origins
@@ -365,7 +365,7 @@ def _read_listen(table: Table) -> ListenDefinition | None:
     found = inner.read(_LISTEN)
     inner.refuse_others("a field of listen")
     if found["kind"] == "sse" and (found["hello"] or found["reply"]) is not None:
-        inner.fault("kind", "is sse, which is receive-only: remove hello and reply")
+        inner.fault("kind", "is sse, which is receive-only; remove hello and reply")
     if len(inner.findings.faults) > count:
         return None
     stated = {name: found[name] for name in ("path", "kind", "reply", "max_message_kb")}

@@ -254,7 +254,7 @@ class DeviceReader:
             return
         id_ = f"{self._section}:{local}"
         if not in_part and id_ in read.ids:
-            self._fault(id_, "id", "is listed more than once; its rows apply in order")
+            self._fault(id_, "id", "is listed more than once; the rows of this id apply in order")
         read.ids[id_] = None
         if DEVICE_FAULT in row:
             self._fault(id_, "device", str(row[DEVICE_FAULT]).lstrip(". "))

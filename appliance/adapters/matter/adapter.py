@@ -293,7 +293,7 @@ class MatterAdapter(Adapter):
 
     async def _pair(self, payload: Mapping[str, Value]) -> Value:
         """Pair the device with this code. Return the device's node, and all devices of the node."""
-        _refuse_others("pair", payload, "code", 'the digits below the QR code, or its text "MT:…"')
+        _refuse_others("pair", payload, "code", 'the digits below the QR code, or the text of the QR code, "MT:…"')
         code = _code_in(payload["code"])
         is_by_radio = self.server is not None and self.server.info.get("bluetooth_enabled") is True
         arguments = {"code": code, "network_only": not is_by_radio}
@@ -332,7 +332,7 @@ class MatterAdapter(Adapter):
         """Make a device blink or beep for ten seconds."""
         target = self._target_in("identify", payload)
         if IDENTIFY not in target.endpoint.clusters:
-            raise Unsupported(f"device '{payload['device_id']}' has no identify command")
+            raise Unsupported(f"device '{payload['device_id']}' does not support identify")
         await self._send(payload["device_id"], "identify", target, identify(target.endpoint, IDENTIFY_SECS))
         return None
 
@@ -360,12 +360,12 @@ def _code_in(text: str) -> str:
 def _refuse_others(operation: str, payload: Mapping[str, Value], name: str, example: str) -> None:
     """Raise `Invalid` if the field `name` is missing or not text, or if the payload contains other fields."""
     if name not in payload:
-        raise MalformedRequest(f"{operation} needs {name}, {example}")
+        raise MalformedRequest(f"the operation {operation} needs the field {name} ({example})")
     if not isinstance(payload[name], str) or not payload[name]:
-        raise Invalid(f"{name} must be a string, {example}, not {format_value(payload[name])}")
+        raise Invalid(f"{name} must be a string ({example}), not {format_value(payload[name])}")
     for other in payload:
         if other != name:
-            raise Invalid(f"{operation} accepts only {name}, not {format_value(other)}")
+            raise Invalid(f"the operation {operation} accepts only the field {name}, not {format_value(other)}")
 
 
 def build(settings: Any, context: AdapterContext) -> MatterAdapter:

@@ -47,8 +47,8 @@ def _warn(settings: Matter) -> tuple[str, str] | None:
     host = urlsplit(settings.url).hostname or ""
     if Address(host=host, port=0).is_loopback:
         return None
-    risk = "the server has no password, and every program that reaches its port can open the locks"
-    return "url", f"is not on this machine: {risk}"
+    risk = "that server has no password, so every program that reaches its port can open the locks"
+    return "url", f"names a server on another machine; {risk}"
 
 
 MATTER = AdapterKind(

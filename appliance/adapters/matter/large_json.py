@@ -80,7 +80,7 @@ def _parse_part(text: str, at: int) -> tuple[Any, int]:
                 return orjson.loads(part[:end]), _skip(text, at + end)
             except orjson.JSONDecodeError:
                 break
-    raise Unreadable(f"a part is not JSON, or longer than {MAX_AT_ONCE} characters")
+    raise Unreadable(f"a part is not JSON, or is longer than {MAX_AT_ONCE} characters")
 
 
 def _next(text: str, at: int, end: str) -> int:

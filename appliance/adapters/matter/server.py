@@ -152,7 +152,7 @@ def check_schema(info: Mapping[str, Any]) -> None:
         raise BadAnswer(f"the Matter server reported an invalid protocol version: {format_value(own)}")
     if own < SCHEMAS[0]:
         raise BadAnswer(
-            f"the Matter server speaks schema {own}; Lares needs {SCHEMAS[0]} or later: update the server"
+            f"the Matter server speaks schema {own}, but Lares needs {SCHEMAS[0]} or later; update the server"
         )
     if oldest > SCHEMAS[1]:
         raise BadAnswer(

@@ -237,7 +237,7 @@ class MqttAdapter(Adapter):
         now = self.clock.monotonic()
         if self._is_status_lost and self.connection is not None and now - self._status_at >= MIN_STATUS_SECS:
             self._is_status_lost, self._status_at = False, now
-            log.warning("%s: another client changed %s; it is published again", self.name, self._status)
+            log.warning("%s: another client changed the topic %s; Lares restores the topic", self.name, self._status)
             with contextlib.suppress(Unreachable):
                 await self.connection.publish_status("online")
 

@@ -188,7 +188,7 @@ class Broker:
         no advice, return an empty string."""
         text, uses_tls = str(error).lower(), self._settings.tls
         if uses_tls and any(each in text for each in ("wrong_version", "record layer", "unexpected eof")):
-            return "; this port does not use TLS: remove tls, or set port to the broker's TLS port"
+            return "; this port does not use TLS, so remove tls, or set port to the broker's TLS port"
         if "timed out" in text:
             return "; port must be the broker's MQTT port, not one for websockets or HTTP"
         if not uses_tls and "reset" in text:

@@ -84,7 +84,7 @@ def _ids(prefix: str, topic: str) -> tuple[str, str, str]:
         raise Invalid("the topic does not belong to a configuration")
     ids = levels[1:-1]
     if not all(0 < len(each) <= MAX_TOPIC_ID_CHARS and each.isprintable() for each in (levels[0], *ids)):
-        raise Invalid(f"an id in the topic is empty, longer than {MAX_TOPIC_ID_CHARS}, or has unprintable characters")
+        raise Invalid(f"an id in the topic is empty, longer than {MAX_TOPIC_ID_CHARS} characters, or not printable")
     return levels[0], ids[0] if len(ids) == 2 else "", ids[-1]
 
 

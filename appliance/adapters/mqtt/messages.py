@@ -107,7 +107,7 @@ def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outg
     topic, payload = raw.get("topic"), raw.get("payload")
     if not isinstance(topic, str) or not is_topic(topic):
         raise Invalid(
-            f"topic must be a topic without wildcards that does not begin with $, not {format_value(topic)}"
+            f"topic must be a text that has no wildcards and does not begin with $, not {format_value(topic)}"
         )
     for prefix in refused_prefixes:
         if topic == prefix or topic.startswith(f"{prefix}/"):

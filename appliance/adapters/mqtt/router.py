@@ -152,9 +152,9 @@ class Router:
         grows = _memory_of(payload, found) - former
         is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
         if payload and (is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES)):
-            memory = f"{MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
+            size = f"{MAX_CONFIGS_BYTES // 1024**2} MiB"
             self.limits["configurations"] = (
-                f"the broker announces more than {MAX_CONFIGS} or {memory}; Lares ignores the rest"
+                f"the broker announces more than {MAX_CONFIGS} configurations or {size}; Lares ignores the rest"
             )
             return False
         self._bytes += grows
@@ -250,7 +250,9 @@ class Router:
         if len(groups) <= MAX_BROKER_DEVICES:
             self.limits.pop("devices", None)
             return sorted(groups)
-        self.limits["devices"] = f"the broker announces {len(groups)}, but Lares uses only {MAX_BROKER_DEVICES}"
+        self.limits["devices"] = (
+            f"the broker announces {len(groups)} devices, but Lares uses only {MAX_BROKER_DEVICES}"
+        )
         first = [name for name in groups if name in self._expected or name in self._built]
         others = [name for name in groups if name not in self._expected and name not in self._built]
         room = MAX_BROKER_DEVICES - len(first) - len(self._expected - set(groups))
@@ -401,7 +403,7 @@ class Router:
         for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, readers):
             self.limits.pop(kind, None)
             if len(topics) > limit:
-                self.limits[kind] = f"the broker announces {len(topics)}, but Lares uses only {limit}"
+                self.limits[kind] = f"the broker announces {len(topics)} {kind}, but Lares uses only {limit}"
                 for topic in sorted(topics, key=lambda topic: topic not in self._readers)[limit:]:
                     del readers[topic]
         self._readers = readers

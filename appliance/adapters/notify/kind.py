@@ -112,7 +112,7 @@ class NotifySection(Settings, frozen=True, kw_only=True):
         web_keys = ("headers", "body", "topic", "chat", "user", "token", "token_file", "fingerprint", "hub_url")
         self._refuse("smtp", *web_keys)
         if self.from_ is None or self.to is None:
-            raise Invalid("must have from and to, because smtp is set")
+            raise Invalid("must have the settings from and to, because smtp is set")
         if self.tls == "none" and self.ca_file is not None:
             raise Invalid('has ca_file, which needs TLS; remove tls = "none"')
 
@@ -139,7 +139,7 @@ class NotifySection(Settings, frozen=True, kw_only=True):
     def _refuse(self, other: str, *names: str) -> None:
         for name in names:
             if getattr(self, name) is not None:
-                raise Invalid(f"has {name.rstrip('_')}, which cannot be combined with {other}")
+                raise Invalid(f"has the setting {name.rstrip('_')}, which cannot be combined with {other}")
 
 
 NOTIFY = AdapterKind(

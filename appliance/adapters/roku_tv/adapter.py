@@ -74,7 +74,7 @@ class DeviceInfo(Struct, frozen=True, kw_only=True):
         except Invalid as fault:
             raise BadAnswer(f"answered with {fault}") from None
         if root.tag != "device-info":
-            raise BadAnswer("answered with XML that is not a device-info")
+            raise BadAnswer("answered with XML that is not a device-info document")
         fields = {element.tag: (element.text or "").strip() for element in root}
         return DeviceInfo(
             power_mode=fields.get("power-mode"),
@@ -124,7 +124,7 @@ class RokuAdapter(PollingAdapter):
             known = self.publish.find(device_id)
             if command.action == "off" or known is None or known.attributes.get("power") != "off":
                 raise
-            raise Unreachable(f"{error}. Switch on Fast TV Start on the TV to reach it while it is off") from None
+            raise Unreachable(f"{error}. To reach the TV while it is off, enable Fast TV Start on the TV") from None
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -179,7 +179,7 @@ class RokuAdapter(PollingAdapter):
             if error.status != FORBIDDEN:
                 raise
             raise BadAnswer(
-                f"{self.http.address} refuses to be controlled: on the TV, open Settings > System > Advanced "
+                f"{self.http.address} refuses to be controlled; on the TV, open Settings > System > Advanced "
                 "system settings > Control by mobile apps > Network access and choose Enabled or Permissive (on an "
                 "older TV, Default)" + self._hint
             ) from None
@@ -205,5 +205,9 @@ class RokuAdapter(PollingAdapter):
 def build(settings: RokuTv, context: AdapterContext) -> RokuAdapter:
     http = HttpClient(context.open_session(), settings.base_url, context.clock, sends_address=True)
     is_named = not is_numeric(settings.ip_address)
-    hint = f". If this is already set, use the TV's IP address instead of {settings.ip_address}" if is_named else ""
+    hint = (
+        f". If one of these is already set, use the TV's IP address instead of {settings.ip_address}"
+        if is_named
+        else ""
+    )
     return RokuAdapter(context, http, settings.poll_interval_secs, settings.max_silence_secs, hint)

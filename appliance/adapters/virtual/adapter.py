@@ -96,12 +96,14 @@ class VirtualAdapter(Adapter):
         if unknown := [name for name in payload if name not in _OBSERVED]:
             near = nearest(str(unknown[0]), _OBSERVED)
             hint = suggest(near, f"use {', '.join(_OBSERVED)}")
-            raise Invalid(f"observe has no field {format_value(unknown[0])}{hint}")
+            raise Invalid(f"the operation observe has no field {format_value(unknown[0])}{hint}")
         device_id, attributes, event = (payload.get(name) for name in _OBSERVED[:3])
         if not isinstance(device_id, str):
-            raise MalformedRequest(f'observe needs a device_id like "{next(iter(self._devices), "virtual:door")}"')
+            raise MalformedRequest(
+                f'the operation observe needs a device_id like "{next(iter(self._devices), "virtual:door")}"'
+            )
         if attributes is None and event is None:
-            raise MalformedRequest("observe needs attributes, an event, or both")
+            raise MalformedRequest("the operation observe needs attributes, an event, or both")
         device = self._device(device_id)
         shown, happened = _check_all(device, attributes, event, payload.get("data"))
         async with self._lock:

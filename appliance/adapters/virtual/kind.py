@@ -80,7 +80,8 @@ class VirtualDevice(Settings, frozen=True, kw_only=True):
             yield f"has options for {name}, which is not a text attribute that can be set"
             return
         if initial not in self.options[name]:
-            yield f"has the options {', '.join(self.options[name])} for {name}, and {initial} is not one of them"
+            words = ", ".join(self.options[name])
+            yield f"sets {name} to '{initial}', which is not one of its options ({words})"
         if known is not None and known.values and (unknown := set(self.options[name]) - set(known.values)):
             yield f"has options for {name} that this attribute cannot have: {', '.join(sorted(unknown))}"
 

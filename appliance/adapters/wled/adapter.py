@@ -151,7 +151,7 @@ class WledAdapter(PollingAdapter):
             device_id=f"{self.name}:light",
             kind=DeviceKind.LIGHT,
             attributes=attributes,
-            wrong=wrong if are_listed else {**wrong, "seg": "seg must be a list"},
+            wrong=wrong if are_listed else {**wrong, "seg": "the field seg must be a list"},
             name=self._facts.get("name"),
             info=self._info,
             commands=WHOLE,
@@ -185,7 +185,7 @@ class WledAdapter(PollingAdapter):
         try:
             attributes["color_rgb"] = dict(zip("rgb", segment["col"][0], strict=False))
         except MALFORMED:
-            wrong["color_rgb"] = f"col must be a list of colours, not {format_value(segment.get('col'))}"
+            wrong["color_rgb"] = f"the field col must be a list of colours, not {format_value(segment.get('col'))}"
         effect = segment.get("fx")
         if type(effect) is int and 0 <= effect < len(self._effects):
             attributes[EFFECT] = self._effects[effect]
@@ -245,7 +245,7 @@ def _light(part: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
     if isinstance(part.get("on", True), bool):
         attributes["power"] = "on" if part.get("on", True) else "off"
     else:
-        wrong["power"] = f"on must be true or false, not {format_value(part['on'])}"
+        wrong["power"] = f"the field on must be true or false, not {format_value(part['on'])}"
     try:
         attributes["brightness"] = percent_of(integer(part["bri"], 0, 255), 255)
     except KeyError:

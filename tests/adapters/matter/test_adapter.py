@@ -239,7 +239,7 @@ async def test_an_unknown_device_of_an_unreachable_node_has_no_values() -> None:
 @pytest.mark.parametrize(
     ("info", "sentence"),
     [
-        ({"schema_version": 8, "min_supported_schema_version": 5}, "speaks schema 8; Lares needs 9 or later"),
+        ({"schema_version": 8, "min_supported_schema_version": 5}, "speaks schema 8, but Lares needs 9 or later"),
         ({"schema_version": 14, "min_supported_schema_version": 12}, "needs schema 12, but Lares supports only 11"),
         ({"schema_version": "x"}, "reported an invalid protocol version: 'x'"),
         ({}, "is not a Matter server, or sent a malformed answer"),
@@ -288,13 +288,17 @@ async def test_a_device_is_paired_shared_identified_and_unpaired() -> None:
 @pytest.mark.parametrize(
     ("operation", "payload", "sentence"),
     [
-        ("pair", {}, 'pair needs code, the digits below the QR code, or its text "MT:…"'),
+        (
+            "pair",
+            {},
+            "the operation pair needs the field code (the digits below the QR code, or the text",
+        ),
         ("pair", {"code": 34970112332}, "code must be a string"),
         ("pair", {"code": "123"}, "code must be 11 or 21 digits, or the text of a QR code, which begins with MT:"),
         ("pair", {"code": "MT:short"}, "code must be 11 or 21 digits"),
-        ("pair", {"code": "34970112332", "wifi": "x"}, "pair accepts only code, not 'wifi'"),
+        ("pair", {"code": "34970112332", "wifi": "x"}, "the operation pair accepts only the field code, not 'wifi'"),
         ("share", {"device_id": "matter:none:1"}, "device 'matter:none:1' not found"),
-        ("unpair", {}, 'unpair needs device_id, like "matter:…:1"'),
+        ("unpair", {}, 'the operation unpair needs the field device_id (like "matter:…:1")'),
         ("identify", {"device_id": 7}, "device_id must be a string"),
     ],
 )

@@ -29,7 +29,7 @@ async def test_the_version_and_schema_of_a_server_are_found(monkeypatch: pytest.
         message = "the Matter server at URL answers: SDK '2025.7.0', schema 11, without Bluetooth"
         assert await _ask(server) == (True, message)
         monkeypatch.setitem(SERVER_INFO, "schema_version", 5)
-        old = "the Matter server speaks schema 5; Lares needs 9 or later: update the server"
+        old = "the Matter server speaks schema 5, but Lares needs 9 or later; update the server"
         assert await _ask(server) == (False, old)
         server.faults.status = 404
         assert await _ask(server) == (False, "URL is not a Matter server: its /info responds with status 404")
@@ -49,8 +49,8 @@ def test_a_server_at_another_machine_is_a_warning_of_check_and_doctor(tmp_path: 
     file = tmp_path / "config" / "default.toml"
     file.parent.mkdir()
     file.write_text('[adapters.upstairs]\ntype = "matter"\nurl = "ws://192.0.2.1:1/ws"\n')
-    risk = "the server has no password, and every program that reaches its port can open the locks"
-    reported = f"is not on this machine: {risk}"
+    risk = "that server has no password, so every program that reaches its port can open the locks"
+    reported = f"names a server on another machine; {risk}"
     [warning] = config.load(file, {}).warnings
     assert warning == f"{file}:3: adapters.upstairs.url {reported}"
     assert Findings(command(tmp_path, "doctor")).of("adapter")[0] == ("care", f"upstairs: url {reported}")

@@ -87,7 +87,7 @@ def test_new_devices_never_replace_known_ones(is_late: bool) -> None:
         announce(catalog, each)
     assert ids <= catalog.devices.keys() and len(catalog.devices) == MAX_BROKER_DEVICES
     assert catalog.filters >= {f"{each}/t" for each in names}
-    assert catalog.limits["devices"] == f"the broker announces {KNOWN + NEWCOMERS}, but Lares uses only 2000"
+    assert catalog.limits["devices"] == f"the broker announces {KNOWN + NEWCOMERS} devices, but Lares uses only 2000"
     there = set(catalog.devices)
     announce(catalog, [sensor(f"aaa{number}") for number in range(50)])
     assert set(catalog.devices) == there

@@ -297,14 +297,14 @@ def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:
 @pytest.mark.slow
 def test_announcements_beyond_the_limits_are_refused_counted_and_reported_once() -> None:
     for sent, devices, topics, reasons in (
-        (many(2_001), 2_000, 2_000, ["the broker announces 2001, but Lares uses only 2000"]),
+        (many(2_001), 2_000, 2_000, ["the broker announces 2001 devices, but Lares uses only 2000"]),
         (many(1, 258), 1, 256, ["mqtt:d0: the device has more than 256 entities: 258"]),
-        (many(204, 1, 50), 204, 10_000, ["the broker announces 10200, but Lares uses only 10000"]),
+        (many(204, 1, 50), 204, 10_000, ["the broker announces 10200 topics, but Lares uses only 10000"]),
         (
             [config(f"sensor/w{n}", state_topic=f"w/{n}/+") for n in range(203)],
             203,
             200,
-            ["the broker announces 203, but Lares uses only 200"],
+            ["the broker announces 203 wildcards, but Lares uses only 200"],
         ),
         ([config("sensor/x", name="x" * 65_536)], 0, 0, ["the configuration is larger than 64 KiB"]),
     ):

@@ -135,7 +135,7 @@ class HubPublisher:
         except LaresError:
             raise
         except Exception as error:
-            log.exception("publishing failed; it restarts with a new connection")
+            log.exception("publishing failed; Lares reconnects and publishes again")
             raise Unreachable(f"publishing failed ({type(error).__name__}: {error})") from error
 
     async def _publish_all(self, connection: BrokerConnection) -> None:
@@ -200,7 +200,7 @@ class HubPublisher:
             del self._overwritten[topic]
             if (payload := self._published.get(topic)) is not None:
                 recent[topic] = now
-                log.warning("publishing: another client changed %s; it is published again", topic)
+                log.warning("publishing: another client changed the topic %s; Lares restores the topic", topic)
                 await connection.publish(retained(topic, payload))
 
     async def _publish_device(self, connection: BrokerConnection, device_id: str) -> None:

@@ -45,7 +45,9 @@ async def withdrawal(
                 async with broker.connect() as connection:
                     await _clear(connection, filters, found, clock)
                 if found:
-                    log.info("publishing: removed %d announcements and states of %s", len(found), topics.hub_id)
+                    log.info(
+                        "publishing: removed %d announcements and states of the hub %s", len(found), topics.hub_id
+                    )
                 await keep_published(secrets, after)
                 return
             except Unreachable as error:

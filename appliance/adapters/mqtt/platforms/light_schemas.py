@@ -250,7 +250,7 @@ class TemplateLight(LightEntity):
         for color in ("red", "green", "blue") if "rgb" in modes else ():
             self.read("state_topic", _part_parser(color), f"{color}_template", shows=("color_rgb",))
         if not self._can_send("on"):
-            raise Invalid("the entity has no command topic, or an unreadable template")
+            raise Invalid("the entity has no command topic, or its template is unreadable")
         self.offer_all(can_switch=self._can_send("off"))
 
     def _can_send(self, power: str) -> bool:

@@ -108,5 +108,5 @@ class AlarmPanel(Entity):
 def _code_of(command: Command) -> str:
     """Return the command's code. Raise `Invalid` if the code is missing."""
     if command.code is None:
-        raise Invalid(f"{command.capability} requires a code: add the field code to the command")
+        raise Invalid(f"{command.capability} requires a code; add the field `code` to the command")
     return command.code

@@ -120,7 +120,7 @@ class _Tasmota:
         if not (
             isinstance(topic, str) and isinstance(full, str) and isinstance(prefixes, list) and len(prefixes) == 3
         ):
-            raise Invalid("the configuration lacks t, ft, or tp")
+            raise Invalid("the configuration lacks the field t, ft, or tp")
         self._mac = mac
         self._config = config
         tokens = {"%topic%": topic, "%hostname%": self._text("hn"), "%id%": mac[-6:]}
@@ -129,7 +129,7 @@ class _Tasmota:
         self._full = full
         self._prefixes = [str(each) for each in prefixes]
         if not all(is_topic(self._topic(kind, "X")) for kind in range(3)):
-            raise Invalid("t, ft, and tp do not form a topic")
+            raise Invalid("the fields t, ft, and tp do not form a topic")
         self._words = self._list("state", ["OFF", "ON", "TOGGLE", "HOLD"])
         self._device = DeviceFacts(
             identifiers=(mac,),

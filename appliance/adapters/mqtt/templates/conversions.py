@@ -286,7 +286,7 @@ def timestamp_utc(run: Rendering, value: Any) -> Any:
     return datetime.fromtimestamp(number(value), UTC).isoformat()
 
 
-@defaulting("a short text with a time, and its pattern", 2)
+@defaulting("a time and a pattern as texts of at most 100 characters", 2)
 def parsed(run: Rendering, text: Any, pattern: Any) -> Any:
     """Parse a text with a `strptime` pattern."""
     if not isinstance(text, str) or len(text) > 100 or not isinstance(pattern, str) or len(pattern) > 100:

@@ -65,7 +65,7 @@ def replace(run: Rendering, value: Any, pattern: Any = "", new: Any = "", ignore
     """Replace all matches of the pattern in the value."""
     (compiled, text), by = _ready(run, value, pattern, ignorecase), run.text(new)
     if len(by) > MAX_SUBJECT_CHARS:
-        raise TemplateFailed(f"replaces with a text of more than {MAX_SUBJECT_CHARS} characters")
+        raise TemplateFailed(f"uses a replacement of more than {MAX_SUBJECT_CHARS} characters")
     return run.bounded(compiled.sub(by, text))
 
 

@@ -27,7 +27,7 @@ class Bodies:
         """
         body = await self.read(request, max_bytes) or instead
         if not body and "content-length" not in request.headers:
-            raise MalformedRequest("the request has no body: send JSON, and its length in the header Content-Length")
+            raise MalformedRequest("the request has no body; send JSON, with its length in the header Content-Length")
         return parse_json(body)
 
     async def read(self, request: Request, max_bytes: int) -> bytes:

@@ -69,7 +69,7 @@ class Hooks:
 def explain_missing_listener(hook: str) -> str:
     """Return the warning about a hook without a listener."""
     listeners = "an automation with the trigger webhook, a section whose kind has hooks, or a virtual device"
-    return f"nothing listens to the hook '{hook}' yet: add {listeners}"
+    return f"nothing listens to the hook '{hook}' yet; add {listeners}"
 
 
 def read_data(body: bytes, content_type: str) -> Value:

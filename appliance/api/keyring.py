@@ -34,9 +34,9 @@ _FIELDS = body_check(
 def _check_key(raw: Any) -> dict[str, Any]:
     fields: dict[str, Any] = _FIELDS(raw)
     if fields["role"] is Role.HOOK and fields["hook"] is None:
-        raise MalformedRequest("hook is missing: a key with the role 'hook' needs the id of a hook")
+        raise MalformedRequest("hook is missing; a key with the role 'hook' needs the id of a hook")
     if fields["role"] is not Role.HOOK and fields["hook"] is not None:
-        raise Invalid(f"hook is only allowed with the role hook, not with {fields['role']}")
+        raise Invalid(f"hook is only allowed with the role 'hook', not with '{fields['role']}'")
     return fields
 
 
@@ -95,8 +95,8 @@ class Keyring:
             hook=hook,
         )
         await self._keys.put(key)
-        of_hook = "" if hook is None else f" of {hook!r}"
-        log.info("%s was created, role %s%s, label %s", key.id, role, of_hook, label)
+        of_hook = "" if hook is None else f" for the hook {hook!r}"
+        log.info("%s was created (role %s%s, label %s)", key.id, role, of_hook, label)
         return key, token
 
     def list_all(self) -> list[Key]:
@@ -115,7 +115,7 @@ class Keyring:
         Raise `StoreFailed`, or `Invalid` if the master key is configured.
         """
         if self._master_source is not None:
-            raise Invalid(f"the master key comes from {self._master_source}: change it there; nothing was changed")
+            raise Invalid(f"the master key was not replaced; it comes from {self._master_source}, so change it there")
         token = KeyToken.make(MASTER).text
         await self._keys.put(make_master(await self.authenticator.hasher.hash(token), hint_of(token), self._clock))
         log.info("the master key was replaced")

@@ -17,10 +17,10 @@ from appliance.version import VERSION
 
 _DESCRIPTION = """\
 Every path except /health and /ready requires a key: `Authorization: Bearer <key>`. A key with the role `read` may \
-use operations for the role `read`; a key with the role `write`, operations for `read` and `write`; a key with the \
-role `admin` or `automation`, and the master key, every operation. Bodies are JSON, regardless of Content-Type; \
-unknown fields are ignored. Every response other than 2xx has at least `error` (a sentence for people) and `code` \
-(the kind of error, for programs). HEAD returns the headers of GET. Ids in a path are percent-encoded.\
+use the operations for `read`. A key with the role `write` may use the operations for `read` and `write`. The master \
+key, and a key with the role `admin` or `automation`, may use every operation. Bodies are JSON, regardless of \
+Content-Type; unknown fields are ignored. Every response other than 2xx has at least `error` (a sentence for people) \
+and `code` (the kind of error, for programs). HEAD returns the headers of GET. Ids in a path are percent-encoded.\
 """
 
 _EVENTS_DESCRIPTION = """\
@@ -32,7 +32,8 @@ GET /openapi.json describes all other paths.\
 
 _MEANINGS: Mapping[int, str] = {
     101: "The stream begins. Every frame is a text message, a JSON object with a `type`. A slow reader gets "
-    "`system.error` with the number of lost frames (`dropped`). The hub sends pings, and ignores messages.",
+    "`system.error` with the number of lost frames (`dropped`). The hub sends pings, and ignores messages from "
+    "clients.",
     200: "Success.",
     202: "The execution waits in the queue of the scene.",
     204: "Success, without a body.",

@@ -138,7 +138,10 @@ class Reasons:
             return {"kind": "adapter", "summary": sentences}
         sentences = [*removed, *sentences]
         if self._hub.registry.layout.keeps(word):
-            sentences = [f"{section} does not report it now; its room, name, and groups are kept", *sentences]
+            sentences = [
+                f"{section} does not report the device now; the device's room, name, and groups are kept",
+                *sentences,
+            ]
         elif not removed and health.file_fault is None and not _drops_of(health, word):
             return None
         return {"kind": "device", "id": word, "summary": sentences}
@@ -188,7 +191,9 @@ class Reasons:
         if pending := automations.due_times.list_waits(id_):
             waits = [each.replace(ONLY_A_CHANGE, "") for each in waits]
             words = ((self._word_for(each), timestamp(at)) for each, at in pending)
-            waits += [f"'{word}' matches; the automation runs at {at} if it still matches then" for word, at in words]
+            waits += [
+                f"'{word}' matches; the automation runs at {at} if '{word}' still matches then" for word, at in words
+            ]
         now = self._describe_executions(id_)
         wrong = [fault.message for fault in (*known.faults_of(file), *known.inspect(file.source))]
         as_it_was = [*self._is_safe(), *await _describe_file(automations.catalog, file.source)]
@@ -316,7 +321,10 @@ async def _describe_file(catalog: Catalog[Any], source: Source) -> list[str]:
         if each.message.startswith(f"{source.name} already has the id ")
     ]
     if await catalog.is_outdated(source):
-        return [f"{source.name} was changed, but the previous version still runs: run `lares reload`", *copies]
+        return [
+            f"{source.name} was changed, but the previous version still runs; to load the change, run `lares reload`",
+            *copies,
+        ]
     return copies
 
 

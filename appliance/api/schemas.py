@@ -71,7 +71,8 @@ ADAPTER_HEALTH = record(
 )
 _FILE_FAULT: Schema = {
     **TEXT,
-    "description": "The error in the Lua file that defines the adapter's kind. An earlier version may be running.",
+    "description": "The error in the Lua file that defines the adapter's kind. An earlier version of the file may "
+    "be running.",
 }
 ADAPTER_IN_FULL = Record(
     "AdapterInFull",

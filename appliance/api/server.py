@@ -152,7 +152,9 @@ def _raise_file_limit(files: int) -> int:
     if soft != resource.RLIM_INFINITY and soft < granted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
     if granted < files:
-        log.warning("the system allows %d open files; api.max_connections and the hub need %d", granted, files)
+        log.warning(
+            "the system allows only %d open files, but api.max_connections and the hub need %d", granted, files
+        )
     return granted
 
 
@@ -183,9 +185,9 @@ def _bind(address: Address) -> socket.socket:
 def _explain_bind_error(error: OSError, address: Address) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
-            f"port {address.port} is used by another program (another hub?); stop it, or choose another port "
-            "(api.bind_address, for the demo --port)"
+            f"port {address.port} is used by another program (another hub?); stop that program, or choose "
+            "another port with api.bind_address (for the demo, with --port)"
         )
     if error.errno == errno.EACCES:
-        return f"this user must not use port {address.port}; choose a port from 1024 to 65535"
+        return f"this user is not permitted to use port {address.port}; choose a port from 1024 to 65535"
     return f"cannot listen at {address.host} port {address.port}: {error.strerror}"

@@ -228,7 +228,11 @@ class WebSocket:
         if taken is None or taken != self._progress[0]:
             self._progress = (taken, now)
         elif now - self._progress[1] >= self._limits.stall_secs:
-            log.info("event stream: closed %s: it read nothing for %g s", self._peer, self._limits.stall_secs)
+            log.info(
+                "event stream: closed the connection of %s, which read nothing for %g s",
+                self._peer,
+                self._limits.stall_secs,
+            )
             self._transport.abort()
             return
         if now >= self._ping_at:
@@ -242,7 +246,11 @@ class WebSocket:
             self._is_pong_due = False
         elif self._is_pong_due:
             silent_secs = self._limits.ping_secs
-            log.info("event stream: closed %s: it did not answer a ping for %g s", self._peer, silent_secs)
+            log.info(
+                "event stream: closed the connection of %s, which did not answer a ping for %g s",
+                self._peer,
+                silent_secs,
+            )
             self._protocol.fail(NO_PONG, "no pong")
             self._send_due()
         else:

@@ -137,7 +137,7 @@ def _plain(token: LuaToken, line: int) -> Any:
 def value_of(field: RecipeField, values: Mapping[str, Any]) -> Any:
     if values.get(field.name) is None:
         if field.is_needed:
-            raise Invalid(f"values.{field.name} is missing: {field.label}")
+            raise Invalid(f"values.{field.name} is missing ({field.label})")
         return field.default
     try:
         return _CHECKS[field.type](field, values[field.name])
@@ -149,7 +149,7 @@ def _check_ids(field: RecipeField, value: Any) -> Any:
     if isinstance(field.default, list):
         values = [value] if isinstance(value, str) else value
         if field.default and values == []:
-            raise Invalid(f"must be a list with at least one id of a {field.type}: {field.label}")
+            raise Invalid(f"must be a list with at least one id of a {field.type} ({field.label})")
         if not isinstance(values, list) or len(values) > MAX_LISTED_VALUES:
             raise Invalid(f"must be a list of ids of {field.type}s, not {format_value(value)}")
         return [identifier(each) for each in values]

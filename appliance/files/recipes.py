@@ -101,7 +101,7 @@ class Recipes:
         folder = self._folders[recipe.kind]
         stem = file.removeprefix(f"{folder}/").removesuffix(".lua")
         if _FILE.fullmatch(stem) is None:
-            raise Invalid(f"file must be a name of 1 to 40 characters a-z, 0-9, and _, not {format_value(file)}")
+            raise Invalid(f"file must be a name of 1 to 40 characters from a-z, 0-9, and _, not {format_value(file)}")
         path = f"{folder}/{stem}.lua"
         if await self._files.exists(path):
             raise FileExists(path)

@@ -82,7 +82,7 @@ class TomlScanner:
             self._skip(_BLANK)
             words.append(self._read_key())
             if len(words) > MAX_KEY_PARTS:
-                raise ValueError("too many parts of a key")
+                raise ValueError("a key has too many parts")
         return tuple(words)
 
     def _read_key(self) -> str:

@@ -279,7 +279,7 @@ async def test_unfinished_bodies_of_all_connections_share_a_budget(*, is_chunked
 @pytest.mark.parametrize(
     ("headers", "body", "status", "error"),
     [
-        ([], None, 400, "the request has no body: send JSON, and its length in the header Content-Length"),
+        ([], None, 400, "the request has no body; send JSON, with its length in the header Content-Length"),
         (["Content-Length: 0"], None, 400, "the body is not JSON: it is empty"),
         (
             ["Content-Encoding: gzip"],

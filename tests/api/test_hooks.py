@@ -171,7 +171,7 @@ async def test_creating_a_key_warns_if_nothing_listens(shared: App) -> None:
         made = await key_for(shared, hook)
         assert set(made) == {"id", "label", "role", "created_at", "hook", "key"} and made["hook"] == hook
     made = await key_for(shared, " nobody ")
-    assert made["hook"] == "nobody" and made["warning"].startswith("nothing listens to the hook 'nobody' yet: ")
+    assert made["hook"] == "nobody" and made["warning"].startswith("nothing listens to the hook 'nobody' yet; ")
     listed = (await shared.get("/auth/keys")).json
     assert [each["hook"] for each in listed if each["id"] == made["id"]] == ["nobody"]
     assert of(await shared.get("/hooks/nobody", token=made["key"])) == (404, MISSING)

@@ -355,7 +355,7 @@ class TestFallingBehind:
             began = time.monotonic()
             await shown(app, "events", "readers", 0)
             assert time.monotonic() - began >= 0.4
-        assert "event stream: closed 127.0.0.1: it read nothing for 0.4 s" in caplog.messages
+        assert "event stream: closed the connection of 127.0.0.1, which read nothing for 0.4 s" in caplog.messages
 
     @pytest.mark.slow
     async def test_a_slow_reader_that_progresses_is_kept(self) -> None:

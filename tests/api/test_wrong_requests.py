@@ -209,9 +209,9 @@ def keys() -> Iterator[Row]:
                 ("owner", "'owner'"), ("Read", "'Read'; did you mean read?"), ("", "''"), (None, "null"),
             )
         ),
-        ({"label": "x", "role": "hook"}, (400, ""), "hook is missing: a key with the role 'hook' needs the id"),
+        ({"label": "x", "role": "hook"}, (400, ""), "hook is missing; a key with the role 'hook'"),
         ({"label": "x", "role": "hook", "hook": None}, (400, ""), "hook is missing"),
-        ({"label": "x", "role": "read", "hook": "bell"}, INVALID, "hook is only allowed with the role hook, not"),
+        ({"label": "x", "role": "read", "hook": "bell"}, INVALID, "hook is only allowed with the role 'hook'"),
         ({"label": "x", "role": "hook", "hook": "a\nb"}, INVALID, "hook must not contain control characters"),
         ({"label": "x", "role": "hook", "hook": ""}, INVALID, "hook must have 1 to 263 characters, not 0"),
         ({"label": "x", "role": "hook", "hook": 5}, INVALID, "hook must be a string, not 5"),
@@ -248,7 +248,7 @@ def values() -> Iterator[Row]:
     for name in ("A", "a%20b", "x" * 65):
         yield "PUT", f"/variables/{name}", {"value": 1}, 400, "", "name"
     yield "PUT", "/variables/a", {}, *REQUEST, "value is missing"
-    null = "value must not be null: DELETE removes a variable"
+    null = "value must not be null; to remove a variable, use DELETE"
     yield "PUT", "/variables/a", {"value": None}, *INVALID, null
     large = "variable 'a': the value has 16386 bytes as JSON; at most 16384 are allowed"
     yield "PUT", "/variables/a", {"value": "x" * (16 << 10)}, *INVALID, large

@@ -534,7 +534,7 @@ RECORDS: dict[str, tuple[dict[str, Any], str]] = {
     "a variable's name": ({"variable/A B": {"value": 1}}, "variable/A B: the variable's name must"),
     "a variable": ({"variable/a": {"value": "x" * 20_000}}, "variable/a: variable 'a': the value has"),
     "a timer": ({"timer/\x07": {"started_at": 1, "due_at": 2}}, "timer/\\x07: must not contain control"),
-    "preferences": ({"preferences/key_1": {"a": "x" * 20_000}}, "preferences/key_1: preferences have at most"),
+    "preferences": ({"preferences/key_1": {"a": "x" * 20_000}}, "preferences/key_1: preferences can have at most"),
     "an id": ({f"room/{ESCAPES}": {"name": "X"}}, "room/a\\x1b]0;PWN\\x07: must not contain control"),
 }
 

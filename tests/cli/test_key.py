@@ -86,7 +86,7 @@ class TestWithoutAHub:
             assert status_of(running.url(), made.out.strip(), path="/hooks/bell") == 404
             assert status_of(running.url(), made.out.strip()) == 403
             warned = ended(home, *create)
-        assert SECRET.fullmatch(warned.out) and "\nwarning: nothing listens to the hook 'bell' yet: " in warned.err
+        assert SECRET.fullmatch(warned.out) and "\nwarning: nothing listens to the hook 'bell' yet; " in warned.err
 
     @pytest.mark.slow
     def test_a_locked_out_owner_gets_access_with_one_command(self, home: Path) -> None:
@@ -139,7 +139,7 @@ CONFIGURED = "a-master-key-that-is-configured"
 def test_a_configured_master_key_must_be_changed_in_the_configuration(home: Path) -> None:
     """The command uses the environment of the running hub, not its own environment."""
     variables = {"LARES_MASTER_KEY": CONFIGURED}
-    sentence = "lares: the master key comes from LARES_MASTER_KEY: change it there; nothing was changed\n"
+    sentence = "lares: the master key was not replaced; it comes from LARES_MASTER_KEY, so change it there\n"
     alone = ended(home, "key", "reset-master", **variables)
     assert (alone.code, alone.out, alone.err, stored(home)) == (64, "", sentence, [])
     with lares(home, "run", variables=variables) as running:
@@ -167,7 +167,7 @@ class TestWithAHub:
         assert status_of(hub.url(), token) == 401
         gone = ended(home, "key", "revoke", id_)
         assert (gone.code, gone.err) == (67, f"lares: key '{id_}' not found\n")
-        assert f"keys: {id_} was created, role read, label kitchen tablet\n" in hub.err
+        assert f"keys: {id_} was created (role read, label kitchen tablet)\n" in hub.err
         assert f"keys: {id_} was revoked\n" in hub.err
         assert token[-43:] not in hub.stop().err
 

@@ -99,7 +99,10 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     assert times == sorted(times, reverse=True)
     file = tmp_path / "config" / "automations" / "follow.lua"
     file.write_text(file.read_text() + "\n")
-    outdated = "config/automations/follow.lua was changed, but the previous version still runs: run `lares reload`"
+    outdated = (
+        "config/automations/follow.lua was changed, but the previous version still runs; to load the change, run "
+        "`lares reload`"
+    )
     assert (await hub.get("/why?id=follow"))["summary"][0] == outdated
     (tmp_path / "config" / "automations" / "dusk.lua").write_text('return {\n id = "dim_hall", mod = 1 }')
     for word in ("dim_hall", "dusk"):

@@ -196,12 +196,12 @@ async def test_two_automations_of_one_recipe_share_no_timer_and_no_variable(home
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "no sensors": ({"group": "hall"}, "values.sensors is missing: the motion sensors"),
+    "no sensors": ({"group": "hall"}, "values.sensors is missing (the motion sensors)"),
     "an unknown field": ({"sensor": ["x"]}, "did you mean sensors?"),
     "no list": ({"sensors": 7}, "values.sensors must be a list of ids of devices"),
     "an empty list": (
         {"sensors": []},
-        "values.sensors must be a list with at least one id of a device: the motion sensors",
+        "values.sensors must be a list with at least one id of a device (the motion sensors)",
     ),
     "a number beyond": ({"brightness": 200}, "values.brightness must be a number from 1 to 100"),
     "a number as text": ({"brightness": "7"}, "values.brightness must be a number"),

@@ -154,7 +154,10 @@ class TestWhatIsThereAgain:
                 assert set(await devices_of(app)) == {LIGHT, TV}
                 assert (await app.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
                 gone, *_ = (await app.get(f"/why?id={SECOND}")).json["summary"]
-                assert gone == "elgato_lights does not report it now; its room, name, and groups are kept"
+                assert (
+                    gone
+                    == "elgato_lights does not report the device now; the device's room, name, and groups are kept"
+                )
         assert caplog.text.count(f"elgato_lights: device '{SECOND}' no longer exists; ") == 1
         assert not was_restored, "what was removed is not restored again"
         async with living(tmp_path, clock) as app:

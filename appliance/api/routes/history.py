@@ -67,8 +67,8 @@ PERIOD: RequestFields = {"start": _WHEN, "end": _WHEN, "limit": _LIMIT}
 _RESOLUTION = choice(
     *(each.name.lower() for each in Resolution),
     default="raw",
-    description="raw: every stored value. minute: the last value of each minute. hour, day: the mean, minimum, and "
-    "maximum of a number, the last value of any other attribute, or the last state of a whole device.",
+    description="raw: every stored value. minute: the last value of each minute. hour, day: for a number, the "
+    "mean, minimum, and maximum; for any other attribute, the last value; for a whole device, the last state.",
 )
 _DEVICE_QUERY = {**PERIOD, "resolution": Field(_RESOLUTION, required=False)}
 _AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}

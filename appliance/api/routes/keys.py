@@ -40,7 +40,7 @@ class ApiKeys(ApiResource):
     async def reset_master(self, call: Call) -> object:
         """Create a new master key, only on the hub's machine itself. Only this response contains its secret."""
         if call.principal is None or not call.principal.is_on_box:
-            raise Invalid("the master key can only be replaced on the hub's machine: run `lares key reset-master`")
+            raise Invalid("to replace the master key, run `lares key reset-master` on the hub's machine")
         return {"key": await self.parts.keyring.reset_master()}
 
     @route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, statuses=(204, 503), is_rate_limited=False)

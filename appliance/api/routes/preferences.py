@@ -31,7 +31,7 @@ def check_preferences(raw: Any) -> dict[str, Any]:
         raise MalformedRequest(f"the body must be a JSON object, not {format_value(raw)}")
     checked: dict[str, Any] = table(raw)
     if (size := len(orjson.dumps(checked))) > MAX_PREFERENCES_BYTES:
-        raise TooLarge(f"preferences have at most {MAX_PREFERENCES_BYTES} bytes, not {size}; nothing was changed")
+        raise TooLarge(f"preferences can have at most {MAX_PREFERENCES_BYTES} bytes, not {size}; nothing was changed")
     return checked
 
 

@@ -18,7 +18,7 @@ SOURCE = "variables"
 
 def _value(value: Any) -> Any:
     if value is None:
-        raise Invalid("must not be null: DELETE removes a variable")
+        raise Invalid("must not be null; to remove a variable, use DELETE")
     return value
 
 

@@ -170,7 +170,7 @@ class StrictConnection(HttpProtocol):
             client = self.app.ctx.proxies.client_of(self._proxy, headers)
             if not self._connections.hand_over(self.peer, client, self):
                 limit = "the maximum number of connections for one address (api.max_connections_per_peer)"
-                raise TooManyRequests(f"{client} has {limit}: close some, or try again")
+                raise TooManyRequests(f"{client} has {limit}; close some of them, or try again later")
             self.peer = client
         self._connections.refresh(self.peer, self)
 

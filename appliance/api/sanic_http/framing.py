@@ -68,7 +68,7 @@ def check_beginning(head: bytes | bytearray, checked: int) -> None:
     """Raise `BadRequest` if no valid head begins with these bytes. Because of this check, the client gets an error
     before the timeout. An earlier call has already checked the first `checked` bytes."""
     if head.startswith(_TLS_RECORD):
-        raise BadRequest("the hub supports only plain HTTP, but this is TLS: begin the address with http://")
+        raise BadRequest("the hub supports only plain HTTP, but this is TLS; begin the address with http://")
     if _NEVER.search(head, checked) is not None:
         parse_head(bytes(head))
 

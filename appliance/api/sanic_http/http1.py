@@ -260,7 +260,7 @@ class StrictHttp1(Http):
         if self._chunks % CHUNKS_PER_TURN == 0:
             await next_turn()
         if await self._take_line(0):
-            raise BadRequest("a chunk is longer than its size")
+            raise BadRequest("a chunk is longer than its stated size")
         size = parse_chunk(await self._take_line(MAX_CHUNK_LINE_BYTES))
         left = self._limits.head_bytes
         while size == 0 and (trailer := await self._take_line(left)):

@@ -123,7 +123,7 @@ class Environment:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                say("waiting for another build.py that works on .venv")
+                say("waiting until another build.py has finished its work on .venv")
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield file.fileno()
 

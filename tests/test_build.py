@@ -315,7 +315,7 @@ def test_a_second_build_waits_and_can_be_interrupted(clone: Path) -> None:
         fcntl.flock(held, fcntl.LOCK_EX)
         with start(clone, "demo") as second:
             assert second.stdout is not None
-            assert second.stdout.readline() == "waiting for another build.py that works on .venv\n"
+            assert second.stdout.readline() == "waiting until another build.py has finished its work on .venv\n"
             second.send_signal(signal.SIGINT)
             assert second.stdout.read() == "build.py: interrupted; run this again to finish\n"
         assert second.returncode == 130

@@ -299,7 +299,7 @@ class Executor:
             self._record(request, entry)
         # even if recording fails, the callers need the result and the slot must become free
         except Exception as failure:
-            log.error("the end of '%s' could not be recorded", request.label, exc_info=failure)
+            log.error("'%s' has ended, but its end could not be recorded", request.label, exc_info=failure)
         execution.ended.set_result(entry)
 
     def _entry_of(self, execution: Execution, status: ExecutionStatus, error: str | None) -> ExecutionEntry:

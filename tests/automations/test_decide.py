@@ -225,7 +225,7 @@ async def test_an_unrecorded_end_frees_its_place(tmp_path: Path, caplog: pytest.
     async with bench(tmp_path, automation(mode="single")) as it:
         it.history.fails = True
         assert await by_hand(it) == OK
-        assert "the end of 'automation:a' could not be recorded" in caplog.text
+        assert "'automation:a' has ended, but its end could not be recorded" in caplog.text
         it.history.fails = False
         assert await by_hand(it) == OK == it.outcomes()[-1]
 

@@ -195,7 +195,7 @@ async def test_a_refusal_of_a_named_tv_has_both_remedies(
 WRONG_ANSWERS: Mapping[str, Sequence[bytes | str]] = {
     "something that is not XML": NOT_XML,
     "XML that has a document type, which is not allowed": TRAPS,
-    "XML that is not a device-info": OTHER_ROOTS,
+    "XML that is not a device-info document": OTHER_ROOTS,
 }
 
 

@@ -95,7 +95,7 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
 """The bytes of a request, and the status of the response. `test_framing` covers lengths, codings, and chunks."""
 
 MESSAGES = {
-    "a TLS greeting without an end": "this is TLS: begin the address with http://",
+    "a TLS greeting without an end": "this is TLS; begin the address with http://",
     "lines that end with LF": "the request line is malformed: it must be like 'GET /devices HTTP/1.1'",
     "headers that end with LF": "header 2 is malformed",
     "a target that is not ASCII": "percent-encode spaces and non-ASCII characters",

@@ -222,7 +222,7 @@ class TestSayings:
             ([*CREATE, "--label", "x", "--role", "hook"], "a key with the role hook needs the id of a hook"),
             (
                 [*CREATE, "--label", "x", "--role", "read", "--hook", "x"],
-                "is only allowed with the role 'hook', not",
+                "is only allowed with the role hook, not",
             ),
             ([*CREATE, "--role", "read"], "the following arguments are required: --label"),
             ([*CREATE, "--label", "x"], "the following arguments are required: --role"),

@@ -205,7 +205,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a number beyond": ({"brightness": 200}, "values.brightness must be a number from 1 to 100"),
     "a number as text": ({"brightness": "7"}, "values.brightness must be a number"),
-    "a wrong duration": ({"hold": "soon"}, "values.hold must be seconds"),
+    "a wrong duration": ({"hold": "soon"}, "values.hold must be a number of seconds"),
     "a text for a group": ({"group": 5}, "values.group must be a string"),
 }
 

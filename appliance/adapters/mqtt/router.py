@@ -152,9 +152,9 @@ class Router:
         grows = _memory_of(payload, found) - former
         is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
         if payload and (is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES)):
-            size = f"{MAX_CONFIGS_BYTES // 1024**2} MiB"
+            memory = f"{MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
             self.limits["configurations"] = (
-                f"the broker announces more than {MAX_CONFIGS} configurations or {size}; Lares ignores the rest"
+                f"the broker's configurations exceed {MAX_CONFIGS} entries or {memory}; Lares ignores the rest"
             )
             return False
         self._bytes += grows

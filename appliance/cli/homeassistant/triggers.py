@@ -125,7 +125,7 @@ def _returned(value: Mapping[str, Any], entities: Entities, entity_id: str) -> T
     target = entities.target(entity_id)
     if value.get("to") is not None or value.get("attribute") is not None or isinstance(target, Variable):
         raise NotTranslated(
-            "in Lares, attributes keep their values while the device is unavailable; instead, use the attribute `state`"
+            "attributes keep their values while a device is unavailable; to detect this, use the attribute `state`"
         )
     online = Comparison(Target(target.device_id, "state", target.domain), "equals", "online")
     return Trigger(table=table_of(TRIGGER, online, duration(value)), entities=(entity_id,))

@@ -45,7 +45,7 @@ TRIGGERS = {
     f'{EVENT}, device_id = "virtual:button", event = "hold"': "has never sent; it sends single",
     f'{EVENT}, device_id = "virtual:hall door", event = "open"': DOOR_REPORTS,
     f'{EVENT}, device_id = "virtual:hall door"': DOOR_REPORTS,
-    f'{EVENT}, device_id = "virtual:lamp", event = "on"': "has reported brightness, power: use device_state_change",
+    f'{EVENT}, device_id = "virtual:lamp", event = "on"': "power; for attributes, use device_state_change",
     f'{EVENT}, room_id = "hall", event = "doubel"': "no device of room 'hall' has sent; they send single",
     f'{EVENT}, group_id = "door", event = "single"': "no device of group 'door' has sent; they have sent nothing yet",
     'type = "variable_change", name = "gone", equals = 1': "there is no such variable",

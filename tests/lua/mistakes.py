@@ -251,7 +251,7 @@ AT_RUN = (
     _command(
         'capability = "color_temperature", action = "set", value = { value = 3000, unit = "mireds" }',
         "value of color_temperature: value must be an integer from 153 to 556, not 3000 (3000 is a number of "
-        'kelvin: write unit = "kelvin")',
+        'kelvin; write unit = "kelvin")',
     ),
     _command(
         'capability = "color_temperature", action = "set", value = 2900',

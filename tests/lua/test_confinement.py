@@ -200,7 +200,7 @@ def test_without_ctypes_lua_runs_and_the_missing_barrier_is_reported(tmp_path: P
     ended = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True
     )
-    assert "ctypes is missing" in ended.stdout
+    assert "ctypes, which is missing" in ended.stdout
 
 
 _STEP = Struct("=HBBI")

@@ -215,7 +215,7 @@ def test_an_unreadable_store_needs_care_and_has_a_remedy(tmp_path: Path, command
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 1
     [(how, sentence)] = found.of("store")
-    assert how == "care" and "Restore a backup, or move" in sentence
+    assert how == "care" and "Restore a backup, or to start empty, move" in sentence
     assert found.of("written") == []
 
 

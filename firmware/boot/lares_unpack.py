@@ -107,7 +107,8 @@ def remove_bytecode(folder: str) -> None:
         unpacked = {f"{folder}/{name}" for name in json.loads(read(f"{folder}/{FILES}"))}
         found = {f"{place}/{name}" for place, _, names in os.walk(f"{folder}/{SITE}") for name in names}
         for path in found - unpacked:
-            os.unlink(path)
+            if ".pyc" in path:  # also files that Python had not renamed yet
+                os.unlink(path)
         os.unlink(f"{folder}/{BOOTED}")
         write(f"{folder}/{BOOTED}", read_boot(BOOT_ID))
 

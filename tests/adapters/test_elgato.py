@@ -14,7 +14,14 @@ from msgspec.structs import replace
 
 from appliance.adapters.base import CommandResult
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.elgato_lights.adapter import LIGHT_COMMANDS, ElgatoAdapter, LightState, clamped_mireds
+from appliance.adapters.elgato_lights.adapter import (
+    BATTERY_MODEL,
+    INFO_INTERVAL_SECS,
+    LIGHT_COMMANDS,
+    ElgatoAdapter,
+    LightState,
+    clamped_mireds,
+)
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
@@ -83,6 +90,18 @@ async def test_the_battery_of_a_key_light_mini_is_shown(
     light.info["productName"], light.battery = model, battery
     [seen] = (await adapter.poll()).observations
     assert seen.attributes.get("battery") == shown and seen.info is not None and seen.info.model == model
+
+
+async def test_without_an_answer_the_level_of_the_battery_is_unknown(
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock
+) -> None:
+    light.info["productName"], light.battery = BATTERY_MODEL, {"level": 80}
+    [seen] = (await adapter.poll()).observations
+    assert seen.attributes["battery"] == 80
+    light.battery = None
+    await clock.advance(INFO_INTERVAL_SECS, sleepers=0)
+    [seen] = (await adapter.poll()).observations
+    assert "battery" not in seen.attributes
 
 
 @pytest.mark.parametrize(

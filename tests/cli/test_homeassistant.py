@@ -611,11 +611,9 @@ def test_the_name_of_an_imported_file_is_valid(entities: Entities, alias: Any, e
     ("part", "expected"),
     [
         ({"a": [1, {"b": None, "c": ["x"]}], "d": {}}, ["a:", "- 1", "- b: null", "  c:", "  - x", "d: {}"]),
-        ("on", ["'on'"]),
-        ({"a": "x: y", "t": "12:00:00", "n": "5"}, ["a: 'x: y'", "t: 12:00:00", "n: '5'"]),
-        (["{it's}", 'it\'s "x"'], ['- "{it\'s}"', "- 'it''s \"x\"'"]),
-        ({"a": "one\n two\n"}, ["a: |-", "  one", "   two"]),
-        ({"a": "word " * 30}, ["a: >-", f"  {'word ' * 17}word", f"  {'word ' * 11}word"]),
+        ({"z": "x: y", "a": "12:00:00", "n": "5"}, ["z: 'x: y'", "a: 12:00:00", "n: '5'"]),
+        (["{it's}", 'it\'s "x"'], ['- "{it\'s}"', '- it\'s "x"']),
+        ({"a": "one\n two\n"}, ["a: |", "  one", "   two"]),
         ([[1, 2], []], ["- - 1", "  - 2", "- []"]),
     ],
 )

@@ -211,6 +211,7 @@ class ElgatoAdapter(PollingAdapter):
         keep the result of the previous request."""
         if self.clock.monotonic() < self._info_due_at:
             return
+        self._battery_info = {}  # without an answer, the level is unknown
         try:
             async with time_limit(INFO_TIMEOUT_SECS):
                 self._accessory_info = await self._fetch_object("/elgato/accessory-info")

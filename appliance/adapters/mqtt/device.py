@@ -17,6 +17,7 @@ from appliance.errors import Invalid
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import ALARM_CLASSES, DeviceKind, Info, Observation
 from appliance.home.values import Value
+from appliance.home_locale import ANYWHERE, Locale
 
 MAX_ENTITIES = 256
 
@@ -201,7 +202,11 @@ class MqttDevice(Struct):
 
 
 def build_devices(
-    section: str, name: str, announcements: list[Announcement], former: Container[str] = ()
+    section: str,
+    name: str,
+    announcements: list[Announcement],
+    former: Container[str] = (),
+    locale: Locale = ANYWHERE,
 ) -> Generator[None, None, tuple[list[MqttDevice], dict[str, Refusal]]]:
     """Build the devices of one announced device, one entity per step. Return the devices, and the omitted entities by
     key.
@@ -209,7 +214,7 @@ def build_devices(
     If there are too many entities, the keys in `former` take precedence.
     """
     ordered = sorted(announcements, key=lambda each: (each.key not in former, each.key))
-    entities, refused = yield from _entities(ordered, f"{section}:{name}")
+    entities, refused = yield from _entities(ordered, f"{section}:{name}", locale)
     identifier = identifier_of(announcements)
     main = MqttDevice(f"{section}:{name}", _facts(announcements), identifier=identifier)
     devices = [main]
@@ -266,7 +271,7 @@ def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[st
 
 
 def _entities(
-    announcements: list[Announcement], device_id: str
+    announcements: list[Announcement], device_id: str, locale: Locale
 ) -> Generator[None, None, tuple[list[Entity], dict[str, Refusal]]]:
     entities: list[Entity] = []
     refused: dict[str, Refusal] = {}
@@ -274,7 +279,7 @@ def _entities(
         try:
             if len(entities) >= MAX_ENTITIES:
                 raise Invalid(f"{TOO_MANY_ENTITIES}: {len(announcements)}")
-            entities.append(build_entity(each))
+            entities.append(build_entity(each, locale))
         except Exception as error:  # no announcement may stop the adapter
             refused[each.key] = Refusal(device_id, f"custom.mqtt.{each.object_id}", reason_of(error))
         yield

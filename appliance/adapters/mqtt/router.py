@@ -16,7 +16,6 @@ from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
 from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update
-from appliance.adapters.mqtt.platforms.sensor import DeviceTracker
 from appliance.adapters.mqtt.platforms.table import COMPONENTS, build_entity, is_excluded, unsupported
 from appliance.adapters.mqtt.refusals import MAX_REPORTED_WORDS, Refusal, reason_of
 from appliance.adapters.mqtt.tasmota import discovery as tasmota
@@ -227,11 +226,9 @@ class Router:
                 for announcement in groups[name]:
                     yield from parse_templates([announcement.config, *announcement.availability])
                 former = () if known is None else {each.key for each in known[0]}
-                devices, refused = yield from build_devices(self._section, name, groups[name], former)
+                building = build_devices(self._section, name, groups[name], former, self._locale)
+                devices, refused = yield from building
                 self._note_refusals(devices, refused)
-                for tracker in (each for device in devices for each in device.entities):
-                    if isinstance(tracker, DeviceTracker):
-                        tracker.locale = self._locale
                 rebuilt.extend(devices)
                 known = (groups[name], devices)
             built[name] = known

@@ -15,7 +15,7 @@ from appliance.cli.homeassistant.conditions import check_part
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import literal, name, negated, quote
 from appliance.cli.homeassistant.services import Services
-from appliance.cli.homeassistant.source import as_list, is_template, mentions
+from appliance.cli.homeassistant.source import as_list, contains_template, is_template, mentions
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, as_yaml, words_of
 from appliance.cli.homeassistant.times import SECONDS, duration, seconds, whole
 from appliance.lua.lua_execution import MAX_WAIT_SECS
@@ -71,7 +71,7 @@ class Actions:
             self.lines.add(f"local {local} = {made}")
             self.statements.names[str(key)] = local
             self._known.pop(str(key), None)
-            if not mentions(value, "{{") and not mentions(value, "{%"):
+            if not contains_template(value):
                 self._known[str(key)] = value
 
     def define_by_trigger(self, variables: Mapping[str, Mapping[str, Any]]) -> None:
@@ -245,8 +245,7 @@ class Actions:
         return (
             isinstance(items, list)
             and len(items) * self._copies <= MAX_UNROLLED
-            and not mentions(items, "{{")
-            and not mentions(items, "{%")
+            and not contains_template(items)
             and TARGET_ITEM.search(as_yaml(repeat.get("sequence"))) is not None
         )
 

@@ -505,7 +505,11 @@ def title_of(*texts: Any) -> str:
 
 
 def is_template(value: Any) -> bool:
-    return isinstance(value, str) and ("{{" in value or "{%" in value)
+    return isinstance(value, str) and contains_template(value)
+
+
+def contains_template(value: Any) -> bool:
+    return mentions(value, "{{") or mentions(value, "{%")
 
 
 def _is_metric(folder: _Folder, configuration: Mapping[str, Any]) -> bool:

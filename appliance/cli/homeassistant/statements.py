@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
+import io
 from collections.abc import Collection, Mapping
-from textwrap import wrap
 from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.representer import SafeRepresenter
 
 from appliance.cli.homeassistant import templates
 from appliance.cli.homeassistant.entities import Entities, NotTranslated
@@ -15,13 +17,6 @@ from appliance.cli.homeassistant.templates import Scope
 
 ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
 """Exceptions that are raised for an unexpected form of a part. The part then becomes a comment."""
-
-
-MAX_TEXT_CHARS = 90
-
-PLAIN = re.compile(r"[\w./(](?:[\w ./%°+()',=-]|:(?=\S))*(?<! )")
-RESERVED = re.compile(r"[+.\d][\d.eE_+-]*|true|false|null|yes|no|on|off", re.IGNORECASE)
-"""Texts that YAML would read as other values if they were not quoted."""
 
 
 class Statements:
@@ -94,38 +89,31 @@ def words_of(reason: Exception) -> str:
     return str(reason) if isinstance(reason, NotTranslated) else "this part has an unknown format"
 
 
+class _Representer(SafeRepresenter):
+    """Represents texts of several lines as blocks."""
+
+    def represent_text(self, text: str) -> Any:
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Representer.add_representer(str, _Representer.represent_text)
+
+
 def as_yaml(part: Any) -> str:
     """Return a part as YAML, for comments."""
-    return "\n".join(_rows(part))
+    yaml = YAML(typ="safe", pure=True, plug_ins=[])
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment] # declared without a type
+    yaml.Representer = _Representer
+    yaml.width = 100
+    stream = io.StringIO()
+    yaml.dump(_plain(part), stream)
+    return stream.getvalue().replace("\n...", "").strip()
 
 
-def _rows(part: Any) -> list[str]:
-    if isinstance(part, Mapping) and part:
-        return [row for key, each in part.items() for row in _keyed(f"{_scalar(key)}:", each)]
-    if isinstance(part, list) and part:
-        return [f"{'  ' if at else '- '}{row}" for each in part for at, row in enumerate(_rows(each))]
-    return _keyed("", part)
-
-
-def _keyed(key: str, value: Any) -> list[str]:
-    """Return a key with its value. A long text becomes a block of several lines."""
-    if isinstance(value, Mapping | list) and value:
-        return [key, *(row if isinstance(value, list) else f"  {row}" for row in _rows(value))]
-    text = str(value) if isinstance(value, str | Tagged) else ""
-    lines = text.strip("\n").split("\n")
-    if len(lines) > 1 or len(text) > MAX_TEXT_CHARS:
-        style = "|-" if len(lines) > 1 else ">-"
-        rows = lines if len(lines) > 1 else wrap(text, MAX_TEXT_CHARS, break_on_hyphens=False)
-        return [f"{key} {style}".strip(), *(f"  {row}" for row in rows)]
-    return [f"{key} {_scalar(value)}".strip()]
-
-
-def _scalar(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    text = str(value)
-    if not isinstance(value, str) or (PLAIN.fullmatch(text) and not RESERVED.fullmatch(text)):
-        return text
-    if "'" in text and not set(text) & {'"', "\\"}:
-        return f'"{text}"'
-    return "'" + text.replace("'", "''") + "'"
+def _plain(part: Any) -> Any:
+    if isinstance(part, Tagged):
+        return str(part)
+    if isinstance(part, Mapping):
+        return {str(key): _plain(each) for key, each in part.items()}
+    return [_plain(each) for each in part] if isinstance(part, list) else part

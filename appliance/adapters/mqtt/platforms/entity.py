@@ -16,6 +16,7 @@ from appliance.adapters.mqtt.templates.template import Template
 from appliance.errors import Invalid, Unsupported
 from appliance.home.commands import Command, without_toggle
 from appliance.home.values import Value
+from appliance.home_locale import ANYWHERE, Locale
 
 
 class EntityEvent(Struct, frozen=True):
@@ -145,8 +146,9 @@ class Entity:
     more_keys: tuple[str, ...] = ()
     """Attributes that the entity can have in addition to its claims, offers, and custom attribute."""
 
-    def __init__(self, announcement: Announcement) -> None:
+    def __init__(self, announcement: Announcement, locale: Locale = ANYWHERE) -> None:
         self.announcement = announcement
+        self.locale = locale
         self.config = AnnouncedFields(announcement.config)
         self.readers: tuple[TopicReader, ...] = ()
         self.offers: dict[str, Offer] = {}

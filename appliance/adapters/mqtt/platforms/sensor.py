@@ -12,7 +12,6 @@ from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_
 from appliance.errors import Invalid
 from appliance.home.classes import BINARY_SENSORS, SENSORS
 from appliance.home.values import Value
-from appliance.home_locale import ANYWHERE
 
 _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F"}
 """Standard units by the spellings that some devices use."""
@@ -123,8 +122,6 @@ class DeviceTracker(Entity):
     A person in a GPS zone is away from home. A person whom another sensor (for example, a Bluetooth sensor) detects
     in a room is at home. Without a state topic, the coordinates of the person decide.
     """
-
-    locale = ANYWHERE
 
     device_class = "person"
     is_renamed = True

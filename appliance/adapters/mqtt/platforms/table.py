@@ -19,6 +19,7 @@ from appliance.adapters.mqtt.platforms.sensor import BinarySensor, DeviceTracker
 from appliance.adapters.mqtt.platforms.update import UpdateEntity
 from appliance.adapters.mqtt.tasmota.light import TasmotaLight
 from appliance.errors import Invalid
+from appliance.home_locale import ANYWHERE, Locale
 
 COMPONENTS: Mapping[str, type[Entity]] = {
     "alarm_control_panel": AlarmPanel,
@@ -62,7 +63,7 @@ _TASMOTA: Mapping[str, type[Entity]] = {"light": TasmotaLight, "event": TasmotaP
 """Entity class by component, for Tasmota's own discovery."""
 
 
-def build_entity(announcement: Announcement) -> Entity:
+def build_entity(announcement: Announcement, locale: Locale = ANYWHERE) -> Entity:
     """Build the entity of an announcement. Raise `Invalid` with the reason if the announcement is unusable."""
     kind = COMPONENTS.get(announcement.component)
     if kind is None:
@@ -79,7 +80,7 @@ def build_entity(announcement: Announcement) -> Entity:
         kind = ActionSensor
     if announcement.component == "device_automation" and announcement.config.get("automation_type") != "trigger":
         raise Invalid("the entity is not a trigger")
-    return kind(announcement)
+    return kind(announcement, locale)
 
 
 def unsupported(component: str) -> str:

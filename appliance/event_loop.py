@@ -117,6 +117,10 @@ class _Loop(asyncio.SelectorEventLoop):
         return self._selector.turn_secs  # type: ignore[attr-defined,no-any-return]
 
     @property
+    def is_turn_long(self) -> bool:
+        return self.turn_secs > SHORT_TURN_SECS
+
+    @property
     def has_waiting(self) -> bool:
         """Return whether other callbacks or ready sockets are waiting for the current callback to end."""
         return bool(self._ready)  # type: ignore[attr-defined]
@@ -162,14 +166,14 @@ async def wait_for_short_turn() -> None:
     """Wait for a loop turn that has so far taken at most `SHORT_TURN_SECS`. Otherwise, hundreds of clients might
     request long work in one turn."""
     loop = asyncio.get_running_loop()
-    while isinstance(loop, _Loop) and loop.turn_secs > SHORT_TURN_SECS:
+    while isinstance(loop, _Loop) and loop.is_turn_long:
         await loop.wait_in_line()
 
 
 def is_turn_long() -> bool:
     """Return whether the present turn of the loop has taken more than `SHORT_TURN_SECS`."""
     loop = asyncio.get_running_loop()
-    return isinstance(loop, _Loop) and loop.turn_secs > SHORT_TURN_SECS
+    return isinstance(loop, _Loop) and loop.is_turn_long
 
 
 async def in_steps(clock: Clock, work: Iterable[object]) -> None:

@@ -1,4 +1,4 @@
-"""Safe mode: no automation runs, because the hub was started with `--safe`, or because the hub crashed repeatedly."""
+"""Safe mode: no trigger fires, because the hub was started with `--safe`, or because the hub crashed repeatedly."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class CalendarCall(Struct, eq=False, kw_only=True):
         return fires
 
     def find_missed(self) -> datetime | None:
-        """Return the first occurrence that was skipped since this method was last called, or None."""
+        """Return the first occurrence that was skipped since the last occurrence that fired, or None."""
         due = None if self.gap is None else self.next_after(self.gap[0])
         return due if self.gap is not None and due is not None and due < self.gap[1] else None
 

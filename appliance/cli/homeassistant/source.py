@@ -22,6 +22,7 @@ from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from appliance.errors import StartFailed
+from appliance.home.texts import clean_text
 from appliance.tables.plain_files import read_plain
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
@@ -221,7 +222,7 @@ def _entity(row: Mapping[str, Any]) -> HaEntity | None:
 
 
 def _parts(folder: _Folder) -> list[tuple[str, Mapping[Any, Any]]]:
-    """Return the content and path of configuration.yaml and of each package, without included files."""
+    """Return the path and content of configuration.yaml and of each package, without included files."""
     configuration = _mapping(folder.read_yaml("configuration.yaml"))
     core = _mapping(next(_files(folder, "configuration.yaml", configuration.get("homeassistant")), ("", None))[1])
     found = [("configuration.yaml", {**configuration, "homeassistant": core})]
@@ -234,7 +235,7 @@ def _parts(folder: _Folder) -> list[tuple[str, Mapping[Any, Any]]]:
 
 
 def _files(folder: _Folder, origin: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the content and path of each included file. Yield a value without a tag unchanged."""
+    """Yield the path and content of each included file. Yield a value without a tag unchanged."""
     if not isinstance(value, Tagged) or not value.tag.startswith("!include"):
         yield origin, value
         return
@@ -496,12 +497,9 @@ def mentions(value: Any, part: str) -> bool:
 
 
 def title_of(*texts: Any) -> str:
-    """Return the first text that is not empty, as a valid name in Lares: on one line, and not too long."""
-    for each in texts:
-        words_ = "".join(char if char.isprintable() else " " for char in str(each or "")).split()
-        if title := " ".join(words_)[:MAX_TITLE_CHARS].strip():
-            return title
-    return ""
+    """Return the first text from which a valid name in Lares can be made, as such a name."""
+    names = (clean_text(str(each or ""), MAX_TITLE_CHARS) for each in texts)
+    return next(filter(None, names), "")
 
 
 def is_template(value: Any) -> bool:

@@ -1,5 +1,7 @@
-"""Controls the hub's garbage collections. While the hub works, collections are short. After many requests, there
-are additional collections."""
+"""Controls the hub's garbage collections, and returns unused memory to the system.
+
+While the hub works, collections are short. After many requests, there are additional collections.
+"""
 
 from __future__ import annotations
 

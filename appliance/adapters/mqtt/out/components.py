@@ -18,6 +18,7 @@ from appliance.adapters.mqtt.out.published_device import (
 )
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.classes import BINARY_SENSORS, SENSORS
+from appliance.home.values import KELVIN_RANGE
 from appliance.tables.checks import is_number
 
 LIGHT_KEYS = (
@@ -41,7 +42,8 @@ def describe_light(device: PublishedDevice) -> Fields | None:
         )
         value, kelvin = '{"value":{{ value }},"unit":"kelvin"}', if_defined("color_temperature", kelvin)
         fields |= device.show_and_set("color_temp", "color_temperature", value, kelvin)
-        fields |= {"color_temp_kelvin": True, "min_kelvin": spec.min or 2200, "max_kelvin": spec.max or 7000}
+        low, high = spec.min or KELVIN_RANGE[0], spec.max or KELVIN_RANGE[1]
+        fields |= {"color_temp_kelvin": True, "min_kelvin": low, "max_kelvin": high}
     for name, parts, value in (
         ("rgb", ("r", "g", "b"), '{"r":{{ red }},"g":{{ green }},"b":{{ blue }}}'),
         ("hs", ("hue", "saturation"), '{"hue":{{ hue | round }},"saturation":{{ sat | round }}}'),

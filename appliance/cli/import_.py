@@ -21,7 +21,7 @@ from appliance.automations.variables import MAX_VARIABLES
 from appliance.cli.homeassistant import scripts
 from appliance.cli.homeassistant.automation import MARK, TIMES, LuaFile, translate, translate_times
 from appliance.cli.homeassistant.entities import Entities, KnownDevice, NotTranslated
-from appliance.cli.homeassistant.source import Installation, read_installation
+from appliance.cli.homeassistant.installation import Installation, read_installation
 from appliance.cli.hub_client import HubRequest, ask, ask_or_act, read_state
 from appliance.cli.initial_config import read_template, write_config
 from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files

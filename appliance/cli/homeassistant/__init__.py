@@ -1,5 +1,5 @@
 """Imports a Home Assistant folder: areas, names, and automations as Lua.
 
-Read in this order: `source` (the files), `entities` (entity → device and attribute), `templates` (Jinja → Lua),
-`conditions`, `triggers`, `actions`, and `automation`, which writes one file.
+Read in this order: `installation` (the whole folder), `entities` (entity → device and attribute), `templates`
+(Jinja → Lua), `conditions`, `triggers`, `actions`, and `automation`, which writes one file.
 """

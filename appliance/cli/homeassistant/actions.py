@@ -15,9 +15,9 @@ from appliance.cli.homeassistant.conditions import check_part
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import literal, name, negated, quote
 from appliance.cli.homeassistant.services import Services
-from appliance.cli.homeassistant.source import as_list, contains_template, is_template, mentions
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, as_yaml, words_of
 from appliance.cli.homeassistant.times import SECONDS, duration, seconds, whole
+from appliance.cli.homeassistant.values import as_list, contains_template, is_template, mentions
 from appliance.lua.lua_execution import MAX_WAIT_SECS
 
 MAX_UNROLLED = 20

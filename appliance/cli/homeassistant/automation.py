@@ -14,9 +14,9 @@ from appliance.cli.homeassistant.actions import Actions
 from appliance.cli.homeassistant.conditions import Declared
 from appliance.cli.homeassistant.entities import Entities, NotTranslated
 from appliance.cli.homeassistant.lua import comment, literal, negated, quote, rows
-from appliance.cli.homeassistant.source import as_list, mentions, object_id, title_of
 from appliance.cli.homeassistant.statements import ODD_FORMS, as_yaml, words_of
 from appliance.cli.homeassistant.triggers import Trigger
+from appliance.cli.homeassistant.values import as_list, mentions, object_id, title_of
 
 MODES = ("single", "restart", "queued", "parallel")
 MAX_ID_CHARS = 60

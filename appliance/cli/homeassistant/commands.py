@@ -11,9 +11,9 @@ from typing import Any
 from appliance.cli.homeassistant import templates
 from appliance.cli.homeassistant.entities import NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import Raw
-from appliance.cli.homeassistant.source import is_template
 from appliance.cli.homeassistant.statements import lua_value
 from appliance.cli.homeassistant.templates import Scope
+from appliance.cli.homeassistant.values import is_template
 
 VOLUME_STEP = 5
 

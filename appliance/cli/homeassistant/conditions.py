@@ -14,10 +14,11 @@ from msgspec import Struct, structs
 from appliance.cli.homeassistant import named, templates
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target
 from appliance.cli.homeassistant.lua import literal, negated
-from appliance.cli.homeassistant.source import Tagged, as_list, is_template, words
 from appliance.cli.homeassistant.states import CONDITION, limit_of, numeric_tests, state_of, table_of, zone_test
 from appliance.cli.homeassistant.templates import Scope
 from appliance.cli.homeassistant.times import duration, seconds, time_of_day, weekdays
+from appliance.cli.homeassistant.values import as_list, is_template, words
+from appliance.cli.homeassistant.yaml_parser import Tagged
 
 
 class Declared(Struct, frozen=True):

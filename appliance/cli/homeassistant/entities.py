@@ -13,17 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.mqtt.grouping import DeviceNames, slug
-from appliance.cli.homeassistant.source import (
-    HELPERS,
-    HaDevice,
-    HaEntity,
-    Installation,
-    helper_value,
-    is_template,
-    number,
-    object_id,
-    words,
-)
+from appliance.cli.homeassistant.helper_entities import HELPERS, helper_value
+from appliance.cli.homeassistant.installation import Installation
+from appliance.cli.homeassistant.registries import HaDevice, HaEntity
+from appliance.cli.homeassistant.values import is_template, number, object_id, words
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.classes import BINARY_SENSORS, COVERS, SENSORS
 

@@ -13,8 +13,9 @@ from typing import Any
 from appliance.cli.homeassistant.actions import Actions
 from appliance.cli.homeassistant.automation import LuaFile, description, free_id, head, mode_of
 from appliance.cli.homeassistant.entities import Entities, NotTranslated, Script
+from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.lua import KEYWORDS, literal, quote
-from appliance.cli.homeassistant.source import Installation, as_list, mentions, object_id, title_of
+from appliance.cli.homeassistant.values import as_list, mentions, object_id, title_of
 
 NO_FIELDS = frozenset({"entity_id", "variables"})
 

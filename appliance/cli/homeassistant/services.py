@@ -12,10 +12,12 @@ from typing import Any
 from appliance.cli.homeassistant import named
 from appliance.cli.homeassistant.commands import FIELDS, SWITCHED, Command, commands_of, service_for
 from appliance.cli.homeassistant.entities import NotTranslated, Target
+from appliance.cli.homeassistant.helper_entities import helper_value
 from appliance.cli.homeassistant.lua import Raw, literal, name, quote
-from appliance.cli.homeassistant.source import Tagged, helper_value, is_template, words
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, words_of
 from appliance.cli.homeassistant.times import seconds, whole
+from appliance.cli.homeassistant.values import is_template, words
+from appliance.cli.homeassistant.yaml_parser import Tagged
 
 TRIGGER_ENTITY = re.compile(r"\s*\{\{\s*trigger\.(?:entity_id|to_state\.entity_id)\s*\}\}\s*")
 

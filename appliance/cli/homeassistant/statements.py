@@ -12,8 +12,9 @@ from ruamel.yaml.representer import SafeRepresenter
 from appliance.cli.homeassistant import templates
 from appliance.cli.homeassistant.entities import Entities, NotTranslated
 from appliance.cli.homeassistant.lua import Lines, Raw, literal
-from appliance.cli.homeassistant.source import Tagged, is_template, number
 from appliance.cli.homeassistant.templates import Scope
+from appliance.cli.homeassistant.values import is_template, number
+from appliance.cli.homeassistant.yaml_parser import Tagged
 
 ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
 """Exceptions that are raised for an unexpected form of a part. The part then becomes a comment."""

@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
-from appliance.cli.homeassistant.source import words
 from appliance.cli.homeassistant.times import whole
+from appliance.cli.homeassistant.values import words
 
 _EVENTS: Mapping[str, str] = {
     **dict.fromkeys(("turned_on", "opened", "became_low"), "on"),

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import is_one_call, literal, negated, quote
-from appliance.cli.homeassistant.source import is_template, number
 from appliance.cli.homeassistant.times import full_time
+from appliance.cli.homeassistant.values import is_template, number
 
 MAX_TEMPLATE_CHARS = 8192
 

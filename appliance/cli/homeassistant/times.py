@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.cli.homeassistant.entities import NotTranslated
-from appliance.cli.homeassistant.source import words
+from appliance.cli.homeassistant.values import words
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 

@@ -17,9 +17,9 @@ from appliance.cli.homeassistant import named, templates
 from appliance.cli.homeassistant.conditions import check_part, state_test
 from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
 from appliance.cli.homeassistant.lua import literal
-from appliance.cli.homeassistant.source import as_list, words
 from appliance.cli.homeassistant.states import TRIGGER, change_of, numeric_tests, state_of, table_of, zone_test
 from appliance.cli.homeassistant.times import WEEKDAYS, duration, seconds, time_of_day, weekdays, whole
+from appliance.cli.homeassistant.values import as_list, words
 
 TWO_STATES = frozenset({"binary_sensor", "input_boolean", "light", "switch"})
 """Domains of entities with exactly the states on and off."""

@@ -1,0 +1,80 @@
+"""Reads configuration.yaml, its packages, and the files for automations, scripts, and scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from appliance.cli.homeassistant.blueprints import with_blueprint
+from appliance.cli.homeassistant.folder import ConfigFolder
+from appliance.cli.homeassistant.helper_entities import HELPERS
+from appliance.cli.homeassistant.includes import expand_includes, included_files, merged
+from appliance.cli.homeassistant.values import as_list, as_mapping
+from appliance.cli.homeassistant.yaml_parser import Tagged
+
+INTEGRATIONS = frozenset({"homeassistant", "zone", "person", "group", "timer", "schedule", *HELPERS})
+"""Configuration keys that the import needs. If a file for another key is unreadable, the import continues."""
+
+
+class Configuration:
+    """configuration.yaml, its packages, and the files that Home Assistant's user interface writes."""
+
+    def __init__(self, folder: ConfigFolder) -> None:
+        self._folder = folder
+        self._parts = [(origin, as_mapping(value)) for origin, value in self._read_parts()]
+        """The path and content of configuration.yaml and of each package, without included files."""
+
+    def _read_parts(self) -> Iterator[tuple[str, Any]]:
+        name = "configuration.yaml"
+        main = as_mapping(self._folder.read_yaml(name))
+        core = as_mapping(next(included_files(self._folder, name, main.get("homeassistant")), ("", None))[1])
+        yield name, {**main, "homeassistant": core}
+        stated = core.get("packages")
+        is_named = isinstance(stated, Tagged) and stated.tag == "!include_dir_named"
+        for origin, value in included_files(self._folder, name, stated):
+            packages = {origin: value} if is_named else as_mapping(value)
+            for package in packages.values():
+                yield from included_files(self._folder, origin, package)
+
+    def read_integrations(self) -> dict[str, Any]:
+        """Return the sections of `INTEGRATIONS`."""
+        found: dict[str, Any] = {}
+        for origin, part in self._parts:
+            for key, value in part.items():
+                if (name := str(key).split(" ")[0]) in INTEGRATIONS:
+                    found[name] = merged([found.get(name), expand_includes(self._folder, origin, value)])
+        return found
+
+    def read_automations(self) -> Iterator[tuple[str, Any]]:
+        return self._read_list("automation")
+
+    def read_scenes(self) -> Iterator[tuple[str, Any]]:
+        return self._read_list("scene")
+
+    def read_scripts(self) -> Iterator[tuple[str, str, Any]]:
+        for file, content in self._contents("script"):
+            for id_, each in as_mapping(content).items():
+                yield f"{file}, {id_}", str(id_), with_blueprint(self._folder, each, "script")
+
+    def _read_list(self, section: str) -> Iterator[tuple[str, Any]]:
+        for file, content in self._contents(section):
+            for number, each in enumerate(as_list(content), 1):
+                yield f"{file}, number {number}", with_blueprint(self._folder, each, section)
+
+    def _contents(self, section: str) -> Iterator[tuple[str, Any]]:
+        """Yield the origin and content of each part of a section: first the file that Home Assistant's user interface
+        writes, such as `automations.yaml`, then each key in the configuration."""
+        read = {f"{section}s.yaml"}
+        for file in read:
+            yield file, expand_includes(self._folder, file, self._folder.read_yaml(file))
+        for origin, part in self._parts:
+            for key, value in part.items():
+                if str(key).split(" ")[0] != section:
+                    continue
+                is_named = section == "script" and isinstance(value, Tagged) and value.tag == "!include_dir_named"
+                for file, content in included_files(self._folder, origin, value):
+                    if file not in read or not isinstance(value, Tagged):
+                        made = expand_includes(self._folder, file, content)
+                        yield file, {Path(file).stem: made} if is_named else made
+                        read |= {file} if isinstance(value, Tagged) else set()

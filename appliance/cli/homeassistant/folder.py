@@ -1,0 +1,113 @@
+"""Reads the files of Home Assistant's configuration folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from appliance.cli.homeassistant.yaml_parser import (
+    MAX_DEPTH,
+    MAX_VALUES,
+    TOO_DEEP,
+    TOO_MANY,
+    Tagged,
+    parse_yaml,
+    value_count,
+)
+from appliance.errors import StartFailed
+from appliance.tables.plain_files import read_plain
+
+MAX_FILE_BYTES = 16 * 1024 * 1024
+
+INCLUDE_COUNT = 20
+"""Each use of an included file counts like this number of values."""
+
+STORAGE = ".storage"
+
+
+class ConfigFolder:
+    """Reads the files of the configuration folder. The names of files are relative to the folder.
+
+    Raises `StartFailed` if a file is outside the folder, also through a link, or if the files exceed a limit.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._root = path.resolve()
+        self._count = 0
+        self._contents: dict[str, Any] = {}
+        self._lists: dict[tuple[str, str, str], list[str]] = {}
+
+    def contains(self, name: str) -> bool:
+        return self._is_inside(self._path / name)
+
+    def count(self, origin: str, value: Any, depth: int = 1) -> None:
+        """Count a value of the expanded configuration."""
+        self._count += value_count(value)
+        if self._count > MAX_VALUES or depth > MAX_DEPTH:
+            fault = TOO_DEEP if depth > MAX_DEPTH else TOO_MANY
+            raise StartFailed(f"{self._path / origin}: {fault}", os.EX_DATAERR)
+
+    def list_included(self, origin: str, include: Tagged) -> list[str]:
+        """Return the names of the included files. Like Home Assistant, ignore hidden files and `secrets.yaml` in
+        an included folder."""
+        place = os.path.dirname(origin), include.tag, str(include.value)  # noqa: PTH120 - it is a text
+        found = self._lists.get(place)
+        if found is None:
+            found = self._lists[place] = self._list_included(origin, include)
+        self._count += INCLUDE_COUNT * len(found)
+        return found
+
+    def _list_included(self, origin: str, include: Tagged) -> list[str]:
+        name = os.path.normpath(Path(origin).parent / str(include.value))
+        if not self.contains(name):
+            raise StartFailed(
+                f"{self._path / origin}: {include} is outside the configuration folder; "
+                "copy it into the folder and change the path",
+                os.EX_DATAERR,
+            )
+        if not include.tag.startswith("!include_dir"):
+            return [name]
+        found = (each.relative_to(self._path) for each in (self._path / name).rglob("*.yaml"))
+        return sorted(
+            str(each)
+            for each in found
+            if each.name != "secrets.yaml" and not any(part.startswith(".") for part in each.parts)
+        )
+
+    def read_yaml(self, name: str) -> Any:
+        """Return the content of a YAML file, or None if it is missing."""
+        if name not in self._contents:
+            file = self._path / name
+            self._contents[name] = parse_yaml(self._read(file), file) if file.is_file() else None
+        return self._contents[name]
+
+    def read_json(self, registry: str) -> Any:
+        """Return the content of a registry, or None if it is missing."""
+        file = self._path / STORAGE / registry
+        if not file.is_file():
+            return None
+        try:
+            return orjson.loads(self._read(file))
+        except orjson.JSONDecodeError as error:
+            raise StartFailed(f"{file}: not valid JSON: {error}", os.EX_DATAERR) from None
+
+    def _is_inside(self, file: Path) -> bool:
+        try:
+            return file.resolve().is_relative_to(self._root)
+        except (RuntimeError, ValueError):  # a loop of links, or a name with a NUL character
+            return False
+
+    def _read(self, file: Path) -> bytes:
+        if not self._is_inside(file):
+            raise StartFailed(
+                f"{file} is a link to a file outside the configuration folder; copy the file into the folder",
+                os.EX_DATAERR,
+            )
+        try:
+            return read_plain(file, MAX_FILE_BYTES)
+        except OSError as error:
+            raise StartFailed(f"{file}: {error.strerror}", os.EX_NOINPUT) from None

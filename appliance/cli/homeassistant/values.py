@@ -1,0 +1,71 @@
+"""Converts values of YAML files and registries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from appliance.cli.homeassistant.yaml_parser import Tagged
+from appliance.home.texts import clean_text
+
+MAX_TITLE_CHARS = 200
+
+
+def number(word: Any) -> Any:
+    """Convert a numeric text to a number. Return other values unchanged."""
+    if not isinstance(word, str):
+        return word
+    try:
+        value = float(word)
+    except ValueError:
+        return word
+    return int(value) if value.is_integer() else value
+
+
+def as_list(value: Any) -> list[Any]:
+    """Convert a single or missing value to a list."""
+    return [] if value is None else list(value) if isinstance(value, list) else [value]
+
+
+def as_mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_text(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def words(value: Any) -> list[str]:
+    """Split a list or a comma-separated text (for example, of entity ids)."""
+    found = [each for row in as_list(value) for each in (row.split(",") if isinstance(row, str) else [row])]
+    return [str(each).strip() for each in found if str(each).strip()]
+
+
+def mentions(value: Any, part: str) -> bool:
+    """Return whether a key or text in the value contains the part."""
+    if isinstance(value, str):
+        return part in value
+    if isinstance(value, Mapping):
+        return any(part in str(key) or mentions(each, part) for key, each in value.items())
+    if isinstance(value, Tagged):
+        return mentions(value.value, part)
+    return isinstance(value, list) and any(mentions(each, part) for each in value)
+
+
+def is_template(value: Any) -> bool:
+    return isinstance(value, str) and contains_template(value)
+
+
+def contains_template(value: Any) -> bool:
+    return mentions(value, "{{") or mentions(value, "{%")
+
+
+def title_of(*texts: Any) -> str:
+    """Return the first text from which a valid name in Lares can be made, as such a name."""
+    names = (clean_text(str(each or ""), MAX_TITLE_CHARS) for each in texts)
+    return next(filter(None, names), "")
+
+
+def object_id(name: str) -> str:
+    """Return the object id that Home Assistant creates for a name."""
+    return "_".join("".join(char if char.isalnum() and char.isascii() else " " for char in name.lower()).split())

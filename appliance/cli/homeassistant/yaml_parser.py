@@ -1,0 +1,144 @@
+"""Parses YAML with Home Assistant's tags, within limits."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
+from ruamel.yaml.constructor import SafeConstructor
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import AliasEvent
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from appliance.errors import StartFailed
+
+MAX_VALUES = 500_000
+"""The maximum number of values in the configuration. Each use of an alias or an included file counts again, and a
+long text counts once per `VALUE_CHARS`."""
+
+VALUE_CHARS = 100
+
+MAX_DEPTH = 64
+"""The maximum nesting depth of values, including aliases and included files."""
+
+TOO_MANY = (
+    f"with aliases and included files, the configuration has more than {MAX_VALUES} values; "
+    "remove files and values that the import does not need"
+)
+
+TOO_DEEP = (
+    f"with aliases and included files, values are nested more than {MAX_DEPTH} levels deep; "
+    "check that no file includes itself"
+)
+
+
+class Tagged(Struct, frozen=True):
+    """A YAML value with a tag of Home Assistant, such as `!secret wifi`."""
+
+    tag: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.tag} {self.value}"
+
+
+def parse_yaml(content: bytes, file: Path) -> Any:
+    yaml = YAML(typ="safe", pure=True, plug_ins=[])
+    yaml.version = (1, 1)
+    yaml.allow_duplicate_keys = True
+    yaml.Composer = _Composer
+    yaml.Constructor = _Constructor
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return yaml.load(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise StartFailed(f"{file} is not UTF-8 text", os.EX_DATAERR) from None
+    except (YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{file}:{mark.line + 1}" if mark is not None else str(file)
+        problem = str(getattr(error, "problem", None) or "cannot be read").split("\n")[0]
+        prefix = "" if isinstance(error, _LimitExceeded) else "not valid YAML: "
+        raise StartFailed(f"{where}: {prefix}{problem}", os.EX_DATAERR) from None
+
+
+class _Constructor(SafeConstructor):
+    """Constructs YAML values, but keeps tags and times as texts. For a repeated key, the last value wins, as in Home
+    Assistant."""
+
+    def check_mapping_key(self, *_: Any) -> bool:
+        return True
+
+    def _tagged(self, node: Any) -> Tagged:
+        if isinstance(node, ScalarNode):
+            value: Any = node.value
+        elif isinstance(node, SequenceNode):
+            value = self.construct_sequence(node, deep=True)
+        elif isinstance(node, MappingNode):
+            value = self.construct_mapping(node, deep=True)
+        return Tagged(str(node.tag), value)
+
+    def construct_yaml_int(self, node: Any) -> Any:
+        """Return a number, or the text of a time such as 22:30:00. YAML 1.1 would read such a time as a number in
+        base 60."""
+        return node.value if ":" in node.value else super().construct_yaml_int(node)
+
+
+_Constructor.add_constructor(None, _Constructor._tagged)  # noqa: SLF001
+_Constructor.add_constructor("tag:yaml.org,2002:int", _Constructor.construct_yaml_int)
+_Constructor.add_constructor("tag:yaml.org,2002:timestamp", SafeConstructor.construct_yaml_str)
+
+
+class _LimitExceeded(YAMLError):
+    """Raised for valid YAML that exceeds a limit of the import."""
+
+    def __init__(self, problem: str, mark: Any) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.problem_mark = mark
+
+
+class _Composer(Composer):
+    """Composes YAML nodes. Raises `_LimitExceeded` before aliases or merge keys expand to too many values."""
+
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader)
+        self._count = 0
+        self._deepest = 0
+        self._sizes: dict[int, tuple[int, int]] = {}
+        """The number of values and the nesting depth of each finished node with an anchor."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event, level = self.parser.peek_event(), self.depth + 1
+        before, deepest, self._deepest = self._count, self._deepest, level
+        self._check(event.start_mark)
+        node = super().compose_node(parent, index)
+        if not isinstance(event, AliasEvent):
+            self._count += value_count(node.value)
+            if event.anchor is not None:
+                self._sizes[id(node)] = self._count - before, self._deepest - level
+        elif (size := self._sizes.get(id(node))) is not None:
+            self._count += size[0]
+            self._deepest += size[1]
+        else:
+            raise _LimitExceeded(
+                f"the alias *{event.anchor} contains itself; write the values instead", event.start_mark
+            )
+        self._check(event.start_mark)
+        self._deepest = max(deepest, self._deepest)
+        return node
+
+    def _check(self, mark: Any) -> None:
+        if self._count > MAX_VALUES:
+            raise _LimitExceeded(TOO_MANY, mark)
+        if self._deepest > MAX_DEPTH:
+            raise _LimitExceeded(TOO_DEEP, mark)
+
+
+def value_count(value: Any) -> int:
+    return 1 + (len(value) // VALUE_CHARS if isinstance(value, str) else 0)

@@ -2,7 +2,8 @@
 
 Read in this order: `client` (the connection), `adapter` (the work of one connection), `lifecycle` (when devices are
 built and forgotten), `discovery` and `tasmota/discovery` (which convert configurations to announcements),
-`router` (which maps topics to entities), `device` and `live_devices` (an announced device and its changes),
-`commands` (commands and their results), `platforms/` (components: keys, state, and commands). `templates/` renders
-announced templates within limits. `out/` publishes this hub's devices.
+`announcement_store`, `announced_devices`, `grouping`, and `device_builder` (from stored announcements to devices),
+`platforms/` (components: keys, state, and commands), `router` (maps topics to entities), `live_devices` (converts
+messages to observations), `commands` (commands and their results), `refusals` (faults and exceeded limits).
+`templates/` renders announced templates within limits. `out/` publishes this hub's devices.
 """

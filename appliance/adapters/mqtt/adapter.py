@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
 from appliance.adapters.done import RESULT_SECS
+from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.inbox import Inbox, Received
@@ -19,7 +20,6 @@ from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import outgoing_of
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.refusals import Reports
-from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
 from appliance.errors import StoreFailed, Unreachable
 from appliance.event_loop import in_steps
@@ -92,8 +92,8 @@ class MqttAdapter(Adapter):
         """Keep the connection and publish changes until cancelled."""
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
-        router = Router(self.name, prefix, hub_id, includes_config_entities=is_full, locale=self._locale)
-        self.live = LiveDevices(router, self.publish, self.clock, self._locale.timezone, stopped_at(self._secrets))
+        announced = AnnouncedDevices(self.name, prefix, hub_id, includes_config_entities=is_full, locale=self._locale)
+        self.live = LiveDevices(announced, self.publish, self.clock, self._locale.timezone, stopped_at(self._secrets))
         self._lifecycle = Lifecycle(self._settings, self.live, self.inbox, self.publish, self.clock)
         self._pictures = self.live.pictures
         # If this hub publishes its own devices, the publisher's connection has the status topic and the last will.
@@ -159,7 +159,7 @@ class MqttAdapter(Adapter):
         # retained messages.
         await connection.publish_status("online")
         self.connection = connection
-        for id_ in self.publish.devices().keys() - self.live.router.devices if self.publish.is_lost else ():
+        for id_ in self.publish.devices().keys() - self.live.announced.devices if self.publish.is_lost else ():
             self.publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
         self.publish.answered()
         try:
@@ -201,12 +201,12 @@ class MqttAdapter(Adapter):
         if received.topic == self._status:
             self._is_status_lost = received.payload != b"online"
             return
-        reader = self._lifecycle if self.live.router.is_config(received.topic) else self.live
+        reader = self._lifecycle if self.live.announced.store.is_config(received.topic) else self.live
         yield from reader.process(received)
 
     def _report_parked(self, topic: str) -> None:
         """Report once that a device or a configuration topic sends too many costly messages."""
-        announcer = self.live.reader_of(topic)
+        announcer = self.live.announced.router.device_id_at(topic)
         if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
             self._costly.add(announcer)
             self.publish.dropped(announcer[:200], "messages", COSTS_TOO_MUCH)
@@ -222,13 +222,12 @@ class MqttAdapter(Adapter):
             self.live.tick()
             await in_steps(self.clock, self._budget.resume())
             await self._restore_status()
-            self._reports.report(self.live.router.refused, self.live.router.limits)
+            self._reports.report(self.live.announced.refusals)
             await in_steps(self.clock, self.live.flush())
 
     def _secs_to_tick(self) -> float:
         """Return the seconds until `_keep_time` has work."""
-        router = self.live.router
-        is_idle = self._budget.is_idle and self._reports.is_current(router.refused, router.limits)
+        is_idle = self._budget.is_idle and self._reports.is_current(self.live.announced.refusals)
         secs = self.live.secs_to_tick() if is_idle and not self._is_status_lost else 0.0
         return min(max(secs, TICK_SECS), MAX_TICK_SECS)
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 
 from appliance.adapters.done import RESULT_SECS, describe_value, equals_rounded, failure, is_long_fade
+from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.client import BrokerConnection
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.payloads import Update
-from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.notification import Notification
 from appliance.clock import Clock
@@ -38,13 +39,13 @@ class Commands:
 
     def __init__(
         self,
-        router: Router,
+        announced: AnnouncedDevices,
         show: Callable[[MqttDevice, Entity, Update], None],
         on_pending: Callable[[], None],
         clock: Clock,
         zone: tzinfo,
     ) -> None:
-        self._router = router
+        self._announced = announced
         self._show = show
         self._on_pending = on_pending
         self._clock = clock
@@ -57,7 +58,7 @@ class Commands:
         Raise `Unreachable` if the connection is lost, `Unanswered` if the device is not announced or not available,
         and `BadAnswer` if the result does not arrive in time.
         """
-        device = self._router.devices.get(device_id)
+        device = self._announced.devices.get(device_id)
         if device is None:
             raise Unanswered(f"{device_id} is not announced at the broker; the command was not sent")
         if command.capability not in device.offers:
@@ -83,7 +84,7 @@ class Commands:
         fails, and `Unreachable` if the connection is lost.
         """
         text, device_id = Notification.parse(payload).text, payload.get("device_id")
-        devices = [each for each in self._router.devices.values() if device_id in (None, each.id)]
+        devices = [each for each in self._announced.devices.values() if device_id in (None, each.id)]
         found = [
             (device, entity)
             for device in devices
@@ -112,7 +113,7 @@ class Commands:
     ) -> None:
         """Wait until the device reports the result. The earlier state of an unavailable device does not confirm the
         result."""
-        device = self._router.devices.get(device.id, device)  # a new announcement may have replaced the device
+        device = self._announced.devices.get(device.id, device)  # a new announcement may have replaced the device
         entity = device.find(entity.announcement.key) or entity
         is_reached, is_done = entity.is_available, False
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
@@ -123,7 +124,7 @@ class Commands:
         if not is_done and len(assumed) < len(intent.shows):
             is_done = pending.done.is_set() or await self._clock.wait(pending.done, RESULT_SECS)
             is_done &= not pending.is_refused
-        rebuilt = self._router.devices.get(device.id, device).find(entity.announcement.key) or entity
+        rebuilt = self._announced.devices.get(device.id, device).find(entity.announcement.key) or entity
         shown = pending.shown(rebuilt.attributes)
         pending.done.set()
         self._show(device, rebuilt, {})
@@ -147,7 +148,7 @@ class Commands:
         """Yield the held-back values whose time has expired. Forget completed commands."""
         now = self._clock.monotonic()
         for (device_id, key), pending in [each for each in self._pending.items() if each[1].is_over(now)]:
-            kept, device = pending.release(), self._router.devices.get(device_id)
+            kept, device = pending.release(), self._announced.devices.get(device_id)
             if kept and device is not None and (entity := device.find(key)) is not None:
                 yield device, entity, kept
             if pending.done.is_set():

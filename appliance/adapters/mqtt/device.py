@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.discovery import Announcement, DeviceFacts
-from appliance.adapters.mqtt.grouping import digits_of, identifier_of, slug
-from appliance.adapters.mqtt.platforms.entity import Entity, Offer
-from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity, TriggerEntity
+from appliance.adapters.mqtt.discovery import DeviceFacts
+from appliance.adapters.mqtt.grouping import slug
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.intent import Offer
 from appliance.adapters.mqtt.platforms.sensor import BinarySensor, Sensor
-from appliance.adapters.mqtt.platforms.table import build_entity
-from appliance.adapters.mqtt.refusals import Refusal, reason_of
-from appliance.errors import Invalid
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import ALARM_CLASSES, DeviceKind, Info, Observation
 from appliance.home.values import Value
-from appliance.home_locale import ANYWHERE, Locale
-
-MAX_ENTITIES = 256
 
 MAX_ENTITY_NAME_CHARS = 200
-
-TOO_MANY_ENTITIES = f"the device has more than {MAX_ENTITIES} entities"
 
 DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
 """Device classes of binary sensors that report a danger."""
@@ -67,7 +59,7 @@ class MqttDevice(Struct):
 
     def complete(self) -> None:
         """Sort the entities, and set the name and the commands. Call this method after the last `add`."""
-        self.entities.sort(key=_order)
+        self.entities.sort(key=order_of)
         self.name = _name(self)
         self.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(self.offers.items()))
 
@@ -201,129 +193,11 @@ class MqttDevice(Struct):
         return named[0] if named else self.entities[0].announcement.component
 
 
-def build_devices(
-    section: str,
-    name: str,
-    announcements: list[Announcement],
-    former: Container[str] = (),
-    locale: Locale = ANYWHERE,
-) -> Generator[None, None, tuple[list[MqttDevice], dict[str, Refusal]]]:
-    """Build the devices of one announced device, one entity per step. Return the devices, and the omitted entities by
-    key.
-
-    If there are too many entities, the keys in `former` take precedence.
-    """
-    ordered = sorted(announcements, key=lambda each: (each.key not in former, each.key))
-    entities, refused = yield from _entities(ordered, f"{section}:{name}", locale)
-    identifier = identifier_of(announcements)
-    main = MqttDevice(f"{section}:{name}", _facts(announcements), identifier=identifier)
-    devices = [main]
-    taken: set[str] = set()
-    entities.sort(key=_order)
-    for entity in entities:
-        if not any(claim in entity.offers for claim in entity.claims):
-            continue
-        if any(claim in taken for claim in entity.claims if claim in entity.offers):
-            _add_part(devices, entity)
-        else:
-            taken.update(entity.claims)
-            main.add(entity)
-        yield
-    yield from _add_others(devices, entities, taken)
-    for device in devices:
-        device.complete()
-    return [device for device in devices if device.entities], refused
-
-
-def _add_part(devices: list[MqttDevice], entity: Entity) -> None:
-    """Add a separate device for an entity, as a part of the first device. Avoid duplicate ids."""
-    main, announcement = devices[0], entity.announcement
-    id_ = f"{main.id}:{announcement.object_id}"
-    if any(each.id == id_ for each in devices):
-        id_ = f"{id_}_{digits_of(announcement.unique_id or announcement.key)}"
-    devices.append(MqttDevice(id_, main.facts, parent_id=main.id, identifier=main.identifier))
-    devices[-1].add(entity)
-
-
-def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[str]) -> Iterator[None]:
-    """Add the entities that do not control a capability. If the name of an entity is in use, rename the entity.
-
-    An entity becomes a separate device if it cannot be renamed or if its other attributes are in use. For example, a
-    second siren with a tone becomes a separate device.
-    """
-    main = devices[0]
-    custom = {key for entity in main.entities for key in entity.keys if key.startswith("custom.")}
-    for entity in entities:
-        if not any(claim in entity.offers for claim in entity.claims):
-            if entity.is_renamed and taken & set(entity.claims):
-                entity.use_custom()
-            if not entity.claims and entity.custom in custom:
-                entity.use_custom(f"_{entity.announcement.component}")
-            if not entity.claims and entity.custom in custom:
-                entity.use_custom(f"_{digits_of(entity.announcement.unique_id or entity.announcement.key)}")
-            if taken & set(entity.claims) or custom & (entity.keys - {entity.custom}):
-                _add_part(devices, entity)
-            else:
-                taken.update(entity.claims)
-                custom.update(each for each in entity.keys if each.startswith("custom."))
-                main.add(entity)
-            yield
-
-
-def _entities(
-    announcements: list[Announcement], device_id: str, locale: Locale
-) -> Generator[None, None, tuple[list[Entity], dict[str, Refusal]]]:
-    entities: list[Entity] = []
-    refused: dict[str, Refusal] = {}
-    for each in announcements:
-        try:
-            if len(entities) >= MAX_ENTITIES:
-                raise Invalid(f"{TOO_MANY_ENTITIES}: {len(announcements)}")
-            entities.append(build_entity(each, locale))
-        except Exception as error:  # no announcement may stop the adapter
-            refused[each.key] = Refusal(device_id, f"custom.mqtt.{each.object_id}", reason_of(error))
-        yield
-    return _without_duplicates(entities), refused
-
-
-def _without_duplicates(entities: list[Entity]) -> list[Entity]:
-    """Remove triggers and action sensors that repeat the presses of an event entity.
-
-    If several event entities remain, add the entity's id to each event.
-    """
-    events = [entity for entity in entities if isinstance(entity, EventEntity)]
-    actions = {f"{each.readers[0].topic}/action" for each in events}
-    kinds = {(each.readers[0].topic, kind) for each in events for kind in each.config.texts("event_types")}
-    own = {each.readers[0].topic for each in events if not isinstance(each, ActionSensor)}
-
-    def is_duplicate(entity: Entity) -> bool:
-        topic = entity.readers[0].topic if entity.readers else ""
-        if isinstance(entity, ActionSensor):
-            return topic in own
-        return isinstance(entity, TriggerEntity) and ((topic, entity.expected) in kinds or topic in actions)
-
-    left = [entity for entity in entities if not is_duplicate(entity)]
-    several = [entity for entity in left if isinstance(entity, EventEntity)]
-    for entity in several if len(several) > 1 else ():
-        entity.add_source()
-    return left
-
-
-def _order(entity: Entity) -> tuple[bool, int, str, str]:
+def order_of(entity: Entity) -> tuple[bool, int, str, str]:
+    """Return the sort key of an entity: the main entity, then the order in which components claim a capability."""
     announcement = entity.announcement
     rank = _RANKS.index(announcement.component) if announcement.component in _RANKS else len(_RANKS)
     return not announcement.is_main, rank, announcement.object_id, announcement.key
-
-
-def _facts(announcements: list[Announcement]) -> DeviceFacts:
-    """Return the facts of the announcement with the smallest key. Fill in missing facts from the other
-    announcements."""
-    ordered = [each.device for each in sorted(announcements, key=lambda each: each.key)]
-    filled = {
-        name: next((value for facts in ordered if (value := getattr(facts, name))), getattr(ordered[0], name))
-        for name in DeviceFacts.__struct_fields__
-    }
-    return DeviceFacts(**filled)
 
 
 def _name(device: MqttDevice) -> str:

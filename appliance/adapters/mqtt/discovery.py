@@ -96,7 +96,7 @@ def parse_config(payload: bytes) -> dict[str, Any]:
     return parse_object(payload, "the configuration")
 
 
-def announced(prefix: str, topic: str, payload: bytes) -> list[Announcement] | None:
+def parse_announcements(prefix: str, topic: str, payload: bytes) -> list[Announcement] | None:
     """Return the entities of a configuration. Return None for `migrate_discovery`: the topic will be deleted, but its
     entities will not.
 

@@ -71,11 +71,11 @@ class Lifecycle:
         self._requested.clear()
         known = self._publish.devices()
         identifiers = {id_: each.metadata.vendor_specific.get("identifier") for id_, each in known.items()}
-        self._live.router.expect({id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()})
+        self._live.announced.expect({id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()})
         self._live.remember_devices()
         topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
         topics += tasmota.DISCOVERY_FILTERS if self._settings.tasmota else ()
-        self.subscriptions = Subscriptions([*topics, *more_topics], lambda: self._live.router.filters)
+        self.subscriptions = Subscriptions([*topics, *more_topics], lambda: self._live.announced.router.filters)
 
     def process(self, received: Received) -> Iterator[None]:
         """Process a configuration in steps."""
@@ -84,9 +84,9 @@ class Lifecycle:
             with contextlib.suppress(Invalid):
                 yield from parse_templates(parse_config(received.payload))
                 yield
-        if self._live.router.take_config(received.topic, received.payload):
+        if self._live.announced.store.take_config(received.topic, received.payload):
             self._has_new.set()
-        if not self._live.router.has_config(received.topic):
+        if not self._live.announced.store.has_config(received.topic):
             self._seen.discard(received.topic)
         elif not self._is_complete:
             self._seen.add(received.topic)
@@ -125,7 +125,7 @@ class Lifecycle:
 
     def _report_progress(self) -> None:
         """Publish the progress of the adapter's start for `GET /adapters/{id}`."""
-        seen, waiting, built = len(self._seen), len(self._inbox), len(self._live.router.devices)
+        seen, waiting, built = len(self._seen), len(self._inbox), len(self._live.announced.devices)
         self._publish.progressed(
             f"{seen} announcements accepted, {waiting} messages waiting, {built} devices created"
         )
@@ -148,7 +148,7 @@ class Lifecycle:
     async def _request_states(self, connection: BrokerConnection) -> None:
         """Request the states of devices without retained states, once per device and connection."""
         requests: list[Outgoing] = []
-        await in_steps(self._clock, self._live.router.list_state_requests(self._requested, requests))
+        await in_steps(self._clock, self._live.announced.store.list_state_requests(self._requested, requests))
         for request in requests:
             await connection.publish(request)
 
@@ -167,9 +167,9 @@ class Lifecycle:
         broker has lost its messages."""
         self._is_complete = True
         if self._seen:
-            await in_steps(self._clock, self._live.router.forget_configs_except(self._seen))
+            await in_steps(self._clock, self._live.announced.store.forget_configs_except(self._seen))
             self._seen.clear()
-        self._live.router.end_waiting()
+        self._live.announced.end_waiting()
         await self._rebuild(complete=True)
 
     async def _rebuild(self, *, complete: bool) -> None:
@@ -179,13 +179,13 @@ class Lifecycle:
         The device is removed if it does not announce itself within `RETURN_SECS` after a birth message.
         """
         rebuilt: list[MqttDevice] = []
-        await in_steps(self._clock, self._live.router.rebuild(rebuilt))
+        await in_steps(self._clock, self._live.announced.rebuild(rebuilt))
         await self.subscriptions.renew()
         await in_steps(self._clock, self._live.replay(rebuilt))
         await in_steps(self._clock, self._publish_rebuilt(rebuilt))
         if complete:
-            built, refused, known = self._live.router.devices, self._live.router.refused, self._publish.devices()
-            absent = known.keys() - built
+            built, known = self._live.announced.devices, self._publish.devices()
+            absent, refused = known.keys() - built, self._live.announced.refusals.by_key
             kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
             self._live.forget_restored()
             await in_steps(self._clock, self._publish.full_list_parts((), present=(*built, *kept)))
@@ -194,7 +194,7 @@ class Lifecycle:
 
     def _publish_rebuilt(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
         for device in devices:
-            if self._live.router.devices.get(device.id) is device:
+            if self._live.announced.devices.get(device.id) is device:
                 self._live.show(device)
             yield
 

@@ -18,18 +18,19 @@ from datetime import UTC, datetime, tzinfo
 
 from msgspec import Struct, field
 
+from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.commands import Commands
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.duplicates import Duplicates
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.picture_store import PictureStore
-from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, apply, changed_keys, set_values
+from appliance.adapters.mqtt.platforms.entity import Change, Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.platforms.picture import StillPicture
 from appliance.adapters.mqtt.platforms.sensor import BinarySensor
 from appliance.adapters.mqtt.refusals import Refusal
-from appliance.adapters.mqtt.router import Reader, Router
+from appliance.adapters.mqtt.router import Reader
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import Invalid
@@ -69,13 +70,13 @@ class LiveDevices:
 
     def __init__(
         self,
-        router: Router,
+        announced: AnnouncedDevices,
         publish: Publisher,
         clock: Clock,
         zone: tzinfo = UTC,
         stopped_at: datetime | None = None,
     ) -> None:
-        self.router = router
+        self.announced = announced
         self.duplicates = Duplicates(clock)
         self.pictures = PictureStore(publish, clock)
         self._publish = publish
@@ -84,7 +85,7 @@ class LiveDevices:
         self._stopped_at = stopped_at
         self._changed: dict[str, Changes] = {}
         self.has_work = asyncio.Event()
-        self.commands = Commands(router, self._set_and_publish, self.has_work.set, clock, zone)
+        self.commands = Commands(announced, self._set_and_publish, self.has_work.set, clock, zone)
         self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
         self._next_due = math.inf
         self._remembered: dict[str, Received] = {}
@@ -95,7 +96,7 @@ class LiveDevices:
 
     def process(self, received: Received) -> Iterator[None]:
         """Process any message except a configuration, one entity per step. Never raises."""
-        readers, texts = self.router.readers(received.topic), list[Reader]()
+        readers, texts = self.announced.router.readers(received.topic), list[Reader]()
         for each in readers:
             pattern, device, entity = each
             if isinstance(entity, StillPicture) and pattern == entity.picture_filter:
@@ -110,7 +111,7 @@ class LiveDevices:
         try:
             shown = self.pictures.take(device.id, entity, received)
         except Invalid as fault:
-            self.router.note_refusal(device, entity, fault)
+            self.announced.refusals.note_message(device.id, entity, fault)
             return
         self._take_change(device, entity, {entity.custom: shown}, is_live=not received.is_retained)
 
@@ -118,9 +119,10 @@ class LiveDevices:
         try:
             message = self._message(received)
         except Invalid as fault:
-            if received.topic not in self.router.refused:
-                refusal = Refusal(self.reader_of(received.topic), "message", str(fault))
-                self.router.refuse_topic(received.topic, refusal)
+            refusals = self.announced.refusals
+            if received.topic not in refusals.by_key:
+                device_id = self.announced.router.device_id_at(received.topic)
+                refusals.note_topic(received.topic, Refusal(device_id, "message", str(fault)))
             return
         if self.duplicates.is_outdated(message):
             return
@@ -128,7 +130,7 @@ class LiveDevices:
         for number, (pattern, device, entity) in enumerate(readers):
             if number:
                 yield
-            newest = self.router.devices.get(device.id, device)  # a new announcement may have replaced the device
+            newest = self.announced.devices.get(device.id, device)  # a new announcement may have replaced the device
             same = entity if newest is device else newest.find(entity.announcement.key) or entity
             self._take_message(message, pattern, newest, same)
 
@@ -136,10 +138,6 @@ class LiveDevices:
         """Convert a received message, and add the current time. Raise `Invalid`."""
         at = self._clock.now().astimezone(self._zone)
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
-
-    def reader_of(self, topic: str) -> str:
-        """Return the id of a device that reads the topic. If no device reads the topic, return the topic."""
-        return next((device.id for _, device, _ in self.router.readers(topic)), topic)
 
     def _remember(self, received: Received) -> None:
         older = self._remembered.pop(received.topic, None)
@@ -153,12 +151,13 @@ class LiveDevices:
         changes = self._changed.get(device.id)
         if changes is not None and "state" in changes.attributes and pattern in entity.availability.topics:
             self._publish_changes(device.id)
-        for change in self.router.changes_of(pattern, message, device, entity):
+        for change in entity.changes(pattern, message):
             self._take_change(device, entity, change, is_live=not message.is_retained)
 
-    def _take_change(
-        self, device: MqttDevice, entity: Entity, change: Update | EntityEvent | None, *, is_live: bool
-    ) -> None:
+    def _take_change(self, device: MqttDevice, entity: Entity, change: Change, *, is_live: bool) -> None:
+        if isinstance(change, Exception):
+            self.announced.refusals.note_message(device.id, entity, change)
+            return
         if isinstance(change, EntityEvent):
             if not self.duplicates.is_reported_twice(device.id, change.name, type(entity).__name__):
                 self._publish.event(device.id, change.name, change.data)
@@ -187,10 +186,10 @@ class LiveDevices:
 
         Values that are not live come from retained messages, so their age is unknown.
         """
-        changed = changed_keys(entity, update)
+        changed = entity.changed_by(update)
         if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
             self._publish_changes(device.id)
-        set_values(entity, update, changed)
+        entity.apply(update, changed)
         if changed or any(each in update for each in entity.unconfirmed):
             entity.confirm(update)
             self._note(device, changed, update if is_live else ())
@@ -215,7 +214,7 @@ class LiveDevices:
 
     def _publish_changes(self, device_id: str) -> None:
         changes = self._changed.get(device_id)
-        if changes is not None and self.router.devices.get(device_id) is changes.device:
+        if changes is not None and self.announced.devices.get(device_id) is changes.device:
             self.show(changes.device)
         else:
             self._changed.pop(device_id, None)
@@ -245,7 +244,7 @@ class LiveDevices:
         self.pictures.publish_changes()
         if now >= self._next_due:
             for key, (due, device, entity) in list(self._due.items()):
-                is_replaced = self.router.devices.get(device.id) is not device
+                is_replaced = self.announced.devices.get(device.id) is not device
                 if is_replaced or now >= due:
                     del self._due[key]
                     if not is_replaced:
@@ -284,7 +283,8 @@ class LiveDevices:
 
     def forget_restored(self) -> None:
         """Delete the stored state of announced devices, because all of their entities have arrived."""
-        self._shown_before = {id_: each for id_, each in self._shown_before.items() if id_ not in self.router.devices}
+        built = self.announced.devices
+        self._shown_before = {id_: each for id_, each in self._shown_before.items() if id_ not in built}
 
     def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
         """Restore the values of rebuilt devices, and process the newest messages for them again, in steps.
@@ -293,7 +293,7 @@ class LiveDevices:
         """
         self._next_due = 0.0  # forget the replaced entities
         self.has_work.set()
-        own = self.router.devices
+        own = self.announced.devices
         self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
         for table in self._restored, self._published:
             for id_ in table.keys() - own.keys():
@@ -303,7 +303,7 @@ class LiveDevices:
             yield
         rebuilt = {id(device) for device in devices}
         for received in list(self._remembered.values()):
-            readers = [each for each in self.router.readers(received.topic) if id(each[1]) in rebuilt]
+            readers = [each for each in self.announced.router.readers(received.topic) if id(each[1]) in rebuilt]
             message = self._message(Received(received.topic, received.payload, is_retained=True)) if readers else None
             for pattern, device, entity in readers:
                 if message is not None and not entity.reports_events:
@@ -318,7 +318,8 @@ class LiveDevices:
         self._restored[device.id] = device
         for entity in device.entities:
             if isinstance(entity, StillPicture):
-                apply(entity, {entity.custom: self.pictures.media_type(device.id, entity)})
+                update = {entity.custom: self.pictures.media_type(device.id, entity)}
+                entity.apply(update, entity.changed_by(update))
         shown = self._publish.find(device.id)
         if (known := self._shown_before.get(device.id, shown)) is None:
             return

@@ -8,12 +8,18 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import LaresError
 
 log = logging.getLogger("adapters")
+
+MAX_REFUSED = 1_000
+"""Number of recorded faults above which faults at further topics are not recorded, because any client can publish at
+any number of topics."""
 
 MAX_REPORTED = 50
 """Maximum number of unusable announcements and messages that are reported within `REPEAT_SECS`. One additional log
@@ -53,6 +59,57 @@ def reason_of(error: Exception) -> str:
     return f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
 
 
+class Refusals:
+    """The unusable announcements and messages of one broker, and the exceeded limits.
+
+    `by_key` maps a topic, the key of an entity, or such a key with an unknown word to the reason. `limits` has a
+    sentence for each exceeded limit.
+    """
+
+    def __init__(self) -> None:
+        self.by_key: dict[str, Refusal] = {}
+        self.limits: dict[str, str] = {}
+        self._unknown_words: dict[str, set[str]] = {}  # by the entity's key
+        self._doubles: set[str] = set()
+
+    def note_topic(self, topic: str, refusal: Refusal | None) -> bool:
+        """Record why the last message at a topic is unusable. None means that the message is usable. Return whether
+        the record changed."""
+        former = self.by_key.get(topic)
+        if former is None and len(self.by_key) >= MAX_REFUSED:
+            return False
+        if refusal is None:
+            self.by_key.pop(topic, None)
+        else:
+            self.by_key[topic] = refusal
+        return refusal != former
+
+    def note_message(self, device_id: str, entity: Entity, fault: Exception) -> None:
+        """Record why a message could not be read, once per entity and once per unknown word."""
+        key = entity.announcement.key
+        if not isinstance(fault, UnknownValue):
+            self.by_key.setdefault(key, Refusal(device_id, entity.label, reason_of(fault)))
+        elif len(words := self._unknown_words.setdefault(key, set())) < MAX_REPORTED_WORDS:
+            words.add(fault.text)
+            self.by_key.setdefault(f"{key} {fault.text}", Refusal(device_id, fault.attribute, str(fault)))
+
+    def note_doubles(self, doubles: Mapping[str, tuple[str, str]]) -> None:
+        """Replace the records of ignored announcements. `doubles` maps the key of each ignored announcement to the
+        announcement's topic, and to the topic that is used instead."""
+        for key in self._doubles - doubles.keys():
+            self.by_key.pop(key, None)
+        for key, (topic, other) in doubles.items():
+            reason = f"{other} has the same unique_id and takes precedence"
+            self.by_key.setdefault(key, Refusal(topic, "announcement", reason))
+        self._doubles = {*doubles}
+
+    def forget_entity(self, key: str) -> None:
+        """Forget the faults of an entity, because its announcement changed or was removed."""
+        self.by_key.pop(key, None)
+        for word in self._unknown_words.pop(key, ()):
+            self.by_key.pop(f"{key} {word}", None)
+
+
 class Reports:
     """Reports each unusable announcement once until it is fixed, and each exceeded limit."""
 
@@ -63,12 +120,13 @@ class Reports:
         self._reported_at: deque[float] = deque(maxlen=MAX_REPORTED)
         self._limits_logged_at: dict[str, float] = {}
 
-    def is_current(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> bool:
+    def is_current(self, refusals: Refusals) -> bool:
         """Return whether `report` has nothing to do, now or later."""
-        return not limits and refused == self._reported
+        return not refusals.limits and refusals.by_key == self._reported
 
-    def report(self, refused: Mapping[str, Refusal], limits: Mapping[str, str]) -> None:
+    def report(self, refusals: Refusals) -> None:
         """Publish the faults and limits that are new since the last call. Repeat a limit every `REPEAT_SECS`."""
+        refused = refusals.by_key
         for key, refusal in [(key, each) for key, each in self._reported.items() if refused.get(key) != each]:
             del self._reported[key]
             self._publish.drop_ended(refusal.device_id[:200], refusal.attribute[:200])
@@ -78,7 +136,7 @@ class Reports:
                 self._reported_at.append(self._clock.monotonic())
                 self._publish.dropped(refusal.device_id[:200], refusal.attribute[:200], refusal.reason[:300])
         more = {"faults": MORE_FAULTS} if len(refused) > len(self._reported) else {}
-        self._report_limits({**limits, **more})
+        self._report_limits({**refusals.limits, **more})
 
     def _is_full(self) -> bool:
         """Return whether the maximum number of faults was reported recently."""

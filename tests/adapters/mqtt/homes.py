@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Outcome
 from appliance.adapters.mqtt.adapter import MqttAdapter
+from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.hub_publisher import HubPublisher
-from appliance.adapters.mqtt.router import Router
 from appliance.clock import Clock
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -105,15 +105,15 @@ class BrokerHome:
         for each in captured:
             take(expected, each.messages)
 
-        def listening(catalog: Router) -> set[tuple[str, str]]:
-            readers = (each for topic in catalog.filters for each in catalog.readers(topic))
+        def listening(catalog: AnnouncedDevices) -> set[tuple[str, str]]:
+            readers = (each for topic in catalog.router.filters for each in catalog.router.readers(topic))
             return {(topic, entity.announcement.key) for topic, _, entity in readers}
 
         def does() -> bool:
             if self.adapter.connection is None or not self.adapter._lifecycle.subscriptions.is_current:
                 return False
-            is_subscribed = expected.filters <= self.adapter._lifecycle.subscriptions._subscribed
-            return is_subscribed and listening(expected) <= listening(self.adapter.live.router)
+            is_subscribed = expected.router.filters <= self.adapter._lifecycle.subscriptions._subscribed
+            return is_subscribed and listening(expected) <= listening(self.adapter.live.announced)
 
         await until(does, lambda: f"{[each.name for each in captured]} are ignored")
 

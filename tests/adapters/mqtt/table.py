@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import Message, Outgoing
-from appliance.adapters.mqtt.platforms.entity import EntityEvent, apply
-from appliance.adapters.mqtt.router import Router
+from appliance.adapters.mqtt.platforms.entity import EntityEvent
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -26,8 +26,12 @@ NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 EXPECTED = Path(__file__).parent / "expected.tsv"
 
 
-def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False, locale: Locale = ANYWHERE) -> Router:
-    return Router("mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities, locale=locale)
+def new_catalog(
+    hub_id: str = "here", *, includes_config_entities: bool = False, locale: Locale = ANYWHERE
+) -> AnnouncedDevices:
+    return AnnouncedDevices(
+        "mqtt", "homeassistant", hub_id, includes_config_entities=includes_config_entities, locale=locale
+    )
 
 
 def live_devices(clock: Clock | None = None, locale: Locale = ANYWHERE) -> LiveDevices:
@@ -36,28 +40,30 @@ def live_devices(clock: Clock | None = None, locale: Locale = ANYWHERE) -> LiveD
     return LiveDevices(new_catalog(locale=locale), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
 
 
-def rebuild(catalog: Router) -> list[MqttDevice]:
+def rebuild(catalog: AnnouncedDevices) -> list[MqttDevice]:
     rebuilt: list[MqttDevice] = []
     deque(catalog.rebuild(rebuilt), maxlen=0)
     return rebuilt
 
 
-def take(catalog: Router, messages: tuple[Sent, ...]) -> list[tuple[str, str, dict[str, Any]]]:
+def take(catalog: AnnouncedDevices, messages: tuple[Sent, ...]) -> list[tuple[str, str, dict[str, Any]]]:
     """Process messages, configurations first. Return each event as device, name, and data."""
     for sent in messages:
-        if catalog.is_config(sent.topic):
-            catalog.take_config(sent.topic, sent.payload)
+        if catalog.store.is_config(sent.topic):
+            catalog.store.take_config(sent.topic, sent.payload)
     rebuild(catalog)
     happenings: list[tuple[str, str, dict[str, Any]]] = []
     for sent in messages:
-        if not catalog.is_config(sent.topic):
+        if not catalog.store.is_config(sent.topic):
             message = Message(sent.topic, sent.payload, NOW, is_retained=sent.retain)
-            for pattern, device, entity in catalog.readers(sent.topic):
-                for change in catalog.changes_of(pattern, message, device, entity):
-                    if isinstance(change, EntityEvent):
+            for pattern, device, entity in catalog.router.readers(sent.topic):
+                for change in entity.changes(pattern, message):
+                    if isinstance(change, Exception):
+                        catalog.refusals.note_message(device.id, entity, change)
+                    elif isinstance(change, EntityEvent):
                         happenings.append((device.id, change.name, dict(change.data)))
                     elif change is not None:
-                        apply(entity, change)
+                        entity.apply(change, entity.changed_by(change))
     return happenings
 
 
@@ -74,8 +80,8 @@ def config(topic: str, /, **fields: Any) -> Sent:
 
 def announce(live: LiveDevices, *configs: Sent) -> None:
     for sent in configs:
-        live.router.take_config(sent.topic, sent.payload)
-    rebuilt = rebuild(live.router)
+        live.announced.store.take_config(sent.topic, sent.payload)
+    rebuilt = rebuild(live.announced)
     deque(live.replay(rebuilt), maxlen=0)
     for device in rebuilt:
         live.show(device)
@@ -100,7 +106,7 @@ def expected_lines() -> list[str]:
         happenings = take(catalog, capture.messages + capture.states)
         rows = [{"device": id_, **described(catalog.devices[id_])} for id_ in sorted(catalog.devices)]
         rows += [{"event": each} for each in happenings]
-        rows += [{"refused": len(catalog.refused)}] if catalog.refused else []
+        rows += [{"refused": len(catalog.refusals.by_key)}] if catalog.refusals.by_key else []
         lines += [f"{capture.name}\t{json.dumps(row, ensure_ascii=False, sort_keys=True)}" for row in rows]
     return lines
 

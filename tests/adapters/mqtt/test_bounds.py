@@ -11,15 +11,15 @@ from typing import Any, cast
 
 import pytest
 
-from appliance.adapters.mqtt.discovery import MAX_DISCOVERY_BYTES, announced
+from appliance.adapters.mqtt.announcement_store import MAX_CONFIGS_BYTES
+from appliance.adapters.mqtt.discovery import MAX_DISCOVERY_BYTES, parse_announcements
 from appliance.adapters.mqtt.duplicates import MAX_PRESSES
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.lifecycle import Lifecycle
 from appliance.adapters.mqtt.live_devices import MAX_REMEMBERED_BYTES
 from appliance.adapters.mqtt.messages import Message
-from appliance.adapters.mqtt.refusals import MAX_REPORTED, MORE_FAULTS, Refusal, Reports
-from appliance.adapters.mqtt.router import MAX_CONFIGS_BYTES, MAX_REFUSED
+from appliance.adapters.mqtt.refusals import MAX_REFUSED, MAX_REPORTED, MORE_FAULTS, Refusal, Reports
 from appliance.adapters.mqtt.templates.template import MAX_PARSED_CHARS, PARSED, JinjaTemplate, ParsedTemplates
 from appliance.adapters.mqtt.templates.template_limits import ValueMissing
 from appliance.cli.log_output import JournalLines, JsonLines, TextLines
@@ -58,7 +58,7 @@ def test_a_faulty_template_is_reported_at_its_announcement(component: str, field
     catalog = new_catalog()
     take(catalog, (config(component, **topics, **fields, **own),))
     rebuild(catalog)
-    reasons = [each.reason for each in catalog.refused.values()]
+    reasons = [each.reason for each in catalog.refusals.by_key.values()]
     assert len(reasons) == 1 and reasons[0].endswith(f"{at} uses the unknown filter 'nope'"), reasons
 
 
@@ -68,14 +68,14 @@ def test_a_base_topic_fills_no_memory(tilde: str) -> None:
     payload = f'{{"~": "{"b" * 20_000}", {topics}}}'.encode()
     topic = "homeassistant/sensor/x/config"
     with pytest.raises(Invalid, match="base topic '~' is so long"):
-        announced("homeassistant", topic, payload)
+        parse_announcements("homeassistant", topic, payload)
 
 
 def test_inherited_values_of_components_are_stored_once() -> None:
     topic = "homeassistant/device/x/config"
     parts = {f"c{number}": {"platform": "sensor", "state_topic": f"~/{number}"} for number in range(3)}
     payload = {"~": "base", "availability": [{"topic": "~/a"}], "components": parts}
-    found = announced("homeassistant", topic, json.dumps(payload).encode())
+    found = parse_announcements("homeassistant", topic, json.dumps(payload).encode())
     assert found is not None and len({id(each.availability) for each in found}) == 1
     assert [each.config["state_topic"] for each in found] == ["base/0", "base/1", "base/2"]
     assert found[0].availability == ({"topic": "base/a"},)
@@ -86,11 +86,11 @@ def test_configurations_that_are_too_large_are_not_stored() -> None:
     tracemalloc.start()
     try:
         for number in range(30):
-            assert catalog.take_config(f"homeassistant/sensor/{number}/config", b"{" + b" " * (1 << 20) + b"}")
+            assert catalog.store.take_config(f"homeassistant/sensor/{number}/config", b"{" + b" " * (1 << 20) + b"}")
         assert tracemalloc.get_traced_memory()[0] < 4 << 20
     finally:
         tracemalloc.stop()
-    assert len(catalog.refused) == 30
+    assert len(catalog.refusals.by_key) == 30
 
 
 def test_configurations_are_bounded_in_bytes_and_present_ones_stay() -> None:
@@ -98,15 +98,16 @@ def test_configurations_are_bounded_in_bytes_and_present_ones_stay() -> None:
     take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))
     for size in (MAX_DISCOVERY_BYTES - 100, 10):
         numbers = itertools.count()
-        while catalog.take_config(
+        while catalog.store.take_config(
             f"homeassistant/sensor/{size}_{next(numbers)}/config", b'{"name":"%s"}' % (b"x" * size)
         ):
             pass
-    assert not catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
-    assert f"{MAX_CONFIGS_BYTES >> 20} MiB of memory" in catalog.limits["configurations"]
+    more = config("sensor", "c", name="x" * 800).payload
+    assert not catalog.store.take_config("homeassistant/sensor/c/config", more)
+    assert f"{MAX_CONFIGS_BYTES >> 20} MiB of memory" in catalog.refusals.limits["configurations"]
     take(catalog, (Sent("homeassistant/sensor/a/config", b"", retain=True),))
-    assert not catalog.limits
-    assert catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
+    assert not catalog.refusals.limits
+    assert catalog.store.take_config("homeassistant/sensor/c/config", more)
 
 
 MANY: dict[str, Any] = {"rl": [1] * 32, "btn": [1] * 32, "swc": [1] * 32, "so": {"73": 1, "114": 1}}
@@ -149,12 +150,12 @@ def test_announcements_take_at_most_the_counted_memory(topic: str, payload: str)
     tracemalloc.start()
     try:
         for number in range(10, 18):
-            catalog.take_config(topic.replace("<n>", f"{number}"), payload.replace("<n>", f"{number}").encode())
+            catalog.store.take_config(topic.replace("<n>", f"{number}"), payload.replace("<n>", f"{number}").encode())
         rebuild(catalog)
         empty_template_cache()
         gc.collect()
-        assert tracemalloc.get_traced_memory()[0] < catalog._bytes
-        assert len(catalog.devices) > 8 and not catalog.refused
+        assert tracemalloc.get_traced_memory()[0] < catalog.store._bytes
+        assert len(catalog.devices) > 8 and not catalog.refusals.by_key
     finally:
         tracemalloc.stop()
 
@@ -173,8 +174,10 @@ def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock)
     live, sentence = live_devices(clock), list[Any]()
     live._publish._bus.listen(sentence.append)
     reports = Reports(live._publish, clock)
+    refusals = live.announced.refusals
     for count in (MAX_REPORTED, 2_000, 2_000):
-        reports.report({f"{number}": Refusal("x", "y", "is not JSON") for number in range(count)}, {})
+        refusals.by_key = {f"{number}": Refusal("x", "y", "is not JSON") for number in range(count)}
+        reports.report(refusals)
         assert [each.reason for each in sentence[MAX_REPORTED:]] == ([MORE_FAULTS] if count > MAX_REPORTED else [])
     assert MAX_REPORTED < MAX_SAME_KIND, "the log takes all of them within a minute"
 
@@ -184,7 +187,7 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(clock: VirtualCloc
     for number in range(2_000):
         receive(live, f"a/{number}", b"x" * size)
         receive(live, f"a/{number}", b"\xff")
-    assert len(live._remembered) * size < MAX_REMEMBERED_BYTES and len(live.router.refused) <= 1_000
+    assert len(live._remembered) * size < MAX_REMEMBERED_BYTES and len(live.announced.refusals.by_key) <= 1_000
     for number in range(MAX_PRESSES + 10):
         receive(live, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
     assert len(live.duplicates._sequences) <= MAX_PRESSES
@@ -200,7 +203,7 @@ def test_the_collector_tracks_few_objects_of_each_component() -> None:
     catalog = new_catalog()
     gc.collect()
     before = len(gc.get_objects())
-    catalog.take_config("homeassistant/device/x/config", json.dumps(payload).encode())
+    catalog.store.take_config("homeassistant/device/x/config", json.dumps(payload).encode())
     rebuild(catalog)
     gc.collect()
     assert sum(len(each.entities) for each in catalog.devices.values()) == len(parts)
@@ -241,19 +244,26 @@ def test_nothing_of_a_removed_announcement_is_kept(topic: str, payload: str) -> 
     catalog = new_catalog()
     for text in (payload, ""):
         for number in range(10, 18):
-            catalog.take_config(topic.replace("<n>", f"{number}"), text.replace("<n>", f"{number}").encode())
+            catalog.store.take_config(topic.replace("<n>", f"{number}"), text.replace("<n>", f"{number}").encode())
         rebuild(catalog)
-    kept = [catalog.devices, catalog.refused, catalog.filters, catalog._payloads, catalog._announced, catalog._built]
-    assert (kept, catalog._bytes) == ([{}, {}, frozenset(), {}, {}, {}], 0)
+    kept = [
+        catalog.devices,
+        catalog.refusals.by_key,
+        catalog.router.filters,
+        catalog.store._payloads,
+        catalog.store._announced,
+        catalog._built,
+    ]
+    assert (kept, catalog.store._bytes) == ([{}, {}, frozenset(), {}, {}, {}], 0)
 
 
 def test_unreadable_announcements_fill_no_memory() -> None:
     catalog = new_catalog()
     for number in range(MAX_REFUSED + 100):
-        catalog.take_config(f"homeassistant/sensor/{number}/config", b"x" * 1_000)
-        catalog.take_config(f"homeassistant/nothing/{number}/config", b'{"state_topic":"t"}')
-        catalog.take_config(f"tasmota/discovery/{number:012X}/config", b"x" * 1_000)
-    assert len(catalog.refused) == MAX_REFUSED and not catalog._payloads
+        catalog.store.take_config(f"homeassistant/sensor/{number}/config", b"x" * 1_000)
+        catalog.store.take_config(f"homeassistant/nothing/{number}/config", b'{"state_topic":"t"}')
+        catalog.store.take_config(f"tasmota/discovery/{number:012X}/config", b"x" * 1_000)
+    assert len(catalog.refusals.by_key) == MAX_REFUSED and not catalog.store._payloads
 
 
 async def test_announcements_without_end_fill_no_memory(clock: VirtualClock) -> None:
@@ -261,7 +271,7 @@ async def test_announcements_without_end_fill_no_memory(clock: VirtualClock) -> 
     for number in range(MAX_REFUSED + 100):
         for payload in (b"{", b'{"state_topic": "t"}', b""):
             [*lifecycle.process(Received(f"homeassistant/sensor/{number}/config", payload, is_retained=False))]
-    assert not lifecycle._seen and not lifecycle._live.router.refused
+    assert not lifecycle._seen and not lifecycle._live.announced.refusals.by_key
 
 
 def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:
@@ -278,9 +288,9 @@ def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest
         (f"tasmota/discovery/{evil}/config", evil),
         ("tasmota/discovery/0000000000AA/config", json.dumps({"t": evil, "ft": evil, "tp": [evil] * 3, "rl": evil})),
     ):
-        live.router.take_config(topic, payload.encode())
-    rebuild(live.router)
-    reports.report(live.router.refused, live.router.limits)
+        live.announced.store.take_config(topic, payload.encode())
+    rebuild(live.announced)
+    reports.report(live.announced.refusals)
     assert len(caplog.records) >= 6
     for lines in TextLines(), JournalLines(), JsonLines():
         assert [line for record in caplog.records if not (line := lines.format(record)).isprintable()] == []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.adapters.mqtt.router import Router
+from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import LaresError
 from appliance.home.commands import Command
@@ -18,7 +18,7 @@ from tests.adapters.mqtt.captures import Sent, capture, captures
 from tests.adapters.mqtt.table import EXPECTED, NOW, expected_lines, new_catalog, take
 
 
-def attributes(catalog: Router, device_id: str) -> dict[str, Any]:
+def attributes(catalog: AnnouncedDevices, device_id: str) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for entity in catalog.devices[device_id].entities:
         shown |= entity.attributes
@@ -128,7 +128,7 @@ def test_a_field_of_another_type_is_harmless() -> None:
     check()
 
 
-def take_all(catalog: Router, messages: list[Sent]) -> None:
+def take_all(catalog: AnnouncedDevices, messages: list[Sent]) -> None:
     """Process the messages, and send all offered commands. No exception may be raised."""
     readable = []
     for each in messages:
@@ -136,7 +136,7 @@ def take_all(catalog: Router, messages: list[Sent]) -> None:
             each.payload.decode()
             readable.append(each)
         except UnicodeDecodeError:
-            catalog.take_config(each.topic, each.payload)
+            catalog.store.take_config(each.topic, each.payload)
     take(catalog, tuple(readable))
     values = {
         "color_temperature": {"value": 3000, "unit": "kelvin"},

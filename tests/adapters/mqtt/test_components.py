@@ -14,7 +14,6 @@ import pytest
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.platforms.entity import apply
 from appliance.adapters.mqtt.platforms.table import COMPONENTS
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
@@ -241,8 +240,8 @@ def announced(
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for topic, text in states.items():
         receive(live, topic, text.encode())
-    assert [each.reason for each in live.router.refused.values()] == list(reasons)
-    return live.router.devices["mqtt:x"]
+    assert [each.reason for each in live.announced.refusals.by_key.values()] == list(reasons)
+    return live.announced.devices["mqtt:x"]
 
 
 async def commanded(
@@ -285,7 +284,7 @@ async def test_a_component_sends_its_command_and_shows_the_answer(row: Row) -> N
 @pytest.mark.parametrize("row", HANDS_ON, ids=[f"{row[0]} {row[2]}" for row in HANDS_ON])
 async def test_a_command_has_the_form_of_the_announcement_and_is_confirmed_by_the_state(row: tuple[Any, ...]) -> None:
     live, (name, device_id, capability, action, value, topic, payload, answer) = live_devices(), row
-    announce(live, *(each for each in capture(name).messages if live.router.is_config(each.topic)))
+    announce(live, *(each for each in capture(name).messages if live.announced.store.is_config(each.topic)))
     command = {"capability": capability, "action": action, "value": value}
     sent = await commanded(live, device_id, command, {} if answer is None else dict([answer]), waits=True)
     assert (topic, payload) in [(each.topic, each.payload) for each in sent]
@@ -390,7 +389,8 @@ def test_an_assumed_colour_replaces_the_previous_one() -> None:
     entity, _ = announced(live_devices(), "light", keys, {}).offers["color_rgb"]
     warm, red = {"color_temperature": {"value": 2700, "unit": "kelvin"}}, {"color_rgb": {"r": 255, "g": 0, "b": 0}}
     for shown, mode in ((warm, "color_temp"), (red, "rgb")):
-        apply(entity, entity.assumed({"power": "on", **shown}))
+        assumed = entity.assumed({"power": "on", **shown})
+        entity.apply(assumed, entity.changed_by(assumed))
         assert entity.attributes == {"power": "on", "color_mode": mode, **shown}
 
 
@@ -425,7 +425,7 @@ def test_an_unknown_option_is_reported_and_not_shown() -> None:
             catalog, (config("sensor/x", **keys, unique_id="x"), *(Sent("s", each.encode(), False) for each in words))
         )
         assert catalog.devices["mqtt:x"].attributes == shown
-        assert [each.reason for each in catalog.refused.values()] == reasons
+        assert [each.reason for each in catalog.refusals.by_key.values()] == reasons
 
 
 def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:

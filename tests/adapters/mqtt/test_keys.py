@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
-from appliance.adapters.mqtt.device import MqttDevice, build_devices
+from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.device_builder import build_devices
 from appliance.adapters.mqtt.discovery import Announcement, DeviceFacts
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.table import COMPONENTS, is_excluded
+from appliance.adapters.mqtt.refusals import Refusals
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from tests.adapters.mqtt.documented_keys import DOCUMENTED, EVERYWHERE
@@ -131,12 +133,12 @@ def announcement_of(component: str, config: Mapping[str, Any]) -> Announcement:
 
 
 def built(announcement: Announcement) -> list[MqttDevice]:
-    steps = build_devices("mqtt", "x", [announcement])
+    steps = build_devices("mqtt:x", [announcement], Refusals())
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            devices: list[MqttDevice] = end.value[0]
+            devices: list[MqttDevice] = end.value
             return devices
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.mqtt.router import MAX_BROKER_DEVICES, Router
+from appliance.adapters.mqtt.announced_devices import MAX_BROKER_DEVICES, AnnouncedDevices
 from appliance.home.events import DropEnded, ObservationDropped
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent
@@ -69,10 +69,10 @@ def sensor(name: str) -> Sent:
     return config(f"sensor/{name}", state_topic=f"{name}/t", unique_id=name, device={"identifiers": [name]})
 
 
-def announce(catalog: Router, sent: list[Sent]) -> None:
+def announce(catalog: AnnouncedDevices, sent: list[Sent]) -> None:
     """Process configurations, and build devices within the limit."""
     for each in sent:
-        catalog.take_config(each.topic, each.payload)
+        catalog.store.take_config(each.topic, each.payload)
     rebuild(catalog)
 
 
@@ -86,14 +86,17 @@ def test_new_devices_never_replace_known_ones(is_late: bool) -> None:
     for each in (newcomers, known) if is_late else (known, newcomers):
         announce(catalog, each)
     assert ids <= catalog.devices.keys() and len(catalog.devices) == MAX_BROKER_DEVICES
-    assert catalog.filters >= {f"{each}/t" for each in names}
-    assert catalog.limits["devices"] == f"the broker announces {KNOWN + NEWCOMERS} devices, but Lares uses only 2000"
+    assert catalog.router.filters >= {f"{each}/t" for each in names}
+    assert (
+        catalog.refusals.limits["devices"]
+        == f"the broker announces {KNOWN + NEWCOMERS} devices, but Lares uses only 2000"
+    )
     there = set(catalog.devices)
     announce(catalog, [sensor(f"aaa{number}") for number in range(50)])
     assert set(catalog.devices) == there
     announce(catalog, [Sent(each.topic, b"", True) for each in newcomers])
     assert ids <= catalog.devices.keys() and len(catalog.devices) == KNOWN + 50
-    assert "devices" not in catalog.limits
+    assert "devices" not in catalog.refusals.limits
 
 
 def test_the_existing_entity_of_a_unique_id_is_used_and_the_other_reported() -> None:
@@ -101,10 +104,10 @@ def test_the_existing_entity_of_a_unique_id_is_used_and_the_other_reported() -> 
     announce(catalog, [config("switch/plug", **plug, command_topic="first")])
     announce(catalog, [config("switch/a", **plug, command_topic="second")])
     reason = "homeassistant/switch/plug/config has the same unique_id and takes precedence"
-    assert [(each.device_id, each.reason) for each in catalog.refused.values()] == [
+    assert [(each.device_id, each.reason) for each in catalog.refusals.by_key.values()] == [
         ("homeassistant/switch/a/config", reason)
     ]
     assert catalog.devices["mqtt:plug"].entities[0].config.text("command_topic") == "first"
     announce(catalog, [Sent("homeassistant/switch/plug/config", b"", True)])
     assert catalog.devices["mqtt:plug"].entities[0].config.text("command_topic") == "second"
-    assert not catalog.refused
+    assert not catalog.refusals.by_key

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
+from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.library import Client
@@ -23,7 +24,6 @@ from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.discovery_payloads import hub_payload
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.adapters.mqtt.refusals import Refusal
-from appliance.adapters.mqtt.router import Router
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
@@ -41,7 +41,7 @@ def sensor(identifier: str, via_device: str | None = None) -> Sent:
     return config(f"sensor/{identifier}/t", state_topic=f"{identifier}/t", unique_id=identifier, device=device)
 
 
-def parents(catalog: Router) -> dict[str, str | None]:
+def parents(catalog: AnnouncedDevices) -> dict[str, str | None]:
     return {device.id: device.observation().info.parent_id for device in catalog.devices.values()}
 
 
@@ -50,7 +50,7 @@ def test_the_device_in_via_device_is_the_parent_whenever_it_is_announced() -> No
     take(catalog, (sensor("bulb", "bridge"), sensor("itself", "itself"), sensor("lost", "nowhere")))
     assert parents(catalog) == {"mqtt:bulb": None, "mqtt:itself": None, "mqtt:lost": None}
     for sent in (sensor("bridge"), sensor("itself", "bridge")):
-        catalog.take_config(sent.topic, sent.payload)
+        catalog.store.take_config(sent.topic, sent.payload)
     assert {device.id for device in rebuild(catalog)} == {"mqtt:bridge", "mqtt:bulb", "mqtt:itself"}
     assert parents(catalog) == {
         "mqtt:bridge": None,
@@ -58,7 +58,7 @@ def test_the_device_in_via_device_is_the_parent_whenever_it_is_announced() -> No
         "mqtt:itself": "mqtt:bridge",
         "mqtt:lost": None,
     }
-    catalog.take_config(sensor("bridge").topic, b"")
+    catalog.store.take_config(sensor("bridge").topic, b"")
     assert [device.id for device in rebuild(catalog)] == ["mqtt:bulb", "mqtt:itself"]
     assert set(parents(catalog).values()) == {None}
 
@@ -98,7 +98,7 @@ def test_a_lock_with_a_code_accepts_it_in_the_command() -> None:
 def test_a_missing_topic_is_the_reported_reason_of_a_refusal(topic: str, fields: dict[str, Any], reason: str) -> None:
     catalog = new_catalog()
     take(catalog, (config(topic, **fields),))
-    assert [each.reason for each in catalog.refused.values()] == [reason]
+    assert [each.reason for each in catalog.refusals.by_key.values()] == [reason]
 
 
 def test_an_entity_without_readers_does_not_wait_for_a_first_value() -> None:
@@ -138,7 +138,7 @@ def test_detached_switches_of_a_tasmota_are_states_or_presses_by_their_mode() ->
         happened = take(catalog, (Sent(given.topic, announced, True), *states))
         assert catalog.devices["mqtt:00000049a3bc"].attributes == attributes, messages
         assert [(event, data) for _, event, data in happened] == presses
-        assert not catalog.refused
+        assert not catalog.refusals.by_key
 
 
 async def test_a_device_that_is_announced_again_gets_the_last_readable_message(clock: VirtualClock) -> None:
@@ -154,7 +154,7 @@ async def test_a_device_that_is_announced_again_gets_the_last_readable_message(c
         sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **given)
         receive(live, state, payload)
         announce(live, sent)
-        assert live.router.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
+        assert live.announced.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
 
 
 @pytest.mark.parametrize("is_replayed_first", [True, False])
@@ -170,15 +170,15 @@ async def test_a_command_survives_a_new_announcement_of_its_device(
     work = asyncio.ensure_future(live.commands.run(connection, "mqtt:x", command))
     await until(lambda: bool(connection.sent))
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
-    live.router.take_config(more.topic, more.payload)
-    rebuilt = rebuild(live.router)
+    live.announced.store.take_config(more.topic, more.payload)
+    rebuilt = rebuild(live.announced)
     if is_replayed_first:
         list(live.replay(rebuilt))
     receive(live, "x/state", b"ON")
     if not is_replayed_first:
         list(live.replay(rebuilt))
     await asyncio.wait_for(work, 5)
-    assert live.router.devices["mqtt:x"].attributes["power"] == "on"
+    assert live.announced.devices["mqtt:x"].attributes["power"] == "on"
 
 
 class Interrupted(Noted):
@@ -311,8 +311,8 @@ def test_announcements_beyond_the_limits_are_refused_counted_and_reported_once()
         catalog = new_catalog()
         take(catalog, tuple(sent))
         rebuild(catalog)
-        assert (len(catalog.devices), len(catalog.filters)) == (devices, topics)
-        sentence = [*catalog.limits.values(), *(each.reason for each in catalog.refused.values())]
+        assert (len(catalog.devices), len(catalog.router.filters)) == (devices, topics)
+        sentence = [*catalog.refusals.limits.values(), *(each.reason for each in catalog.refusals.by_key.values())]
         assert sentence == reasons
 
 
@@ -321,7 +321,7 @@ async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: Virt
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
         receive(live, "big", b"x" * size)
     refusal = Refusal("big", "message", "the payload is larger than 256 KiB")
-    assert live.router.refused == {"big": refusal}
+    assert live.announced.refusals.by_key == {"big": refusal}
 
 
 @pytest.mark.parametrize("prefix", ["homeassistant", "ha"])

@@ -77,7 +77,7 @@ async def test_a_picture_is_recognized_by_its_bytes_and_its_type_is_the_attribut
     found = cameras.picture("x")
     assert found is not None and (found.body, found.media_type) == (body, f"image/{media_type}")
     assert cameras.device("x").info.device_class == component
-    assert not cameras.live.router.refused
+    assert not cameras.live.announced.refusals.by_key
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ async def test_anything_but_a_picture_is_refused_once_and_the_last_picture_kept(
         cameras.send("x", payload)
     found = cameras.picture("x")
     assert found is not None and found.body == JPEG
-    [refusal] = cameras.live.router.refused.values()
+    [refusal] = cameras.live.announced.refusals.by_key.values()
     assert (refusal.device_id, refusal.attribute) == ("mqtt:x", "custom.mqtt.x") and reason in refusal.reason
 
 
@@ -121,8 +121,8 @@ async def test_an_announcement_without_a_picture_is_refused_with_the_reason(
     cameras: Cameras, component: str, keys: dict[str, Any], reason: str
 ) -> None:
     cameras.announce("x", component, name="Hall", **keys)
-    [refusal] = cameras.live.router.refused.values()
-    assert reason in refusal.reason and not cameras.live.router.devices
+    [refusal] = cameras.live.announced.refusals.by_key.values()
+    assert reason in refusal.reason and not cameras.live.announced.devices
 
 
 async def test_another_picture_is_an_event_at_most_once_a_second(cameras: Cameras, clock: VirtualClock) -> None:
@@ -193,4 +193,4 @@ async def test_a_restart_restores_no_picture(cameras: Cameras, clock: VirtualClo
     after = LiveDevices(new_catalog(), cameras.live._publish, clock)
     after.remember_devices()
     announce(after, config("camera/x", topic="x/still", unique_id="x"))
-    assert after.router.devices["mqtt:x"].attributes == {}
+    assert after.announced.devices["mqtt:x"].attributes == {}

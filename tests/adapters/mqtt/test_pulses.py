@@ -185,5 +185,5 @@ def test_alarms_are_listed_by_the_class_of_their_sensor() -> None:
             for each in ("gas", "smoke", "motion", "safety")
         )
     )
-    alarms = live.router.devices["mqtt:x"].observation().vendor_specific["alarms"]
+    alarms = live.announced.devices["mqtt:x"].observation().vendor_specific["alarms"]
     assert alarms == ["custom.mqtt.gas", "custom.mqtt.safety", "smoke"]

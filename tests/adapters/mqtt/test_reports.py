@@ -173,8 +173,8 @@ def test_reported_payloads_are_shown(
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     for text in messages:
         receive(live, "s", text.encode())
-    assert live.router.devices["mqtt:x"].attributes == shown
-    assert [each.reason for each in live.router.refused.values()] == reasons
+    assert live.announced.devices["mqtt:x"].attributes == shown
+    assert [each.reason for each in live.announced.refusals.by_key.values()] == reasons
 
 
 @pytest.mark.parametrize(
@@ -196,10 +196,10 @@ async def test_two_unknown_words_at_once_are_both_reported(component: str, keys:
     announce(live, announced)
     for word in ("half", "ajar", "half"):
         receive(live, "s", word.encode())
-    reports.report(live.router.refused, live.router.limits)
+    reports.report(live.announced.refusals)
     assert [each.reason.partition(" is not one of ")[0] for each in dropped] == ["'half'", "'ajar'"]
     announce(live, Sent(announced.topic, b"", retain=True))
-    assert live.router.refused == {}
+    assert live.announced.refusals.by_key == {}
 
 
 @each_row(
@@ -221,7 +221,7 @@ def test_an_unknown_text_is_reported_for_its_own_attribute(
     live = live_devices()
     announce(live, config(f"{component}/x", **keys, unique_id="x"))
     receive(live, "s", text.encode())
-    assert attribute in [each.attribute for each in live.router.refused.values()]
+    assert attribute in [each.attribute for each in live.announced.refusals.by_key.values()]
 
 
 BERLIN = Locale(latitude=52.52, longitude=13.405)
@@ -250,8 +250,8 @@ def test_coordinates_decide_about_the_presence_of_a_person(
     live = live_devices(locale=locale)
     announce(live, config("device_tracker/x", **keys, unique_id="x"))
     receive(live, "s", text.encode())
-    assert live.router.devices["mqtt:x"].attributes == shown
-    assert [each.reason for each in live.router.refused.values()] == reasons
+    assert live.announced.devices["mqtt:x"].attributes == shown
+    assert [each.reason for each in live.announced.refusals.by_key.values()] == reasons
 
 
 def test_the_attributes_without_a_value_are_listed() -> None:
@@ -259,7 +259,7 @@ def test_the_attributes_without_a_value_are_listed() -> None:
     announce(live, config("sensor/x", **STATE, unique_id="x", device_class="battery", unit_of_measurement="%"))
     announce(live, config("light/y", **JSON_LAMP, unique_id="y"))
     listed = {
-        id_: device.observation().vendor_specific.get("attributes") for id_, device in live.router.devices.items()
+        id_: device.observation().vendor_specific.get("attributes") for id_, device in live.announced.devices.items()
     }
     assert listed["mqtt:x"] == ["battery"] and "power" not in (listed["mqtt:y"] or [])
 
@@ -271,7 +271,7 @@ async def test_each_unknown_word_of_a_device_is_reported_once() -> None:
     announce(live, config("lock/x", **STATE, command_topic="c", unique_id="x"))
     for word in ("LOCKED", "half", "half", "ajar", "half", *(f"word {number}" for number in range(99))):
         receive(live, "s", word.encode())
-        reports.report(live.router.refused, live.router.limits)
+        reports.report(live.announced.refusals)
     words = ["half", "ajar", *(f"word {number}" for number in range(MAX_REPORTED_WORDS - 2))]
     expected = "is not one of 'LOCKED', 'UNLOCKED', 'JAMMED', 'OPEN'; the value is unknown now"
     assert [each.reason for each in dropped if isinstance(each, events.ObservationDropped)] == [
@@ -283,21 +283,21 @@ def test_a_name_that_is_not_utf_8_does_not_hide_the_other_values() -> None:
     live = live_devices()
     announce(live, config("sensor/x", **STATE, unit_of_measurement="W", value_template="{{ value_json.p }}"))
     receive(live, "s", '{"name":"Küche","p":5}'.encode("latin-1"))
-    assert live.router.devices["mqtt:x"].attributes == {"custom.mqtt.x": 5}
+    assert live.announced.devices["mqtt:x"].attributes == {"custom.mqtt.x": 5}
 
 
 @each_row(("flag", "is_there"), [(0, False), ("0", False), ("no", False), ("off", False), ("true", True), (1, True)])
 def test_a_disabled_entity_is_omitted_in_any_spelling(flag: object, is_there: bool) -> None:
     live = live_devices()
     announce(live, config("switch/x", command_topic="c", enabled_by_default=flag, unique_id="x"))
-    assert ("mqtt:x" in live.router.devices) is is_there
+    assert ("mqtt:x" in live.announced.devices) is is_there
 
 
 def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
     for more, actions in (({}, []), ({"payload_install": "go"}, ["install"])):
         live = live_devices()
         announce(live, config("update/x", state_topic="s", command_topic="c", unique_id="x", **more))
-        offers = live.router.devices["mqtt:x"].offers
+        offers = live.announced.devices["mqtt:x"].offers
         assert [action for _, offer in offers.values() for action in offer.actions] == actions
 
 
@@ -314,7 +314,7 @@ def test_valve_commands_need_a_payload(
 ) -> None:
     live = live_devices()
     announce(live, config("valve/x", **STATE, command_topic="c", unique_id="x", **more))
-    [(_, offer)] = live.router.devices["mqtt:x"].offers.values()
+    [(_, offer)] = live.announced.devices["mqtt:x"].offers.values()
     assert (offer.actions, offer.schema.get("values")) == (actions, values)
 
 
@@ -332,14 +332,14 @@ def test_valve_commands_need_a_payload(
 def test_a_code_must_fit_the_format_of_its_lock(code_format: str, code: str | None, fault: str | None) -> None:
     live = live_devices()
     announce(live, config("lock/x", command_topic="c", code_format=code_format, unique_id="x"))
-    entity = live.router.devices["mqtt:x"].entities[0]
+    entity = live.announced.devices["mqtt:x"].entities[0]
     command = Command(capability="lock", action="lock", code=code)
     if fault is None:
         assert entity.write(command, NOW).messages
     else:
         with pytest.raises(Invalid, match=fault):
             entity.write(command, NOW)
-    assert bool(live.router.refused) is (code == "anything"), "an unreadable or costly pattern is reported"
+    assert bool(live.announced.refusals.by_key) is (code == "anything"), "an unreadable or costly pattern is reported"
 
 
 FAILING: list[tuple[str, dict[str, str], Command, bytes, bytes]] = [
@@ -383,7 +383,7 @@ async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:
 
     connection: Any = Blind()
     await live.commands.run(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
-    assert live.router.devices["mqtt:x"].attributes == {"cover_tilt": 50}
+    assert live.announced.devices["mqtt:x"].attributes == {"cover_tilt": 50}
 
 
 async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: VirtualClock) -> None:
@@ -407,7 +407,7 @@ def test_every_speed_of_a_fan_is_shown_as_its_percentage(low: int, high: int) ->
     live = live_devices()
     keys = {"command_topic": "c", "percentage_command_topic": "p", "percentage_state_topic": "s"}
     announce(live, config("fan/x", **keys, speed_range_min=low, speed_range_max=high, unique_id="x"))
-    fan = live.router.devices["mqtt:x"]
+    fan = live.announced.devices["mqtt:x"]
     for speed in range(low, high + 1):
         receive(live, "s", str(speed).encode())
         shown = fan.attributes["custom.mqtt.percentage"]

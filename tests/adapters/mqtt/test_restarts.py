@@ -45,8 +45,8 @@ class RestartingHub:
         self.live = LiveDevices(new_catalog(), self.publish, self._clock)
         self.live.remember_devices()
         for sent in self._configs:
-            self.live.router.take_config(sent.topic, sent.payload)
-            rebuilt = rebuild(self.live.router)
+            self.live.announced.store.take_config(sent.topic, sent.payload)
+            rebuilt = rebuild(self.live.announced)
             for received in first:
                 self.receive(received.topic, received.payload)
             list(self.live.replay(rebuilt))
@@ -96,7 +96,7 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     known.publish.lost(Unreachable("the hub was stopped"))
     live = LiveDevices(new_catalog(), known.publish, clock)
     lifecycle = Lifecycle(PLAIN, live, Inbox(), known.publish, clock)
-    live.router.take_config("homeassistant/sensor/x/config", b"{")
+    live.announced.store.take_config("homeassistant/sensor/x/config", b"{")
     for _ in range(2):
         known.publish.answered()
         await lifecycle._rebuild(complete=True)

@@ -320,12 +320,12 @@ def announced(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
 def test_a_tasmota_device_is_shown(name: str) -> None:
     play = PLAYS[name]
     _, live = announced(play)
-    found = {each.id.removeprefix(ID): dict(each.attributes) for each in live.router.devices.values()}
+    found = {each.id.removeprefix(ID): dict(each.attributes) for each in live.announced.devices.values()}
     assert {part: {key: found.get(part, {}).get(key) for key in row} for part, row in play.shown.items()} == {
         part: dict(row) for part, row in play.shown.items()
     }
-    assert all(each.is_available for each in live.router.devices.values())
-    assert not live.router.refused
+    assert all(each.is_available for each in live.announced.devices.values())
+    assert not live.announced.refusals.by_key
 
 
 @pytest.mark.parametrize("name", [name for name, play in PLAYS.items() if play.commands])
@@ -334,8 +334,8 @@ async def test_a_tasmota_device_takes_its_commands(name: str) -> None:
     for part, command, messages, shown in PLAYS[name].commands:
         sent = await commanded(live, device, f"{ID}{part}", command)
         assert sent == [(f"cmnd/tA1/{last}", payload) for last, payload in messages]
-        assert shown.items() <= live.router.devices[f"{ID}{part}"].attributes.items()
-    assert not live.router.refused
+        assert shown.items() <= live.announced.devices[f"{ID}{part}"].attributes.items()
+    assert not live.announced.refusals.by_key
 
 
 async def commanded(
@@ -362,7 +362,7 @@ def test_the_will_of_a_device_is_used_unless_it_sleeps() -> None:
         receive(live, "tele/tA1/LWT", b"Online", is_retained=True)
         receive(live, "tele/tA1/SENSOR", b'{"SHT3X":{"Temperature":5}}')
         receive(live, "tele/tA1/LWT", b"Offline")
-        assert live.router.devices[ID].is_available is is_available
+        assert live.announced.devices[ID].is_available is is_available
 
 
 NAMES: list[tuple[dict[str, Any], dict[str, str]]] = [
@@ -379,13 +379,13 @@ NAMES: list[tuple[dict[str, Any], dict[str, str]]] = [
 def test_outputs_have_names_of_the_owner_and_the_device(config: dict[str, Any], names: dict[str, str]) -> None:
     live = live_devices()
     announce(live, *TasmotaDevice({}, {}, **config).announcements[:2])
-    assert {each.id.removeprefix(ID): each.name for each in live.router.devices.values()} == names
+    assert {each.id.removeprefix(ID): each.name for each in live.announced.devices.values()} == names
 
 
 def test_a_lamp_with_white_shows_the_white_or_the_colour() -> None:
     live = live_devices()
     announce(live, *TasmotaDevice({}, {}, rl=[2], lt_st=4).announcements)
-    attributes = live.router.devices[ID].attributes
+    attributes = live.announced.devices[ID].attributes
     for sentence, mode, color in (
         ({"HSBColor": "30,100,60", "White": 0}, "hs", {"hue": 30, "saturation": 100}),
         ({"HSBColor": "30,100,0", "White": 50}, "white", None),
@@ -393,7 +393,7 @@ def test_a_lamp_with_white_shows_the_white_or_the_colour() -> None:
         ({"HSBColor": "60,10,9", "White": 0}, "hs", {"hue": 60, "saturation": 10}),
     ):
         receive(live, "stat/tA1/RESULT", json.dumps(sentence).encode())
-        attributes = live.router.devices[ID].attributes
+        attributes = live.announced.devices[ID].attributes
         assert (attributes["color_mode"], attributes.get("color_hs")) == (mode, color)
 
 
@@ -402,7 +402,7 @@ def test_a_null_value_is_missing_until_the_next_value() -> None:
     announce(live, *TasmotaDevice({}, {"DHT11": {"Temperature": 20}}).announcements)
     for text, shown in ((b"21", 21), (b"null", None), (b"22", 22)):
         receive(live, "tele/tA1/SENSOR", b'{"DHT11":{"Temperature":%s}}' % text)
-        temperature: Any = live.router.devices[ID].attributes.get("temperature")
+        temperature: Any = live.announced.devices[ID].attributes.get("temperature")
         assert (temperature and temperature["value"]) == shown
 
 
@@ -436,7 +436,7 @@ def test_buttons_and_switches_report_presses_and_states(
     happened = take(catalog, (*TasmotaDevice({}, {}, **config).announcements, sentence))
     assert [(event, data) for _, event, data in happened] == events
     assert catalog.devices[ID].attributes == shown
-    assert not catalog.refused
+    assert not catalog.refusals.by_key
 
 
 def test_a_card_is_an_event_each_time() -> None:
@@ -448,21 +448,21 @@ def test_a_card_is_an_event_each_time() -> None:
 
 def test_topics_name_the_host_and_the_end_of_the_address() -> None:
     config = {**BASE, "ft": "home/%hostname%/%id%/%prefix%/%topic%/", "rl": [1]}
-    [relay] = discovery.announced(MAC, config, {})
+    [relay] = discovery.parse_announcements(MAC, config, {})
     assert relay.config["command_topic"] == "home/tA1-0161/0000A1/cmnd/tA1/POWER1"
 
 
 def test_the_units_of_numbers_without_a_capability_are_in_the_metadata() -> None:
     live = live_devices()
     announce(live, *TasmotaDevice({}, {"BME280": {"DewPoint": 1}, "TempUnit": "F"}).announcements)
-    units = live.router.devices[ID].observation().vendor_specific["units"]
+    units = live.announced.devices[ID].observation().vendor_specific["units"]
     assert units == {"custom.mqtt.BME280_DewPoint": "°F"}
 
 
 @each_row("wrong", [{"t": None}, {"tp": ["cmnd"]}, {"t": "a#b"}, {"ft": "%prefix%/+/"}])
 def test_a_configuration_without_topics_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
-        discovery.announced(MAC, {**BASE, **wrong}, {})
+        discovery.parse_announcements(MAC, {**BASE, **wrong}, {})
 
 
 ODD: list[dict[str, Any]] = [
@@ -479,18 +479,18 @@ def test_odd_values_of_one_key_affect_only_that_key(odd: dict[str, Any]) -> None
     sensors = {"A": {"Temperature": 1}, "B": 5, "C": [1], "D": {"E": {"F": {"G": {}}}}}
     announce(live, *TasmotaDevice({}, sensors, **odd).announcements)
     receive(live, "tele/tA1/SENSOR", b'{"A":{"Temperature":5}}')
-    assert live.router.devices[ID].attributes["temperature"] == measured(5, "°C")
+    assert live.announced.devices[ID].attributes["temperature"] == measured(5, "°C")
 
 
 @each_row("wrong", ["x", {}, None, ["x"], [None, "2"]])
 def test_an_unreadable_relay_list_is_reported_until_it_is_corrected(wrong: Any) -> None:
     live, good = live_devices(), TasmotaDevice({}, {}, rl=[1]).announcements[:1]
     announce(live, *TasmotaDevice({}, {}, rl=wrong).announcements[:2])
-    assert [(each.attribute, each.reason) for each in live.router.refused.values()] == [
+    assert [(each.attribute, each.reason) for each in live.announced.refusals.by_key.values()] == [
         ("announcement", f"rl must be a list of numbers, not {format_value(wrong)}")
     ]
     announce(live, *good)
-    assert not live.router.refused and [*live.router.devices] == [ID]
+    assert not live.announced.refusals.by_key and [*live.announced.devices] == [ID]
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:
@@ -522,7 +522,7 @@ def test_the_table_of_keys_and_options_matches_the_code() -> None:
     for play in (*PLAYS.values(), *(Play(config=config) for config, *_ in PRESSES)):
         config = Noting(TasmotaDevice({}, {}, **play.config).config)
         config["so"] = Noting(config["so"])
-        discovery.announced(MAC, config, {"sn": play.sensors})
+        discovery.parse_announcements(MAC, config, {"sn": play.sensors})
         keys |= config.asked
         options |= config["so"].asked
     rows = rows_of("Keys and options of Tasmota")

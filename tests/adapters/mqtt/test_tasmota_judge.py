@@ -114,7 +114,7 @@ def start(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
 
 def attributes_of(live: LiveDevices, object_id: str) -> Mapping[str, Any]:
     expected = object_id.replace(".", "_").replace(" ", "_")
-    entities = [each for device in live.router.devices.values() for each in device.entities]
+    entities = [each for device in live.announced.devices.values() for each in device.entities]
     return next((each.attributes for each in entities if each.announcement.object_id == expected), {})
 
 
@@ -164,7 +164,7 @@ async def test_the_reference_reader_sends_the_same_commands(
     device, live = start(PLAYS[name])
     [entity] = [each for each in await judged(device, client) if each.object_id == object_id]
     await getattr(entity.entity, method)(*arguments)
-    ours = live.router.devices[f"mqtt:{MAC.lower()}{part}"].offers[command["capability"]][0]
+    ours = live.announced.devices[f"mqtt:{MAC.lower()}{part}"].offers[command["capability"]][0]
     messages = ours.write(Command.parse(dict(command)), NOW).messages
     # The names of Tasmota's commands are case-insensitive.
     assert [(each.topic.lower(), each.payload) for each in messages] == [

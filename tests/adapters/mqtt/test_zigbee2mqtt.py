@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from appliance.adapters.mqtt.commands import PendingCommand
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.messages import Message, Outgoing
-from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent, apply
+from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.errors import LaresError
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
@@ -66,7 +66,7 @@ def judge(model: str, announced: list[tuple[str, str]]) -> Verdict:
     """Announce one model, and send each of its commands with each possible value."""
     verdict, catalog = Verdict(model, len(announced)), new_catalog(includes_config_entities=True)
     take(catalog, tuple(Sent(topic, payload.encode(), True) for topic, payload in announced))
-    verdict.failures += [f"{each.attribute}: {each.reason}" for each in catalog.refused.values()]
+    verdict.failures += [f"{each.attribute}: {each.reason}" for each in catalog.refusals.by_key.values()]
     there = {entity.announcement.source for each in catalog.devices.values() for entity in each.entities}
     for topic, payload in announced:
         config = json.loads(payload)
@@ -128,11 +128,11 @@ def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Comma
     for message in intent.messages:
         for topic, state in answers(message, known):
             sentence = Message(topic, json.dumps(state).encode(), NOW)
-            for pattern, owner, reader in catalog.readers(topic):
-                for change in catalog.changes_of(pattern, sentence, owner, reader):
-                    if isinstance(change, EntityEvent):
+            for pattern, _, reader in catalog.router.readers(topic):
+                for change in reader.changes(pattern, sentence):
+                    if not isinstance(change, dict):
                         continue
-                    apply(reader, change)
+                    reader.apply(change, reader.changed_by(change))
                     if reader is entity:
                         pending.check(change, entity)
     is_done = all(map(entity.is_assumed, intent.shows)) or pending.done.is_set()

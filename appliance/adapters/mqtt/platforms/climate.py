@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, PayloadParser, WordParser, plain_number
-from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, number_parser
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, PayloadParser
+from appliance.adapters.mqtt.platforms.intent import Intent
+from appliance.adapters.mqtt.platforms.numbers import number_parser, plain_number
+from appliance.adapters.mqtt.platforms.payloads import Update, WordParser, is_unknown
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import Value

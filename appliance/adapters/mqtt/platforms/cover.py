@@ -8,36 +8,20 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.messages import parse_object
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent, clamped, plain_number, scaled
-from appliance.adapters.mqtt.platforms.payloads import (
-    Update,
-    is_unknown,
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.intent import Intent
+from appliance.adapters.mqtt.platforms.numbers import (
+    Scale,
     number_parser,
     parse_number,
+    plain_number,
     read_number,
-    read_word,
 )
+from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
 from appliance.home.classes import COVERS
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
-
-_PERCENT = (0.0, 100.0)
-
-
-class Scale:
-    """The device's numbers for 0 and 100 percent. The first number can be the larger one."""
-
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high
-
-    def percent(self, raw: float) -> int:
-        """Convert a device's number to a percentage from 0 to 100."""
-        return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
-
-    def raw(self, percent: float) -> int | float:
-        """Convert a percentage to the number that the device expects."""
-        return plain_number(round(scaled(percent, *_PERCENT, to=(self.low, self.high))))
 
 
 class Cover(Entity):

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from appliance.adapters.mqtt.discovery import Announcement
 from appliance.adapters.mqtt.fields import AnnouncedFields, is_filter, is_unreadable
 from appliance.adapters.mqtt.messages import Message, Outgoing
-from appliance.adapters.mqtt.platforms.payloads import Update, read_word
+from appliance.adapters.mqtt.platforms.availability import announced_availability
+from appliance.adapters.mqtt.platforms.intent import Intent, Offer
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update
 from appliance.adapters.mqtt.templates.template import Template
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.errors import Invalid, Unsupported
 from appliance.home.commands import Command, without_toggle
 from appliance.home.values import Value
@@ -25,6 +28,9 @@ class EntityEvent(Struct, frozen=True):
     name: str
     data: Mapping[str, Value]
 
+
+Change = Update | EntityEvent | Exception | None
+"""New values, an event, or the fault of an unreadable part of a message. None means that the availability changed."""
 
 PayloadParser = Callable[[Any, str], Update | EntityEvent | None]
 """Parses the text of a message for an entity. Returns an empty update or None to ignore the text. Raises `Invalid`.
@@ -40,85 +46,6 @@ class TopicReader(Struct, frozen=True, gc=False):
     topic: str
     template: Template | None
     parse: PayloadParser
-
-
-class Intent(Struct, frozen=True, kw_only=True):
-    """The messages of a command, and the attributes that confirm it.
-
-    If `shows` is missing, the command is complete when it is sent. If `begins` is given, the command is complete when
-    `begins` returns true for the entity. If the entity was announced again, `begins` gets the new entity object.
-    `fails` contains the states of a failed command.
-    """
-
-    messages: tuple[Outgoing, ...]
-    shows: Update = field(default_factory=dict)
-    begins: Callable[[Entity], bool] | None = None
-    fails: tuple[str, ...] = ()
-
-
-class Offer(Struct, frozen=True, kw_only=True, gc=False):
-    """The actions for one attribute, the function that makes the messages of a command, and the schema of the values.
-
-    `write` gets the entity as an argument. Apart from that, `write` must not refer to the entity (see
-    `PayloadParser`). `write` raises `Invalid` or `Unsupported`.
-    """
-
-    actions: tuple[str, ...]
-    write: Callable[[Any, Command], Intent]
-    schema: Mapping[str, Value] = field(default_factory=dict)
-
-
-class AvailabilitySource(Struct, frozen=True, gc=False):
-    """A topic, the template of its messages, and the words for available and not available."""
-
-    topic: str
-    template: Template | None
-    words: Mapping[str, bool]
-
-
-class Availability(Struct, gc=False):
-    """The availability of one entity. An entity without availability topics is always available. An entity with
-    availability topics is available only after a message."""
-
-    sources: tuple[AvailabilitySource, ...]
-    mode: str
-    reported: dict[int, bool] = field(default_factory=dict)
-    is_latest_available: bool = False
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each.topic for each in self.sources))
-
-    @property
-    def is_available(self) -> bool:
-        """Whether the entity is available according to the announced mode."""
-        if not self.sources:
-            return True
-        if self.mode == "all":
-            return len(self.reported) == len(self.sources) and all(self.reported.values())
-        return any(self.reported.values()) if self.mode == "any" else self.is_latest_available
-
-    @property
-    def is_denied(self) -> bool:
-        """Whether a message reported the entity unavailable. False before the first message."""
-        return not self.is_available and not all(self.reported.values())
-
-    def take(self, filter_: str, message: Message) -> None:
-        """Process a message that matches a filter. Raise `TemplateFailed`."""
-        for number, source in enumerate(self.sources):
-            if source.topic == filter_:
-                is_available = source.words.get(message.rendered(source.template))
-                if is_available is not None:
-                    self.reported[number] = self.is_latest_available = is_available
-
-
-def _sources(config: AnnouncedFields, availability: Iterable[Mapping[str, Any]]) -> Iterator[AvailabilitySource]:
-    ways = [(AnnouncedFields(each, config.problems), "topic", "value_template") for each in availability]
-    for fields, key, template_key in (*ways, (config, "availability_topic", "availability_template")):
-        if topic := fields.topic(key):
-            not_available = fields.text("payload_not_available", "offline")
-            words = {not_available: False, fields.text("payload_available", "online"): True}
-            yield AvailabilitySource(topic, fields.template(template_key), words)
 
 
 SWITCHED = ("on", "off", "toggle")
@@ -155,9 +82,7 @@ class Entity:
         self.attributes: dict[str, Value] = {}
         self.claims: tuple[str, ...] = ()
         self.custom = f"custom.mqtt.{announcement.object_id}"
-        self.availability = Availability(
-            tuple(_sources(self.config, announcement.availability)), self.config.text("availability_mode", "latest")
-        )
+        self.availability = announced_availability(self.config, announcement.availability)
         self.expire_after = self.config.number("expire_after", 0)
         self.is_expired = False
         self.off_delay = 0.0
@@ -217,6 +142,56 @@ class Entity:
     def refresh(self) -> None:
         """Mark the entity as not expired, because a new value has arrived."""
         self.is_expired = False
+
+    def changes(self, filter_: str, message: Message) -> Iterator[Change]:
+        """Yield the changes in a message that matches a filter.
+
+        All values form one update, because a message is one observation.
+        """
+        if filter_ in self.availability.topics:
+            yield from self._availability_changes(filter_, message)
+        merged: Update | None = None
+        for reader in self.readers if not (self.reports_events and message.is_retained) else ():
+            if reader.topic == filter_:
+                try:
+                    found = reader.parse(self, message.rendered(reader.template))
+                except ValueMissing:
+                    continue
+                except Exception as fault:
+                    yield fault
+                    found = fault.update if isinstance(fault, UnknownValue) else None
+                if isinstance(found, EntityEvent):
+                    yield found
+                elif found is not None:
+                    merged = found if merged is None else {**merged, **found}
+        if merged is not None:
+            yield merged
+
+    def _availability_changes(self, filter_: str, message: Message) -> Iterator[Change]:
+        was_available = self.availability.is_available
+        try:
+            self.availability.take(filter_, message)
+        except TemplateFailed as fault:
+            yield fault
+        if self.availability.is_available != was_available:
+            yield None
+
+    def changed_by(self, update: Update) -> list[str]:
+        """Return the attributes whose values the update changes."""
+        shown = self.attributes
+        return [
+            key
+            for key, value in update.items()
+            if shown.get(key) != value or isinstance(shown.get(key), bool) != isinstance(value, bool)
+        ]
+
+    def apply(self, update: Update, changed: Iterable[str]) -> None:
+        """Set the values of the changed attributes."""
+        for key in changed:
+            if (value := update[key]) is None:
+                del self.attributes[key]
+            else:
+                self.attributes[key] = value
 
     def use_custom(self, suffix: str = "") -> None:
         """Rename the value to a custom attribute, because another entity has the capability or the name."""
@@ -336,59 +311,5 @@ class Entity:
         return without_toggle(command, shown, self.announcement.object_id).action
 
 
-class WordParser(Struct, frozen=True, gc=False):
-    """Parses words with `read_word`. By default, the attribute is the entity's custom attribute."""
-
-    words: Mapping[str, Value]
-    attribute: str = ""
-    ignored: tuple[str, ...] = ()
-    keeps: bool = True
-
-    def __call__(self, entity: Entity, text: str) -> Update:
-        return read_word(text, self.words, self.attribute or entity.custom, ignored=self.ignored, keeps=self.keeps)
-
-
-def plain_number(value: float) -> int | float:
-    """Convert a whole number to an integer, because devices expect no decimal point. Return any other number
-    unchanged."""
-    return int(value) if value == int(value) else value
-
-
-def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) -> float:
-    """Scale a value from the range `low` to `high` to the range `to`. `low` may be greater than `high`."""
-    share = (value - low) / (high - low) if high != low else 0.0
-    return to[0] + share * (to[1] - to[0])
-
-
-def clamped(value: float, low: int = 0, high: int = 100) -> int:
-    """Clamp a value to the range, and round it."""
-    return round(min(max(value, low), high))
-
-
 def shows_one_of(attribute: str, states: tuple[str, ...]) -> Callable[[Entity], bool]:
     return lambda entity: entity.attributes.get(attribute) in states
-
-
-def changed_keys(entity: Entity, update: Update) -> list[str]:
-    shown = entity.attributes
-    return [
-        key
-        for key, value in update.items()
-        if shown.get(key) != value or isinstance(shown.get(key), bool) != isinstance(value, bool)
-    ]
-
-
-def apply(entity: Entity, update: Update) -> list[str]:
-    """Set new values, and return the changed attributes."""
-    changed = changed_keys(entity, update)
-    set_values(entity, update, changed)
-    return changed
-
-
-def set_values(entity: Entity, update: Update, changed: Iterable[str]) -> None:
-    """Set the values of the changed attributes."""
-    for key in changed:
-        if (value := update[key]) is None:
-            del entity.attributes[key]
-        else:
-            entity.attributes[key] = value

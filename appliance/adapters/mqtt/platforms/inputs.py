@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, tzinfo
 from zoneinfo import ZoneInfo
 
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent, plain_number
-from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_number, read_word
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.intent import Intent
+from appliance.adapters.mqtt.platforms.numbers import plain_number, read_number
+from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value

@@ -8,15 +8,10 @@ from typing import Any
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, clamped
-from appliance.adapters.mqtt.platforms.payloads import (
-    UnknownValue,
-    Update,
-    is_unknown,
-    one_of,
-    parse_number,
-    read_number,
-)
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity
+from appliance.adapters.mqtt.platforms.intent import Intent
+from appliance.adapters.mqtt.platforms.numbers import clamped, parse_number, read_number
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown, one_of
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import KELVIN_RANGE, Value, clamped_kelvin, kelvin_in, level_of, mireds_in, percent_of

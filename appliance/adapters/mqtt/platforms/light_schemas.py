@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt.fields import is_unreadable
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
-from appliance.adapters.mqtt.platforms.entity import Intent, PayloadParser, WordParser, plain_number
+from appliance.adapters.mqtt.platforms.entity import PayloadParser
+from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.light import (
     COLOR_OF_MODE,
     NOTATIONS,
@@ -21,7 +22,8 @@ from appliance.adapters.mqtt.platforms.light import (
     LightEntity,
     color_of,
 )
-from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, parse_number, stated_number
+from appliance.adapters.mqtt.platforms.numbers import parse_number, plain_number, stated_number
+from appliance.adapters.mqtt.platforms.payloads import Update, WordParser, is_unknown
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value, clamped_kelvin

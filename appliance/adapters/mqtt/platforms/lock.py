@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent, WordParser, shows_one_of
+from appliance.adapters.mqtt.platforms.entity import Entity, shows_one_of
+from appliance.adapters.mqtt.platforms.intent import Intent
+from appliance.adapters.mqtt.platforms.payloads import WordParser
 from appliance.adapters.mqtt.templates import texts
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import Invalid

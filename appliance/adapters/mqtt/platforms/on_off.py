@@ -8,8 +8,10 @@ import orjson
 from msgspec import Struct
 
 from appliance.adapters.mqtt.messages import parse_object
-from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity, Intent, WordParser
-from appliance.adapters.mqtt.platforms.payloads import Update, number_parser, read_word
+from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity
+from appliance.adapters.mqtt.platforms.intent import Intent
+from appliance.adapters.mqtt.platforms.numbers import number_parser
+from appliance.adapters.mqtt.platforms.payloads import Update, WordParser, read_word
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value

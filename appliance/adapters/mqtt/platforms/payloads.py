@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.errors import Invalid
 from appliance.home.values import Value
-from appliance.tables.checks import is_number
 
 Update = Mapping[str, Value]
 """New values by attribute. None means that the value is unknown."""
@@ -60,48 +60,13 @@ def read_word(
     raise UnknownValue(text, one_of(words), key, {} if keeps else None)
 
 
-def read_number(
-    text: str, key: str, convert: Callable[[float], Value] | None = None, *, keeps: bool = False
-) -> Update:
-    """Return the number, converted by `convert`. An empty text changes nothing.
+class WordParser(Struct, frozen=True, gc=False):
+    """Parses words with `read_word`. By default, the attribute is the entity's custom attribute."""
 
-    Raise `UnknownValue` for other texts. The attribute then becomes unknown. With `keeps`, the attribute keeps its
-    value, even if the text means an unknown value.
-    """
-    if is_unknown(text):
-        return {} if keeps else {key: None}
-    if text == "":
-        return {}
-    value = parse_number(text, key, keeps=keeps)
-    return {key: value if convert is None else convert(value)}
+    words: Mapping[str, Value]
+    attribute: str = ""
+    ignored: tuple[str, ...] = ()
+    keeps: bool = True
 
-
-def number_parser(
-    key: str, convert: Callable[[float], Value] | None = None, *, keeps: bool = False
-) -> Callable[[object, str], Update]:
-    return lambda _, text: read_number(text, key, convert, keeps=keeps)
-
-
-def parse_number(text: str, attribute: str = "", *, keeps: bool = False) -> int | float:
-    """Parse a number. Return an integer if the text is an integer.
-
-    Raise `UnknownValue` for other texts. `attribute` then becomes unknown, or keeps its value with `keeps`.
-    """
-    try:
-        value = math.nan if "_" in text else float(text)  # Python accepts 1_000
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or abs(value) > 1e18:
-        raise UnknownValue(text, "a number", attribute, {} if keeps else None)
-    return int(text) if text.strip().lstrip("+-").isdigit() else value
-
-
-def stated_number(value: Any) -> int | float | None:
-    """Return a JSON number, or the number in a text, because some devices send numbers as text. Return None for other
-    values."""
-    if not isinstance(value, str):
-        return value if is_number(value) else None
-    try:
-        return parse_number(value)
-    except Invalid:
-        return None
+    def __call__(self, entity: Any, text: str) -> Update:
+        return read_word(text, self.words, self.attribute or entity.custom, ignored=self.ignored, keeps=self.keeps)

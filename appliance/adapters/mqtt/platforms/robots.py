@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
-from appliance.adapters.mqtt.platforms.entity import Entity, Intent, WordParser, clamped, shows_one_of
-from appliance.adapters.mqtt.platforms.payloads import Update, stated_number
+from appliance.adapters.mqtt.platforms.entity import Entity, shows_one_of
+from appliance.adapters.mqtt.platforms.intent import Intent
+from appliance.adapters.mqtt.platforms.numbers import clamped, stated_number
+from appliance.adapters.mqtt.platforms.payloads import Update, WordParser
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value

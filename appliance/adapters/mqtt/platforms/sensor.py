@@ -8,7 +8,8 @@ from typing import Any
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity
-from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_number, read_word, stated_number
+from appliance.adapters.mqtt.platforms.numbers import read_number, stated_number
+from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
 from appliance.errors import Invalid
 from appliance.home.classes import BINARY_SENSORS, SENSORS
 from appliance.home.values import Value

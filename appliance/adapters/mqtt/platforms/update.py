@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from appliance.adapters.mqtt.messages import parse_json
-from appliance.adapters.mqtt.platforms.entity import Entity, clamped
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.adapters.mqtt.platforms.numbers import clamped
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.errors import Invalid
 from appliance.home.values import Value

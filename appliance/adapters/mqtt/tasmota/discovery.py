@@ -84,7 +84,7 @@ def mac_of(topic: str) -> tuple[str, str]:
     return levels[0].upper(), levels[1]
 
 
-def announced(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
+def parse_announcements(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
     """Convert a device's two messages to announcements. If the first message is missing, return an empty list. Raise
     `Invalid`."""
     return list(_Tasmota(mac, config).announcements(sensors)) if config else []

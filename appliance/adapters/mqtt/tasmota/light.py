@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.messages import Outgoing, parse_object
-from appliance.adapters.mqtt.platforms.entity import Intent
+from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.light import LightChange, LightEntity, color_of
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.tasmota.discovery import CCT, RGB, RGBCCT, RGBW

@@ -1,0 +1,115 @@
+"""The announced devices of one broker: builds them again when their announcements change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from appliance.adapters.mqtt.announcement_store import AnnouncementStore
+from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.device_builder import build_devices
+from appliance.adapters.mqtt.discovery import Announcement
+from appliance.adapters.mqtt.fields import parse_templates
+from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
+from appliance.adapters.mqtt.refusals import Refusals
+from appliance.adapters.mqtt.router import Router
+from appliance.home_locale import ANYWHERE, Locale
+
+MAX_BROKER_DEVICES = 2_000
+
+
+class AnnouncedDevices:
+    """The devices of one broker by id, with their announcements, topics, and faults."""
+
+    def __init__(
+        self, section: str, prefix: str, hub_id: str, *, includes_config_entities: bool, locale: Locale = ANYWHERE
+    ) -> None:
+        self.devices: dict[str, MqttDevice] = {}
+        self.refusals = Refusals()
+        self.router = Router(self.refusals)
+        self.store = AnnouncementStore(
+            prefix, hub_id, self.router, self.refusals, includes_config_entities=includes_config_entities
+        )
+        self._section = section
+        self._locale = locale
+        self._names = DeviceNames()
+        self._expected: frozenset[str] = frozenset()
+        self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
+
+    def expect(self, known: Mapping[str, str]) -> None:
+        """Expect the devices in `known` to be announced again. `known` contains identifiers by device id.
+
+        Expected devices keep their names. If there are too many devices, expected devices take precedence, then
+        existing devices.
+        """
+        names = {id_.removeprefix(f"{self._section}:"): identifier for id_, identifier in known.items()}
+        self._expected = frozenset(names)
+        self._names.reserve({name: identifier for name, identifier in names.items() if identifier})
+
+    def end_waiting(self) -> None:
+        """Stop waiting for known devices, so that new devices can take their places."""
+        self._expected = frozenset()
+
+    def rebuild(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
+        """Rebuild the devices whose announcements changed, in small steps, and add them to `rebuilt`.
+
+        The next rebuild handles configurations that arrive meanwhile.
+        """
+        groups: dict[str, list[Announcement]] = {}
+        doubles: dict[str, tuple[str, str]] = {}
+        yield from group_announcements(self.store.included(), groups, self._names, self.store.device_ids, doubles)
+        self.refusals.note_doubles(doubles)
+        built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
+        for name in self._choose_devices(groups):
+            known = self._built.get(name)
+            if known is None or known[0] != groups[name]:
+                for announcement in groups[name]:
+                    yield from parse_templates([announcement.config, *announcement.availability])
+                former = () if known is None else {each.key for each in known[0]}
+                id_ = f"{self._section}:{name}"
+                devices = yield from build_devices(id_, groups[name], self.refusals, former, self._locale)
+                rebuilt.extend(devices)
+                known = (groups[name], devices)
+            built[name] = known
+            yield
+        self._built = built
+        self.devices = {device.id: device for _, devices in built.values() for device in devices}
+        yield from self.router.route([*self.devices.values()])
+        yield from self._set_device_ids()
+        yield from self._find_bridges(rebuilt)
+        rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
+
+    def _choose_devices(self, groups: Collection[str]) -> list[str]:
+        """Return the sorted names of the devices within the limit. Existing devices take precedence.
+
+        A known device has a reserved place until its announcement arrives.
+        """
+        if len(groups) <= MAX_BROKER_DEVICES:
+            self.refusals.limits.pop("devices", None)
+            return sorted(groups)
+        self.refusals.limits["devices"] = (
+            f"the broker announces {len(groups)} devices, but Lares uses only {MAX_BROKER_DEVICES}"
+        )
+        first = [name for name in groups if name in self._expected or name in self._built]
+        others = [name for name in groups if name not in self._expected and name not in self._built]
+        room = MAX_BROKER_DEVICES - len(first) - len(self._expected - set(groups))
+        return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
+
+    def _set_device_ids(self) -> Iterator[None]:
+        ids: dict[str, str] = {}
+        for device in self.devices.values():
+            ids |= {entity.announcement.key: device.id for entity in device.entities}
+            yield
+        self.store.device_ids = ids
+
+    def _find_bridges(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
+        """Set the bridge of each device, and add each device with a changed bridge to `rebuilt`."""
+        by_identifier: dict[str, str] = {}
+        for announcements, devices in self._built.values():
+            for identifier in {each for one in announcements for each in one.device.identifiers} if devices else ():
+                by_identifier[identifier] = devices[0].id
+            yield
+        known = {id(device) for device in rebuilt}
+        for device in self.devices.values():
+            has_changed = device.join(by_identifier.get(device.facts.via_device, ""))
+            rebuilt += [device] if has_changed and id(device) not in known else []
+            yield

@@ -1,0 +1,186 @@
+"""The stored configurations of one broker, and their announcements."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from appliance.adapters.mqtt.discovery import Announcement, parse_announcements, parse_config
+from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.platforms.table import COMPONENTS, build_entity, is_excluded, unsupported
+from appliance.adapters.mqtt.refusals import Refusal, Refusals, reason_of
+from appliance.adapters.mqtt.router import Router
+from appliance.adapters.mqtt.tasmota import discovery as tasmota
+from appliance.errors import Invalid
+
+MAX_CONFIGS = 60_000
+"""Maximum number of stored configurations. Usually the limit of devices is reached earlier."""
+
+MAX_CONFIGS_BYTES = 320 * 1024 * 1024
+"""Maximum total memory of the configurations."""
+
+ENTITY_BYTES, AVAILABILITY_BYTES, JSON_PART_BYTES = 6 * 1024, 500, 100
+"""Estimated memory, in bytes, of a small entity, of each availability topic, and of each part of an entity's JSON."""
+
+ORIGIN = "Lares"
+"""The `origin` in the announcements of Lares hubs."""
+
+T = TypeVar("T")
+
+
+class AnnouncementStore:
+    """The newest configuration at each topic, and the announcements in these configurations.
+
+    `device_ids` maps the key of each announced entity to the id of the entity's device.
+    """
+
+    def __init__(
+        self, prefix: str, hub_id: str, router: Router, refusals: Refusals, *, includes_config_entities: bool
+    ) -> None:
+        self.device_ids: Mapping[str, str] = {}
+        self._prefix = prefix
+        self._own = f"lares_{hub_id}_"
+        self._router = router
+        self._refusals = refusals
+        self._includes_config_entities = includes_config_entities
+        self._payloads: dict[str, bytes] = {}
+        self._announced: dict[str, list[Announcement]] = {}
+        self._bytes = 0
+
+    def is_config(self, topic: str) -> bool:
+        """Return whether configurations arrive at this topic."""
+        if topic in self._router:
+            return False
+        is_home_assistant = topic.startswith(f"{self._prefix}/") and topic.endswith("/config")
+        return is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
+
+    def has_config(self, topic: str) -> bool:
+        """Return whether the topic's configuration is stored, or recorded as unusable."""
+        return topic in self._payloads or topic in self._refusals.by_key
+
+    def included(self) -> Iterator[Announcement]:
+        """Yield the announcements, without entities that the settings exclude."""
+        for found in [*self._announced.values()]:
+            for each in found:
+                if self._includes_config_entities or not is_excluded(each):
+                    yield each
+
+    def take_config(self, topic: str, payload: bytes) -> bool:
+        """Process a configuration. Return whether the configuration changed anything. Never raises.
+
+        An unreadable configuration is not stored, and does not remove a known device.
+        """
+        if self._payloads.get(topic, b"") == payload and topic not in self._refusals.by_key:
+            return False
+        source, fault = topic, None
+        try:
+            if topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/"):
+                source, found, fault = self._parse_tasmota(topic, payload)
+            else:
+                found = self._parse_home_assistant(topic, payload)
+        except Exception as error:
+            refusal = Refusal(self._device_of(topic), "announcement", reason_of(error))
+            return self._refusals.note_topic(topic, refusal if payload else None)
+        former = _memory_of(self._payloads.get(topic, b""), self._announced.get(source, []))
+        grows = _memory_of(payload, found) - former
+        is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
+        if payload and (is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES)):
+            memory = f"{MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
+            self._refusals.limits["configurations"] = (
+                f"the broker's configurations exceed {MAX_CONFIGS} entries or {memory}; Lares ignores the rest"
+            )
+            return False
+        self._bytes += grows
+        if grows < 0:
+            self._refusals.limits.pop("configurations", None)
+        for key in {each.key for each in self._announced.get(source, ())} - {each.key for each in found}:
+            self._refusals.forget_entity(key)
+        _put(self._payloads, topic, payload)
+        _put(self._announced, source, found)
+        self._refusals.note_topic(topic, Refusal(self._device_of(source), "announcement", fault) if fault else None)
+        return True
+
+    def forget_configs_except(self, topics: Container[str]) -> Iterator[None]:
+        """Forget the configurations of all other topics, one per step, because the broker no longer retains them."""
+        for topic in [
+            each for each in {*self._payloads, *self._refusals.by_key} if each not in topics and self.is_config(each)
+        ]:
+            self.take_config(topic, b"")
+            yield
+
+    def list_state_requests(self, requested: set[str], found: list[Outgoing]) -> Iterator[None]:
+        """Add the messages that request unretained states to `found`, in steps. Skip the topics in `requested`, and
+        add all other topics to `requested`."""
+        requested.intersection_update(self._payloads)
+        for topic in [each for each in self._payloads if tasmota.is_config(each) and each not in requested]:
+            requested.add(topic)
+            with suppress(Invalid):
+                config = parse_config(self._payloads.get(topic, b"{}"))
+                found += [Outgoing(*request) for request in tasmota.state_requests(config)]
+            yield
+
+    def _device_of(self, topic: str) -> str:
+        """Return the id of a device that is announced at the topic. If no device is announced at the topic, return
+        the topic."""
+        known = (self.device_ids.get(each.key) for each in self._announced.get(topic, ()))
+        return next((each for each in known if each), topic)
+
+    def _parse_home_assistant(self, topic: str, payload: bytes) -> list[Announcement]:
+        found = parse_announcements(self._prefix, topic, payload)
+        if found is None:
+            return [replace(each, is_migrating=True) for each in self._announced.get(topic, ())]
+        if found and all(each.component not in COMPONENTS for each in found):
+            raise Invalid(unsupported(found[0].component))
+        former = {each.key: each for each in self._announced.get(topic, ())}
+        usable = (self._usable(each, former.get(each.key)) for each in found)
+        return [each for each in usable if not self._is_own(each)]
+
+    def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
+        """Return the announcement. If the announcement is unusable, return the previous one, so that a known
+        entity is not removed."""
+        if former is None or former == announcement:
+            return announcement
+        try:
+            build_entity(announcement)
+        except Exception as error:
+            refusal = Refusal(self._device_of(announcement.source), "announcement", reason_of(error))
+            self._refusals.by_key[announcement.key] = refusal
+            return former
+        self._refusals.forget_entity(announcement.key)
+        return announcement
+
+    def _is_own(self, announcement: Announcement) -> bool:
+        """Return whether this hub publishes the announcement."""
+        identifiers = announcement.device.identifiers
+        return announcement.origin == ORIGIN and any(each.startswith(self._own) for each in identifiers)
+
+    def _parse_tasmota(self, topic: str, payload: bytes) -> tuple[str, list[Announcement], str | None]:
+        """Return the configuration topic of a Tasmota device, the device's announcements, and the fault of an
+        unreadable part."""
+        mac, part = tasmota.mac_of(topic)
+        payloads = {each: self._payloads.get(topic.removesuffix(part) + each, b"") for each in tasmota.PARTS}
+        payloads[part] = payload
+        config, sensors = (parse_config(payloads[each]) if payloads[each] else {} for each in tasmota.PARTS)
+        fault = tasmota.unreadable_relays(config) if part == "config" else None
+        return f"{tasmota.DISCOVERY_PREFIX}/{mac}/config", tasmota.parse_announcements(mac, config, sensors), fault
+
+
+def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:
+    """Return a generous estimate of the memory for a configuration and its announcements.
+
+    Only the texts of templates are included, because their parsed form has a separate limit.
+    """
+    parts = sum(map(payload.count, (b"{", b"[", b",")))
+    entities = sum(ENTITY_BYTES + AVAILABILITY_BYTES * len(each.availability) for each in found)
+    return 3 * len(payload) + JSON_PART_BYTES * parts + entities
+
+
+def _put(table: dict[str, T], key: str, value: T) -> None:
+    """Set the value, or remove the key if the value is empty."""
+    if value:
+        table[key] = value
+    else:
+        table.pop(key, None)

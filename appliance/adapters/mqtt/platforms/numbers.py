@@ -1,0 +1,93 @@
+"""Numbers in messages: parsing, scaling, and rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update, is_unknown
+from appliance.errors import Invalid
+from appliance.home.values import Value
+from appliance.tables.checks import is_number
+
+_PERCENT = (0.0, 100.0)
+
+
+def read_number(
+    text: str, key: str, convert: Callable[[float], Value] | None = None, *, keeps: bool = False
+) -> Update:
+    """Return the number, converted by `convert`. An empty text changes nothing.
+
+    Raise `UnknownValue` for other texts. The attribute then becomes unknown. With `keeps`, the attribute keeps its
+    value, even if the text means an unknown value.
+    """
+    if is_unknown(text):
+        return {} if keeps else {key: None}
+    if text == "":
+        return {}
+    value = parse_number(text, key, keeps=keeps)
+    return {key: value if convert is None else convert(value)}
+
+
+def number_parser(
+    key: str, convert: Callable[[float], Value] | None = None, *, keeps: bool = False
+) -> Callable[[object, str], Update]:
+    return lambda _, text: read_number(text, key, convert, keeps=keeps)
+
+
+def parse_number(text: str, attribute: str = "", *, keeps: bool = False) -> int | float:
+    """Parse a number. Return an integer if the text is an integer.
+
+    Raise `UnknownValue` for other texts. `attribute` then becomes unknown, or keeps its value with `keeps`.
+    """
+    try:
+        value = math.nan if "_" in text else float(text)  # Python accepts 1_000
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or abs(value) > 1e18:
+        raise UnknownValue(text, "a number", attribute, {} if keeps else None)
+    return int(text) if text.strip().lstrip("+-").isdigit() else value
+
+
+def stated_number(value: Any) -> int | float | None:
+    """Return a JSON number, or the number in a text, because some devices send numbers as text. Return None for other
+    values."""
+    if not isinstance(value, str):
+        return value if is_number(value) else None
+    try:
+        return parse_number(value)
+    except Invalid:
+        return None
+
+
+def plain_number(value: float) -> int | float:
+    """Convert a whole number to an integer, because devices expect no decimal point. Return any other number
+    unchanged."""
+    return int(value) if value == int(value) else value
+
+
+def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) -> float:
+    """Scale a value from the range `low` to `high` to the range `to`. `low` may be greater than `high`."""
+    share = (value - low) / (high - low) if high != low else 0.0
+    return to[0] + share * (to[1] - to[0])
+
+
+def clamped(value: float, low: int = 0, high: int = 100) -> int:
+    """Clamp a value to the range, and round it."""
+    return round(min(max(value, low), high))
+
+
+class Scale:
+    """The device's numbers for 0 and 100 percent. The first number can be the larger one."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+
+    def percent(self, raw: float) -> int:
+        """Convert a device's number to a percentage from 0 to 100."""
+        return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
+
+    def raw(self, percent: float) -> int | float:
+        """Convert a percentage to the number that the device expects."""
+        return plain_number(round(scaled(percent, *_PERCENT, to=(self.low, self.high))))

@@ -213,7 +213,7 @@ class Reasons:
         return [
             {
                 **state_fields(each),
-                "holds": each.holds(self._hub.environment, instant).holds is True,
+                "holds": each.evaluate(self._hub.environment, instant).holds is True,
                 **(
                     {"conditions": self._state_conditions(each.conditions, instant)}
                     if isinstance(each, Combination)

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automation_states import AutomationState, AutomationStates
-from appliance.automations.conditions.base import HOLDS, ConditionResult, refused
-from appliance.automations.conditions.combine import check_all
+from appliance.automations.conditions.combine import Refusal, check_conditions
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.policy import NEVER_BEGAN, after, apply_policy
@@ -23,7 +22,7 @@ from appliance.lua.catalog import LoadedFile
 from appliance.lua.executor import ExecutionRequest, Executor
 from appliance.lua.modes import Decision
 
-DISABLED = refused("disabled: the automation is switched off")
+DISABLED = Refusal("disabled: the automation is switched off")
 
 TriggerEvent = Mapping[str, Value]
 
@@ -47,42 +46,41 @@ class Decider:
         prevents the run, record the reason."""
         file, definition = active.file, active.file.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
-        outcome = self._admit(definition, self._states.of(definition.id), event)
-        request = _request(file, event, outcome)
-        if not outcome.holds:
-            self.executor.skip(request, outcome.reason)
+        refusal = self._find_refusal(definition, self._states.of(definition.id), event)
+        request = _request(file, event, refusal)
+        if refusal is not None:
+            self.executor.skip(request, refusal.reason)
         elif self.executor.submit(request, self._on_end).decision is not Decision.DROP:
             self._brake.note_execution(definition.id, event)
 
     async def run_by_hand(self, file: LoadedFile[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
         """Run the automation if its conditions hold, and wait until it ends. Ignore the automation's mode, policy,
         and switch."""
-        outcome = self._check_conditions(file.definition)
-        request = _request(file, event, outcome, by_hand=True)
-        if outcome.holds:
+        refusal = self._check_conditions(file.definition)
+        request = _request(file, event, refusal, by_hand=True)
+        if refusal is None:
             return await asyncio.shield(self.executor.submit(request, self._on_end).ended)
-        return self.executor.skip(request, outcome.reason)
+        return self.executor.skip(request, refusal.reason)
 
-    def _check_conditions(self, definition: AutomationDefinition) -> ConditionResult:
+    def _check_conditions(self, definition: AutomationDefinition) -> Refusal | None:
         instant = self._clock.now() if self._trust.is_trusted() else None
-        return check_all(definition.conditions, self._environment, instant)
+        return check_conditions(definition.conditions, self._environment, instant)
 
-    def _admit(
+    def _find_refusal(
         self, definition: AutomationDefinition, state: AutomationState, event: TriggerEvent
-    ) -> ConditionResult:
+    ) -> Refusal | None:
         """Check the switch, the brake, the conditions, and the policy, and store the policy's new state."""
         if not state.is_enabled:
             return DISABLED
         if (reason := self._brake.refusal(definition.id, event)) is not None:
-            return refused(reason)
-        outcome = self._check_conditions(definition)
-        if not outcome.holds:
-            return outcome
+            return Refusal(reason)
+        if (refusal := self._check_conditions(definition)) is not None:
+            return refusal
         self._steps.poll()
         self._decided[definition.id] = None
         decision = apply_policy(definition.policy, state.memory, event, self._clock.now())
         self._states.store_memory(definition.id, decision.memory)
-        return HOLDS if decision.refusal is None else refused(decision.refusal)
+        return None if decision.refusal is None else Refusal(decision.refusal)
 
     def _correct_times(self, step: timedelta) -> None:
         """After the clock was set, correct the times that this run of the hub recorded for decisions and for ends of
@@ -105,23 +103,23 @@ class Decider:
             self._states.store_run(request.id, result.executed_at, result.status, error, is_trusted=is_trusted)
 
 
-def _trace_conditions(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:
+def _trace_conditions(definition: AutomationDefinition, refusal: Refusal | None) -> tuple[Mapping[str, Any], ...]:
     """Return a trace step for each condition, up to and including the first condition that does not hold."""
-    if not outcome.holds and not outcome.branch:
+    failed = None if refusal is None else refusal.condition
+    if refusal is not None and failed is None:
         return ()
-    failed = None if outcome.holds else int(outcome.branch.partition(".")[0])
     steps: list[Mapping[str, Any]] = []
     for number, condition in enumerate(definition.conditions[:failed], 1):
         step = {"at_ms": 0, "step": "condition", "number": number, "type": condition.type}
-        is_failed = number == failed
-        steps.append({**step, "holds": not is_failed, "reason": outcome.reason if is_failed else None})
+        reason = refusal.reason if refusal is not None and number == failed else None
+        steps.append({**step, "holds": reason is None, "reason": reason})
     return tuple(steps)
 
 
 def _request(
     file: LoadedFile[AutomationDefinition],
     event: TriggerEvent,
-    outcome: ConditionResult,
+    refusal: Refusal | None,
     *,
     by_hand: bool = False,
 ) -> ExecutionRequest:
@@ -134,5 +132,5 @@ def _request(
         mode=definition.mode,
         event=event,
         by_hand=by_hand,
-        steps=_trace_conditions(definition, outcome),
+        steps=_trace_conditions(definition, refusal),
     )

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from appliance.automations import field_checks as check
 from appliance.automations.conditions.base import Condition
-from appliance.automations.conditions.combine import explain, list_nested, parse_conditions
+from appliance.automations.conditions.combine import list_nested, parse_conditions
 from appliance.automations.conditions.device import PlaceState
+from appliance.automations.conditions.explain import explain
 from appliance.automations.conditions.time import Edge
 from appliance.automations.cron import Cron
 from appliance.automations.environment import Environment

@@ -11,7 +11,7 @@ from appliance.automations.active_triggers import ActiveTrigger, Fire, Wait
 from appliance.automations.automation_states import AutomationStates, StoredWait
 from appliance.automations.environment import Environment
 from appliance.automations.triggers.base import Match
-from appliance.automations.triggers.device import DeviceTrigger
+from appliance.automations.triggers.device import DeviceTrigger, WaitOutcome
 from appliance.clock import from_millis, to_millis
 from appliance.event_loop import wait_for_short_turn
 from appliance.home.events import DeviceStateChanged
@@ -42,14 +42,12 @@ class Waits:
     def follow(self, active: ActiveTrigger, trigger: DeviceTrigger, event: DeviceStateChanged) -> None:
         """Begin, restart, or end the device's wait after an event."""
         device_id = event.device.id
-        wait = active.waits.get(device_id)
-        before = None if wait is None else wait.match
-        after = trigger.follow(event, before)
-        if after is before:
+        outcome = trigger.follow(event) if device_id in active.waits else trigger.match(event)
+        if outcome is None or outcome is WaitOutcome.CONTINUES:
             return
         self.end(active, device_id)
-        if after is not None:
-            self._begin(active, trigger, device_id, after.dated(self._environment), 0.0)
+        if isinstance(outcome, Match):
+            self._begin(active, trigger, device_id, outcome.dated(self._environment), 0.0)
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
         """End the device's wait, if any, and remove it from storage."""
@@ -84,14 +82,15 @@ class Waits:
         stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
         if stored is None or device.id in active.waits:
             return
-        kept = Match(event=stored["event"])
+        pending = Match(event=stored["event"])
         is_meant = trigger.devices.include(device, self._registry)
-        match = trigger.resume(kept, device) if is_meant else None
-        if match is None:
-            self.end(active, device.id)
+        outcome = trigger.resume(pending, device) if is_meant else WaitOutcome.ENDS
+        if isinstance(outcome, Match):
+            self._begin(active, trigger, device.id, outcome, 0.0)
+        elif outcome is WaitOutcome.CONTINUES:
+            self._begin(active, trigger, device.id, pending, self._seconds_since(from_millis(stored["began_at"])))
         else:
-            elapsed = self._seconds_since(from_millis(stored["began_at"])) if match is kept else 0.0
-            self._begin(active, trigger, device.id, match, elapsed)
+            self.end(active, device.id)
 
     def _seconds_since(self, began_at: datetime) -> float:
         now = self._clock.now()

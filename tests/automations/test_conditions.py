@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.automations.conditions.base import Condition
-from appliance.automations.conditions.combine import check_all, parse_conditions
+from appliance.automations.conditions.combine import check_conditions, parse_conditions
 from appliance.automations.conditions.device import DeviceState, PlaceState
 from appliance.automations.environment import Environment
 from appliance.automations.requirement import Requirement, check_equal, describe, same
@@ -116,9 +116,9 @@ def state(attribute: str, requirement: Requirement) -> DeviceState:
 def reason(condition: Condition, attributes: dict[str, Any] | None, instant: datetime | None = NOW) -> str:
     """Return why the condition is false in a home with this lamp. If `attributes` is None, the home has no lamp.
     Return an empty string if the condition is true."""
-    outcome = condition.holds(home() if attributes is None else home(device(attributes)), instant)
-    assert bool(outcome.holds) is (outcome.reason == "")
-    return outcome.reason
+    outcome = condition.evaluate(home() if attributes is None else home(device(attributes)), instant)
+    assert bool(outcome.holds) is (outcome.refusal == "")
+    return outcome.refusal
 
 
 @each_row(
@@ -172,10 +172,10 @@ def test_the_devices_of_a_room_are_counted(least: int | None, most: int | None, 
     registry.put_room("hall", "Hall")
     for device_id in (LAMP, "desk:light:1"):
         registry.assign_room(device_id, "hall")
-    assert PlaceState(place_id="hall", min_devices=least, max_devices=most).holds(app, NOW).reason == why
+    assert PlaceState(place_id="hall", min_devices=least, max_devices=most).evaluate(app, NOW).refusal == why
     registry.assign_room(LAMP, None)
-    one = PlaceState(place_id="hall", min_devices=2).holds(app, NOW)
-    assert one.reason == "room 'hall' had 1 device, needs at least 2"
+    one = PlaceState(place_id="hall", min_devices=2).evaluate(app, NOW)
+    assert one.refusal == "room 'hall' had 1 device, needs at least 2"
 
 
 def test_an_unknown_room_is_reported() -> None:
@@ -202,7 +202,8 @@ def why_not(app: Environment, *conditions: Any, instant: datetime | None = NOW) 
     findings = Findings(LUA)
     found = parse_conditions(Table({"conditions": list(conditions)}, findings), BERLIN)
     assert findings.faults == []
-    return check_all(found, app, instant).reason
+    refusal = check_conditions(found, app, instant)
+    return "" if refusal is None else refusal.reason
 
 
 HOME_DEVICES = home(device({"power": "on", "brightness": 20}))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from appliance.automations.requirement import Requirement
 from appliance.automations.triggers.base import Match
-from appliance.automations.triggers.device import Devices, DeviceTrigger
+from appliance.automations.triggers.device import Devices, DeviceTrigger, WaitOutcome
 from appliance.home.events import AdapterStarted, DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import LastValues, last_values
 from tests.automations.homes import LAMP, change
@@ -127,21 +127,20 @@ def test_without_an_attribute_every_change_of_the_device_matches_once_and_has_no
 
 def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
     """Return the state of the wait after each of these brightness values."""
-    pending: Match | None = None
-    matched = []
+    is_waiting, matched = False, []
     last: LastValues = {}
     for before, after in itertools.pairwise(shown):
         event = shift(before, after)
         assert event.previous is not None
         previous = replace(event.previous, last=last)
         event, last = replace(event, previous=previous), last_values(previous, event.device.attributes, event.changed)
-        now = trigger.follow(event, pending)
-        matched.append(
-            ("none" if pending is None else "ends")
-            if now is None
-            else ("begins" if pending is None else "goes on" if now is pending else "anew")
-        )
-        pending = now
+        if is_waiting:
+            outcome = trigger.follow(event)
+            matched.append("anew" if isinstance(outcome, Match) else outcome.name.lower())
+            is_waiting = outcome is not WaitOutcome.ENDS
+        else:
+            is_waiting = trigger.match(event) is not None
+            matched.append("begins" if is_waiting else "none")
     return matched
 
 
@@ -151,16 +150,16 @@ RANGE = Requirement(above=50)
 @each_row(
     ("trigger", "values", "steps"),
     [
-        (brightness(RANGE, debounce_secs=5), (40, 60, 61, 61.0, 40), ["begins", "anew", "goes on", "ends"]),
-        (brightness(RANGE, duration_secs=5), (40, 60, 61, 50, 60), ["begins", "goes on", "ends", "begins"]),
-        (brightness(Requirement(), debounce_secs=5), (1, 2, 3, None, 4), ["begins", "anew", "goes on", "anew"]),
-        (brightness(Requirement(), duration_secs=5), (1, 2, 2.0, 3), ["begins", "goes on", "anew"]),
+        (brightness(RANGE, debounce_secs=5), (40, 60, 61, 61.0, 40), ["begins", "anew", "continues", "ends"]),
+        (brightness(RANGE, duration_secs=5), (40, 60, 61, 50, 60), ["begins", "continues", "ends", "begins"]),
+        (brightness(Requirement(), debounce_secs=5), (1, 2, 3, None, 4), ["begins", "anew", "continues", "anew"]),
+        (brightness(Requirement(), duration_secs=5), (1, 2, 2.0, 3), ["begins", "continues", "anew"]),
         (
             brightness(Requirement(equals=5), debounce_secs=5),
             (4, 5, 4, 5, 5),
-            ["begins", "ends", "begins", "goes on"],
+            ["begins", "ends", "begins", "continues"],
         ),
-        (brightness(Requirement(equals=5), duration_secs=5), (4, 5, 5.0, None), ["begins", "goes on", "goes on"]),
+        (brightness(Requirement(equals=5), duration_secs=5), (4, 5, 5.0, None), ["begins", "continues", "continues"]),
         (brightness(Requirement(equals=5), duration_secs=5), (5, 5, 6, 7), ["none", "none", "none"]),
     ],
 )
@@ -170,6 +169,5 @@ def test_waits_continue_restart_or_end(trigger: DeviceTrigger, values: tuple[Any
 
 def test_a_wait_continues_when_the_device_returns() -> None:
     trigger = brightness(RANGE, duration_secs=5)
-    pending = trigger.follow(shift(40, 60), None)
-    assert pending is not None
-    assert trigger.follow(change(None, {"brightness": 60}), pending) is pending
+    assert trigger.match(shift(40, 60)) is not None
+    assert trigger.follow(change(None, {"brightness": 60})) is WaitOutcome.CONTINUES

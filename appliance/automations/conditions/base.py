@@ -1,4 +1,4 @@
-"""The base of all conditions: the comparison, and the sentences that describe it."""
+"""The base of all conditions: the comparison, and its descriptions."""
 
 from __future__ import annotations
 
@@ -12,31 +12,15 @@ from appliance.home_locale import Locale
 from appliance.tables.fields import Table
 
 
-class ConditionResult(Struct, frozen=True, kw_only=True):
-    """The result of a condition. `holds` is None if the result is unknown, for example because an attribute has no
-    value. `reason` contains the compared values, and is empty if the condition holds. `branch` is the path to the
-    deciding condition within a combination, such as `1.2`."""
-
-    holds: bool | None
-    reason: str = ""
-    branch: str = ""
-
-
-HOLDS = ConditionResult(holds=True)
-
-
-def refused(reason: str, branch: str = "", *, is_unknown: bool = False) -> ConditionResult:
-    return ConditionResult(holds=None if is_unknown else False, reason=reason, branch=branch)
-
-
 class Fact(Struct, frozen=True, kw_only=True):
-    """A comparison, and the sentences that describe it.
+    """The result of a condition, with the compared values.
 
     - `holds`: the result; None (neither a match nor a non-match) if the compared value is unknown.
     - `name`: the compared attribute or time.
     - `value`: its value.
     - `needs`: the required value; empty if `sentence` is complete.
     - `sentence`: replaces name and value, for example if the device is missing.
+    - `branch`: the path to the deciding condition within a combination, such as `1.2`.
     """
 
     holds: bool | None
@@ -46,6 +30,7 @@ class Fact(Struct, frozen=True, kw_only=True):
     sentence: str = ""
     kind: str = ""
     device_id: str = ""
+    branch: str = ""
 
     @property
     def past(self) -> str:
@@ -54,7 +39,10 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def refusal(self) -> str:
-        """Return the reason why the condition did not hold: `brightness was 20, needs above 50`."""
+        """Return the reason why the condition did not hold: `brightness was 20, needs above 50`. Return an empty
+        string if the condition held."""
+        if self.holds:
+            return ""
         return f"{self.past}, needs {self.needs}" if self.needs else self.past
 
     @property
@@ -74,15 +62,10 @@ class Condition(Struct, frozen=True, kw_only=True):
         level, starting at 1."""
         raise NotImplementedError
 
-    def look(self, environment: Environment, instant: datetime | None) -> Fact:
+    def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:
         """Compare the condition with the current state of the home. `instant` is None while the clock is not
         trusted."""
         raise NotImplementedError
-
-    def holds(self, environment: Environment, instant: datetime | None) -> ConditionResult:
-        """Return whether the condition holds. If the condition does not hold, also return the reason."""
-        fact = self.look(environment, instant)
-        return HOLDS if fact.holds else refused(fact.refusal, is_unknown=fact.holds is None)
 
     def names(self) -> list[NamedThing]:
         """Return the devices, rooms, and variables that the condition names. Nested conditions are not included."""

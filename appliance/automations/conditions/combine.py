@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from enum import Enum
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from appliance.automations.conditions.base import HOLDS, Condition, ConditionResult, Fact, refused
+from appliance.automations.conditions.base import Condition, Fact
 from appliance.automations.conditions.device import HOME_CONDITIONS
 from appliance.automations.conditions.time import TIME_CONDITIONS
 from appliance.automations.environment import Environment
@@ -37,8 +37,9 @@ class Combination(Condition, frozen=True, kw_only=True):
             return None
         return cls(type=kind, conditions=parse_conditions(table, locale, depth + 1))
 
-    def holds(self, environment: Environment, instant: datetime | None) -> ConditionResult:
-        return _COMBINE[self.type](self.conditions, environment, instant)
+    def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:
+        """Evaluate the conditions in order until the result is known."""
+        return _COMBINE[self.type](each.evaluate(environment, instant) for each in self.conditions)
 
 
 CONDITION_KINDS: Mapping[str, type[Condition]] = {
@@ -76,110 +77,68 @@ def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
             yield from list_nested(condition.conditions)
 
 
-class Needed(Enum):
-    """The result that a combination requires from a nested condition."""
+class Refusal(Struct, frozen=True):
+    """The reason why an automation does not run. `condition` is the number of the condition that does not hold."""
 
-    MUST = "must be"
-    MUST_NOT = "must not be"
-    MAY = "can be"
+    reason: str
+    condition: int | None = None
 
 
-def explain(
-    conditions: Sequence[Condition],
-    environment: Environment,
-    instant: datetime | None,
-    prefix: str = "",
-    needed: Needed = Needed.MUST,
-) -> Iterator[str]:
-    """Yield a sentence for each condition, including nested conditions: whether it holds or prevents a run.
+def check_conditions(
+    conditions: Sequence[Condition], environment: Environment, instant: datetime | None
+) -> Refusal | None:
+    """Return None if all conditions hold. Otherwise, the reason begins with the path of the first failed condition:
+    `condition 2.1: brightness was …`.
 
     `instant` is None while the clock is not trusted.
     """
-    for number, condition in enumerate(conditions, 1):
-        label = f"condition {prefix}{number}"
-        if isinstance(condition, Combination):
-            inner = _NEEDED[condition.type] if needed is Needed.MUST else Needed.MAY
-            if inner is Needed.MAY:
-                holds = condition.holds(environment, instant).holds
-                yield f"{label}: {_verdict(needed, holds=holds)}: {condition.type} of {len(condition.conditions)}"
-            yield from explain(condition.conditions, environment, instant, f"{prefix}{number}.", inner)
-        else:
-            fact = condition.look(environment, instant)
-            yield f"{label}: {_verdict(needed, holds=fact.holds)}: {fact.present}{_needs(fact, needed)}"
+    fact = _all(each.evaluate(environment, instant) for each in conditions)
+    if fact.holds:
+        return None
+    return Refusal(f"condition {fact.branch}: {fact.refusal}", int(fact.branch.partition(".")[0]))
 
 
-_NEEDED = {"all": Needed.MUST, "none": Needed.MUST_NOT, "any": Needed.MAY}
-
-
-def _verdict(needed: Needed, *, holds: bool | None) -> str:
-    if needed is Needed.MAY:
-        return "holds" if holds else "does not hold"
-    return "holds" if holds is (needed is Needed.MUST) else "blocked"
-
-
-def _needs(fact: Fact, needed: Needed) -> str:
-    if not fact.needs:
-        return ""
-    if needed is Needed.MUST_NOT:
-        return " (must not be)" if fact.holds else f" (must not be {fact.needs})"
-    return f" (must be {fact.needs})"
-
-
-def check_all(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
-    """Return whether all conditions hold. If a condition does not hold, the reason begins with the number of the
-    first failed condition: `condition 2.1: brightness was …`.
-
-    `instant` is None while the clock is not trusted.
-    """
-    outcome = _all(conditions, environment, instant)
-    return HOLDS if outcome.holds else refused(f"condition {outcome.branch}: {outcome.reason}", outcome.branch)
-
-
-def _all(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
+def _all(facts: Iterable[Fact]) -> Fact:
     """Return the first refusal. The result is unknown if each refusal is unknown."""
-    refusals: list[ConditionResult] = []
-    for number, condition in enumerate(conditions, 1):
-        outcome = condition.holds(environment, instant)
-        if not outcome.holds:
-            refusals.append(replace(outcome, branch=_branch(number, outcome)))
-        if outcome.holds is False:
+    refusals: list[Fact] = []
+    for number, fact in enumerate(facts, 1):
+        if not fact.holds:
+            refusals.append(_refuse(fact.refusal, _path(number, fact), holds=fact.holds))
+        if fact.holds is False:
             break
-    return replace(refusals[0], holds=refusals[-1].holds) if refusals else HOLDS
+    return replace(refusals[0], holds=refusals[-1].holds) if refusals else Fact(holds=True, sentence="all holds")
 
 
-def _any(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
+def _any(facts: Iterable[Fact]) -> Fact:
     """Return whether any condition holds. If none holds, the reason joins the reasons of all conditions."""
-    refusals: list[ConditionResult] = []
-    for number, condition in enumerate(conditions, 1):
-        outcome = condition.holds(environment, instant)
-        if outcome.holds:
-            return HOLDS
-        refusals.append(replace(outcome, branch=_branch(number, outcome)))
-    reasons = "; ".join(f"{each.branch}: {each.reason}" for each in refusals)
+    refusals: list[Fact] = []
+    for number, fact in enumerate(facts, 1):
+        if fact.holds:
+            return Fact(holds=True, sentence="any holds")
+        refusals.append(replace(fact, branch=_path(number, fact)))
+    reasons = "; ".join(f"{each.branch}: {each.refusal}" for each in refusals)
     is_unknown = any(each.holds is None for each in refusals)
-    return refused(f"none of its conditions holds ({reasons})", is_unknown=is_unknown)
+    return _refuse(f"none of its conditions holds ({reasons})", holds=None if is_unknown else False)
 
 
-def _none(conditions: Sequence[Condition], environment: Environment, instant: datetime | None) -> ConditionResult:
+def _none(facts: Iterable[Fact]) -> Fact:
     """Return the first condition that holds. If no condition holds, return the first unknown condition, because it
     may hold."""
-    unknown: ConditionResult | None = None
-    for number, condition in enumerate(conditions, 1):
-        if isinstance(condition, Combination):
-            outcome = condition.holds(environment, instant)
-            holds, seen = outcome.holds, f"{condition.type} holds" if outcome.holds else outcome.reason
-        else:
-            fact = condition.look(environment, instant)
-            holds, seen = fact.holds, fact.past
-        if holds:
-            return refused(f"{seen} but must not be", str(number))
-        if holds is None:
-            unknown = unknown or refused(f"unknown, because {seen}", str(number), is_unknown=True)
-    return unknown or HOLDS
+    unknown: Fact | None = None
+    for number, fact in enumerate(facts, 1):
+        if fact.holds:
+            return _refuse(f"{fact.past} but must not be", str(number), holds=False)
+        if fact.holds is None:
+            unknown = unknown or _refuse(f"unknown, because {fact.past}", str(number), holds=None)
+    return unknown or Fact(holds=True, sentence="none holds")
 
 
 _COMBINE = {"all": _all, "any": _any, "none": _none}
 
 
-def _branch(number: int, outcome: ConditionResult) -> str:
-    return f"{number}.{outcome.branch}" if outcome.branch else str(number)
+def _refuse(reason: str, branch: str = "", *, holds: bool | None) -> Fact:
+    return Fact(holds=holds, sentence=reason, branch=branch)
+
+
+def _path(number: int, fact: Fact) -> str:
+    return f"{number}.{fact.branch}" if fact.branch else str(number)

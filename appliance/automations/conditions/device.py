@@ -59,7 +59,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         device = NamedThing("device_id", "device", self.device_id)
         return [device, NamedThing("attribute", "attribute", self.attribute, device.subject, self.requirement)]
 
-    def look(self, environment: Environment, instant: datetime | None) -> Fact:
+    def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:
         """Compare the attribute. If the device or attribute is missing, the result is unknown."""
         devices, needs = environment.registry.find_devices([self.device_id]), str(self.requirement)
         if not devices:
@@ -68,9 +68,9 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         if value is None:
             return Fact(holds=None, sentence=f"device '{self.device_id}' has no {self.attribute}", needs=needs)
         fact = replace(_compare(self.attribute, value, self.requirement), device_id=self.device_id)
-        return self._look_at_time(environment, devices[0], instant, fact) if fact.holds and self.for_secs else fact
+        return self._add_duration(environment, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
-    def _look_at_time(self, environment: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
+    def _add_duration(self, environment: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
         """Check whether the attribute has matched for long enough. While the clock is not trusted, the result is
         unknown."""
         needs = f"{self.requirement} for {self.for_secs:g} s"
@@ -117,7 +117,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing(f"{self.place}_id", self.place, self.place_id)]
 
-    def look(self, environment: Environment, instant: datetime | None) -> Fact:
+    def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:
         """Compare the number of devices. If the room or group is missing, the number is unknown."""
         registry = environment.registry
         list_devices = registry.list_room_devices if self.place == "room" else registry.list_group_devices
@@ -150,7 +150,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing("name", "variable", self.name)]
 
-    def look(self, environment: Environment, instant: datetime | None) -> Fact:
+    def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:
         """Compare the variable. An unset variable does not match."""
         value = environment.variables.find(self.name)
         if value is None:

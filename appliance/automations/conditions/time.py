@@ -56,7 +56,7 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "time"
 
-    def look(self, environment: Environment, instant: datetime | None) -> Fact:
+    def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:
         if instant is None:
             return Fact(holds=None, sentence=UNTRUSTED, needs=str(self))
         is_met = self.is_met(instant)

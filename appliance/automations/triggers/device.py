@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from enum import Enum
 
 from msgspec import Struct
 
@@ -110,11 +111,18 @@ class Devices(Struct, frozen=True, kw_only=True):
         return device_id in self.ids or alias in self.ids
 
 
+class WaitOutcome(Enum):
+    """The effect of a device's value on a trigger's wait. Instead, a new `Match` restarts the wait."""
+
+    CONTINUES = "the wait continues"
+    ENDS = "the wait ends, and the trigger does not fire"
+
+
 class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
     """An attribute of a device begins to match. If `attribute` is missing, any change of any attribute matches.
 
-    If the trigger has a wait, `match` only begins the wait. After each further event of the device, `follow` returns
-    the pending match. When the wait ends, `resolve` returns the match to fire. If `debounce_secs` is set, the value
+    If the trigger has a wait, `match` only begins the wait. Each further event of the device can restart or end the
+    wait (`follow`). When the wait is over, `resolve` returns the match to fire. If `debounce_secs` is set, the value
     must not change during the wait. If `duration_secs` is set, the value must match during the whole wait.
 
     `match` checks only the ids in `devices`; the index checks rooms and groups. The previous value is the last
@@ -227,36 +235,29 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         table = self._table(device, previous)
         return Match(event=table if previous is not None else {**table, "late_secs": 0}, began_in_stop=is_baseline)
 
-    def follow(self, event: DeviceStateChanged, pending: Match | None) -> Match | None:
-        """Return the pending match after this event of a device. If the result is the same object, the wait
-        continues, even over a gap. A different object restarts the wait, and None ends the wait."""
-        if pending is None:
-            return self.match(event)
+    def follow(self, event: DeviceStateChanged) -> Match | WaitOutcome:
+        """Return the effect of an event on the wait for its device. A gap in the values continues the wait."""
         if self.attribute is None or self.attribute not in event.changed:
-            return pending
+            return WaitOutcome.CONTINUES
         value = event.device.attributes.get(self.attribute)
         if not self.requirement.is_usable(value):
-            return pending
+            return WaitOutcome.CONTINUES
         if not self.requirement.holds(value):
-            return None
+            return WaitOutcome.ENDS
         previous = (
             None if event.previous is None else self.requirement.last_usable(event.previous.known(self.attribute))
         )
         is_new = self._must_rest and self.attribute not in event.baseline and not same(value, previous)
-        return Match(event=self._table(event.device, previous)) if is_new else pending
+        return Match(event=self._table(event.device, previous)) if is_new else WaitOutcome.CONTINUES
 
-    def resume(self, pending: Match, device: Device) -> Match | None:
-        """Continue a wait from before a stop: return the pending match after the first observation.
-
-        As in `follow`, the same object continues the wait, a different object restarts the wait, and None ends the
-        wait.
-        """
+    def resume(self, pending: Match, device: Device) -> Match | WaitOutcome:
+        """Return the effect of the device's first observation on a wait from before the stop."""
         value, previous = self._last_value(device), pending.event.get("value")
         if not self.requirement.holds(value):
-            return None
+            return WaitOutcome.ENDS
         if not self._must_rest or same(value, previous):
-            return pending
-        return None if self.requirement.is_any else Match(event=self._table(device, previous))
+            return WaitOutcome.CONTINUES
+        return WaitOutcome.ENDS if self.requirement.is_any else Match(event=self._table(device, previous))
 
     def resolve(self, pending: Match, device: Device | None) -> Match | None:
         """Return the match to fire at the end of the wait, with the last known value. If the last known value does

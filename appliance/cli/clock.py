@@ -16,9 +16,9 @@ from appliance.cli.paths import HubPaths
 from appliance.cli.stored_document import open_document
 from appliance.cli.terminal import say
 from appliance.clock import Clock, timestamp
+from appliance.store.card_counts import read_card_counts
 from appliance.store.clock_trust import ClockTrust, forgetting, newest_time
 from appliance.store.record_keys import CARD
-from appliance.store.recorder import read_card_counts
 
 
 def clock(arguments: argparse.Namespace) -> int:

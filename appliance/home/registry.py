@@ -19,6 +19,7 @@ from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
+from appliance.home.first_reports import NO_ATTRIBUTES, FirstReports
 from appliance.home.layout import Change, Layout, LayoutChange, compare_layouts, missing_device
 from appliance.home.model import (
     ONLINE,
@@ -43,8 +44,6 @@ once."""
 
 T = TypeVar("T")
 
-_NO_ATTRIBUTES: frozenset[str] = frozenset()
-
 log = logging.getLogger("adapters")
 
 
@@ -61,11 +60,7 @@ class Registry:
         self._listed: tuple[Device, ...] | None = None
         self._by_adapter: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._unavailable: set[str] = set()
-        self._unobserved: dict[str, frozenset[str]] = {}
-        """Stored attributes of each restored device that the device has not sent since the hub's start."""
-        self._unreported: dict[str, frozenset[str]] = {}
-        """A subset of `_unobserved`. An attribute that a report contains only with the stored value (`kept`) is
-        removed here, but not from `_unobserved`."""
+        self._first_reports = FirstReports()
         self._dropped: dict[tuple[str, str], set[str]] = {}
         self.layout = Layout()
 
@@ -177,8 +172,7 @@ class Registry:
         if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
-            self._unobserved.pop(device_id, None)
-            self._unreported.pop(device_id, None)
+            self._first_reports.forget(device_id)
             device = self._devices.pop(device_id)
             self._listed = None
             self._dropped.pop((adapter, device_id), None)
@@ -218,8 +212,9 @@ class Registry:
     def restore(self, layout: Layout, devices: Iterable[Device]) -> None:
         """Restore the stored state at the start without publishing events."""
         self.layout = layout
-        for known in (self._devices, self._unobserved, self._unreported, self._by_adapter):
-            known.clear()
+        self._devices.clear()
+        self._by_adapter.clear()
+        self._first_reports.clear()
         for device in devices:
             self._restore(device)
 
@@ -241,7 +236,7 @@ class Registry:
 
     def _restore(self, device: Device) -> None:
         self._put(device)
-        self._unobserved[device.id] = self._unreported[device.id] = frozenset([*device.attributes, *device.last])
+        self._first_reports.expect(device.id, [*device.attributes, *device.last])
         self._by_adapter[device.metadata.source][device.id] = None
 
     def preview(self, change: Change, layout: Layout) -> LayoutChange:
@@ -286,8 +281,8 @@ class Registry:
             after.vendor_name is not before.vendor_name and after.name != before.name
         ):
             self._bus.publish(events.DeviceUpdated(device=after))
-        observed = _NO_ATTRIBUTES
-        if (unobserved := self._unobserved.get(device_id)) is not None:
+        observed = NO_ATTRIBUTES
+        if (unobserved := self._first_reports.find_unobserved(device_id)) is not None:
             observed = unobserved - seen.kept if seen.is_available else unobserved & seen.pushed
         self._publish_change(None if is_new else before, after, changed, observed, seen.pushed, seen.kept)
 
@@ -320,7 +315,7 @@ class Registry:
     def _mark(self, device_id: str, state: str) -> None:
         device = self._devices[device_id]
         attributes = {**device.attributes, "state": state}
-        self._set_attributes(device, attributes, self._clock.now(), device.last_seen, _NO_ATTRIBUTES, _NO_ATTRIBUTES)
+        self._set_attributes(device, attributes, self._clock.now(), device.last_seen, NO_ATTRIBUTES, NO_ATTRIBUTES)
 
     def _set_attributes(
         self,
@@ -332,7 +327,7 @@ class Registry:
         pushed: frozenset[str],
     ) -> None:
         """Set the device's attributes, and publish the change."""
-        after, changed = device, _NO_ATTRIBUTES
+        after, changed = device, NO_ATTRIBUTES
         if attributes != device.attributes:
             after = replace(device, attributes=attributes, updated_at=now, last_seen=last_seen)
             changed, after = _with_last_values(device, after)
@@ -349,16 +344,15 @@ class Registry:
         changed: frozenset[str],
         observed: frozenset[str],
         pushed: frozenset[str],
-        kept: frozenset[str] = _NO_ATTRIBUTES,
+        kept: frozenset[str] = NO_ATTRIBUTES,
     ) -> None:
         """Publish the attributes that the device reports for the first time since the hub's start, then all
         changed attributes."""
-        baseline = _NO_ATTRIBUTES
-        unobserved = self._unobserved.get(after.id)
+        baseline = NO_ATTRIBUTES
+        unobserved = self._first_reports.find_unobserved(after.id)
         if unobserved is not None and before is not None:
             baseline = frozenset(name for name in changed if name in unobserved or not before.known(name)) - pushed
-            _take(self._unobserved, after.id, observed)
-            if first := _take(self._unreported, after.id, observed | kept):
+            if first := self._first_reports.note(after.id, observed, kept):
                 self._bus.publish(events.AttributesFirstReported(device=after, attributes=first))
         if changed:
             event = events.DeviceStateChanged(device=after, previous=before, changed=changed, baseline=baseline)
@@ -411,20 +405,10 @@ class Registry:
                 self._bus.publish(events.GroupMembersChanged(group_id=group_id, members=group.members))
 
 
-def _take(waiting: dict[str, frozenset[str]], device_id: str, names: frozenset[str]) -> frozenset[str]:
-    """Remove the names from the device's set in `waiting`, and return the removed names."""
-    left = waiting.get(device_id, _NO_ATTRIBUTES)
-    if taken := left & names:
-        waiting[device_id] = left - taken
-        if not waiting[device_id]:
-            del waiting[device_id]
-    return taken
-
-
 def _with_last_values(before: Device, after: Device) -> tuple[frozenset[str], Device]:
     """Return the changed attributes, and the device `after` with the last values of missing attributes."""
     if after.attributes is before.attributes:
-        return _NO_ATTRIBUTES, after
+        return NO_ATTRIBUTES, after
     changed = changed_attributes(before, after)
     last = last_values(before, after.attributes, changed)
     return changed, after if last is before.last else replace(after, last=last)

@@ -37,6 +37,10 @@ class ClockTrust:
                 self.trust_now()
         return self._is_trusted
 
+    def time_to_store(self) -> datetime:
+        """Return the current time. If the clock is not trusted, return the newest stored time."""
+        return self._clock.now() if self.is_trusted() else self.newest
+
     def trust_now(self) -> None:
         """Trust the clock because a person confirmed the time."""
         now = self._clock.now()

@@ -49,6 +49,9 @@ class Files:
     - `min_compact_bytes`: smaller journals are not compacted.
 
     Every failure raises an `OSError` and leaves `values` unchanged.
+
+    A failed append closes the journal. The next append opens the journal again. However, if it is unknown whether the
+    file contains the failed append, the next append begins a new generation.
     """
 
     def __init__(
@@ -64,8 +67,8 @@ class Files:
         self._migrations = migrations
         self._preserved: list[tuple[str, str]] = []
         self._journal = Journal(disk, 0, 0)
-        self._must_renew = True
-        self._was_refused = False
+        self._needs_generation = True
+        self._compaction_failed = False
         self._base = 0
         self._generation = 0
         self._snapshot_size = 0
@@ -91,7 +94,7 @@ class Files:
         `sequence` is the number of the last record in the old files. The old files are valid until both new names are
         durable.
         """
-        self.values, self._generation, self._must_renew = dict(values), above, True
+        self.values, self._generation, self._needs_generation = dict(values), above, True
         self._journal = Journal(self._disk, above, sequence)
         self._make_ready()
 
@@ -102,7 +105,7 @@ class Files:
         try:
             self._journal.append(changes)
         except BaseException:
-            self._take_back()
+            self._undo_append()
             raise
         for key, value in changes.items():
             if value is None:
@@ -120,21 +123,21 @@ class Files:
         if not self.is_compaction_due:
             return
         try:
-            self._renew()
+            self._begin_generation()
         except OSError as error:
             self._compact_at = self._journal.end + COMPACT_AGAIN
             log.warning("the journal cannot be compacted now: %s", error.strerror)
-            self._was_refused = True
+            self._compaction_failed = True
         else:
-            if self._was_refused:
+            if self._compaction_failed:
                 log.info("the journal can be compacted again")
-            self._was_refused = False
+            self._compaction_failed = False
 
     def close(self) -> None:
         """Close the journal if it is open. If an append failed, first try again to undo the append, so that the next
         start does not find the append's record."""
         try:
-            if self._must_renew:
+            if self._needs_generation:
                 self._make_ready()
         finally:
             self._journal.close()
@@ -157,38 +160,38 @@ class Files:
         self._base, self._generation, self._snapshot_size = found.base, found.generation, found.snapshot_size
         self._journal = Journal(self._disk, found.generation, found.sequence, found.journal_end, found.last)
         self._compact_at = max(self._snapshot_size, self._min_compact_bytes)
-        self._must_renew = not found.is_clean
+        self._needs_generation = not found.is_clean
         self._preserved = [(name, f"{name}.corrupt-{self._stamp}") for name in found.damaged]
         for name, kept in self._preserved:
             found.notes = [f"{note}; it is kept as {kept}" if note.startswith(name) else note for note in found.notes]
         self._preserved += [(name, f"{name}.before-format-{STORE_FORMAT}-{self._stamp}") for name in found.outdated]
 
     def _make_ready(self) -> None:
-        """Open the journal, or begin the next generation. If a journal could not be opened, the next call begins a
-        new generation instead of trying again."""
+        """Open the journal, or begin the next generation. If the journal cannot be opened, the next call begins a new
+        generation."""
         if self._journal.is_open:
             return
-        if self._must_renew:
+        if self._needs_generation:
             self._preserve()
-            self._renew()
+            self._begin_generation()
             return
         try:
             self._journal.open()
         except BaseException:
-            self._must_renew = True
+            self._needs_generation = True
             raise
 
-    def _take_back(self) -> None:
-        """Undo a failed append. If the append's sync failed, never use the file again."""
-        self._must_renew = self._must_renew or self._journal.is_sync_broken
+    def _undo_append(self) -> None:
+        """Remove a failed append from the file, and close the journal."""
+        self._needs_generation = self._needs_generation or self._journal.is_sync_broken
         try:
             self._journal.close()
-            self._journal.open()
+            self._journal.open()  # truncates the file after the last acknowledged record
             self._journal.close()
         except Exception:
-            self._must_renew = True
+            self._needs_generation = True
 
-    def _renew(self) -> None:
+    def _begin_generation(self) -> None:
         """Begin the next generation: write both files, then rename them. After the renaming, only these files are
         written."""
         generation = self._generation + 1
@@ -202,7 +205,7 @@ class Files:
             for name in names:
                 self._disk.remove(name + PART)
             raise
-        self._must_renew = True  # until the new names are durable, the next start can use either generation
+        self._needs_generation = True  # until the new names are durable, the next start can use either generation
         try:
             self._journal.close()
             for name in names:
@@ -211,7 +214,7 @@ class Files:
         except BaseException:
             journal.close()
             raise
-        self._must_renew = False
+        self._needs_generation = False
         self._remove_leftovers(oldest=self._base)
         self._base = self._generation = generation
         self._journal, self._snapshot_size = journal, len(data)

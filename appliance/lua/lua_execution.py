@@ -9,14 +9,17 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from enum import Enum
 from math import inf
 from typing import Any, Protocol
 
 import orjson
+from msgspec import Struct
 
 from appliance.adapters.lua_calls import LuaCalls
 from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, NotFound, ScriptFailed
 from appliance.event_loop import wait_for_short_turn
+from appliance.lua.execution_times import ExecutionTimes
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import answer_require
 from appliance.lua.process import ExecutionSettings
@@ -44,6 +47,24 @@ MAX_ANSWER_BYTES = 4 << 20
 MAX_DOING_CHARS = 200
 MAX_WAIT_SECS = 3600
 """The longest wait of `ctx:sleep` and `ctx:wait_for`."""
+
+
+class Phase(Enum):
+    """The phase of an execution's Lua in its worker."""
+
+    ACTIVE = "Lua runs, waits for a call, or waits for a free slot"
+    STOPPING = "the worker must stop Lua, and still sends the last frame"
+    OVER = "the last frame has arrived"
+
+
+class _Call(Struct, frozen=True):
+    """A call of `ctx` that Lua waits for. `until` is the end of a wait, in seconds of the machine's clock."""
+
+    operation: str
+    arguments: bytes
+    began_at: datetime
+    until: float
+
 
 _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
@@ -76,8 +97,6 @@ class LuaExecution:
     """
 
     number = 0  # identifies the execution in the worker
-    deadline = inf
-    """The time limit of the current step, as a time in seconds of the machine's clock."""
     is_begun = False
     """Whether the worker received the file, and may therefore have run a part of the file."""
     stops_after_call = False
@@ -92,15 +111,12 @@ class LuaExecution:
     """The next frame from Lua."""
     _worker: Channel
     _task: asyncio.Task[Any] | None = None
+    _phase = Phase.ACTIVE
+    _call: _Call | None = None
     _position = b""
-    _is_stopping = _is_over = _is_remarked = False
+    _is_remarked = False
     _cancel_timer: asyncio.TimerHandle | None = None
     _final_frame: WorkerFrame | None = None
-    _backstop, _limit = inf, Reason.RUNNING_TIME
-    _resumed_at: float | None = None
-    _computes_since: float | None = None
-    _waits_for: tuple[str, bytes, datetime] | None = None
-    _waits_until = -inf
 
     def __init__(
         self,
@@ -118,7 +134,7 @@ class LuaExecution:
         self._settings = settings
         self._files = [source]
         self._event = event
-        self._run_secs_left = settings.limits.max_cpu_secs
+        self.times = ExecutionTimes(settings.limits, settings.machine)
 
     def begin(self, find_worker: FindWorker, lost_because: str = "") -> None:
         """Send the file to a worker. `lost_because` is the reason why the last worker ended before it received the
@@ -127,8 +143,8 @@ class LuaExecution:
         if isinstance(worker, str):
             self._final_frame = _lost(worker)
             return
-        self._worker, self._is_over = worker, False
-        self._computes_since, self._run_secs_left = None, self._settings.limits.max_cpu_secs
+        self._worker, self._phase = worker, Phase.ACTIVE
+        self.times = ExecutionTimes(self._settings.limits, self._settings.machine)
         worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
     async def run(self, find_worker: FindWorker) -> Failure:
@@ -182,23 +198,23 @@ class LuaExecution:
 
     def describe_activity(self) -> tuple[str, str]:
         """Return the execution's status (`queued`, `running`, or `waiting`), and a description of its activity."""
-        if self._waits_for is not None:
-            operation, arguments, began = self._waits_for
-            return "waiting", _describe_call(operation, arguments, began.astimezone(self._settings.zone))
-        if self._computes_since is None:
+        if (call := self._call) is not None:
+            began = call.began_at.astimezone(self._settings.zone)
+            return "waiting", _describe_call(call.operation, call.arguments, began)
+        if (secs := self.times.computing_secs) is None:
             return ("running", "running") if self.is_begun else ("queued", "waiting for the Lua worker")
-        return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
+        return "running", f"computing for {secs:.0f} s"
 
     def is_working(self, until: float) -> bool:
         """Return whether the execution computes, waits for the result of a call, or will end its sleep by `until`
         (in seconds of the monotonic clock)."""
-        return self.is_begun and self._waits_until <= until
+        return self.is_begun and (self._call is None or self._call.until <= until)
 
     def stop_after_call(self) -> None:
         """End the execution at once if Lua is running. If Lua is waiting, end the execution when the current call,
         such as a sleep, returns."""
-        if not self.stops_after_call and self.deadline < inf:  # a call may never return
-            left = max(0.0, self.deadline - self._settings.machine.monotonic())
+        if not self.stops_after_call and self.times.deadline < inf:  # a call may never return
+            left = max(0.0, self.times.deadline - self._settings.machine.monotonic())
             self._cancel_timer = asyncio.get_running_loop().call_later(left, self.cancel)
         self.stops_after_call = True
         self._stop()
@@ -210,8 +226,7 @@ class LuaExecution:
     @property
     def counted_secs(self) -> float:
         """Return the seconds that the backstop has counted so far."""
-        limits, now = self._settings.limits, self._settings.machine.monotonic()
-        return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
+        return self.times.counted_secs if self.is_begun else 0.0
 
     async def _answer(self, request: WorkerFrame) -> tuple[bytes, ...]:
         """Return the parts of the ANSWER frame, with a module or the result of a `ctx` method. If `stop_after_call`
@@ -225,27 +240,25 @@ class LuaExecution:
             return await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
         if self.stops_after_call:
             return ()
-        counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
-        counted = self._calls.counted_secs
-        self.deadline = self._backstop if counts else inf
-        if operation not in READING:
-            self._run_secs_left, self._computes_since = self._settings.limits.max_cpu_secs, None
-            self._waits_for = (operation, arguments, self._settings.clock.now())
-        if not counts:
-            self._waits_until = began + _seconds_of_sleep(operation, arguments)
+        is_counted, is_reading = operation not in UNCOUNTED, operation in READING
+        began, counted = self._settings.machine.monotonic(), self._calls.counted_secs
+        self.times.begin_call(is_counted=is_counted, is_reading=is_reading)
+        if not is_reading:
+            until = -inf if is_counted else began + _seconds_of_sleep(operation, arguments)
+            self._call = _Call(operation, arguments, self._settings.clock.now(), until)
         answer = await _answer_call(self._calls, operation, arguments)
-        self.deadline, self._waits_for, self._waits_until = inf, None, -inf
-        if not counts:
-            self._backstop += self._settings.machine.monotonic() - began + counted - self._calls.counted_secs
+        self._call = None
+        secs = 0.0 if is_counted else self._settings.machine.monotonic() - began
+        self.times.end_call(secs if is_counted else secs + counted - self._calls.counted_secs)
         return answer
 
     def _stop(self) -> None:
         """Stop Lua in the worker, even during a computation. The worker still sends the last frame."""
-        if self._is_over or self._is_stopping:
+        if self._phase is not Phase.ACTIVE:
             return
         if self.is_begun:
-            self._is_stopping = True
-            self.deadline = self._settings.machine.monotonic()
+            self._phase = Phase.STOPPING
+            self.times.deadline = self._settings.machine.monotonic()
             self._worker.stop(self)
         elif self.number:
             self.receive(_CANCELLED)
@@ -262,34 +275,24 @@ class LuaExecution:
     def encode_frame(self, kind: FrameKind, parts: tuple[bytes, ...]) -> bytes | None:
         """Return the frame with its timing, and start measuring Lua's running time. Return None if the execution
         must not continue."""
-        if self._is_over or self._is_stopping:
+        if self._phase is not Phase.ACTIVE:
             return None
-        now = self._resumed_at = self._settings.machine.monotonic()
-        if self._computes_since is None:
-            self._computes_since = now
-        if not self.is_begun:
-            self._backstop = now + self._settings.limits.backstop_secs
-        left = max(0.0, self._backstop - now)
-        secs, self._limit = min((self._run_secs_left, Reason.RUNNING_TIME), (left, Reason.BACKSTOP))
-        self.deadline = now + secs
-        timing = TIMING.pack(secs, self._limit, self._settings.clock.now().timestamp())
+        secs = self.times.resume()
+        timing = TIMING.pack(secs, self.times.limit, self._settings.clock.now().timestamp())
         return encode(kind, self.number, timing, *parts)
 
     def receive(self, frame: WorkerFrame) -> bool:
         """Handle a frame of this execution. Return whether Lua has paused or ended."""
         if frame.kind is FrameKind.REQUEST:
             self.note_position(frame.parts[2])
-            if self._is_stopping:
+            if self._phase is Phase.STOPPING:
                 return False  # Lua sent the frame before STOP arrived
             self.note_cpu(*CPU.unpack(frame.parts[3]))
-            if self._computes_since is not None:
-                self._remark(self._settings.machine.monotonic() - self._computes_since)
-        self._is_over = frame.kind in LAST
-        self.deadline = inf
-        if self._resumed_at is not None:
-            ran = self._settings.machine.monotonic() - self._resumed_at
-            self._run_secs_left = max(0.0, self._run_secs_left - ran)
-            self._resumed_at = None
+            if (secs := self.times.computing_secs) is not None:
+                self._remark(secs)
+        elif frame.kind in LAST:
+            self._phase = Phase.OVER
+        self.times.pause()
         if not self.reply.done():
             self.reply.set_result(frame)
         elif frame.kind is FrameKind.LOST:
@@ -321,14 +324,14 @@ class LuaExecution:
     def expire(self, *, is_running: bool) -> None:
         """End the execution after its deadline. Either Lua could not be stopped, or a `ctx` call took longer than
         the backstop allows."""
-        self.deadline = inf
-        reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
+        self.times.deadline = inf
+        reasons = (Reason.STUCK, self.times.limit) if is_running else (Reason.BACKSTOP,)
         final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._position))
         (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:
         """End the execution because its worker has ended. `sentence` is the reason."""
-        if not self._is_over:
+        if self._phase is not Phase.OVER:
             self.receive(_lost(sentence))
 
 

@@ -288,9 +288,11 @@ class Worker(asyncio.BufferedProtocol):
     def _check_deadlines(self) -> None:
         now = self._settings.machine.monotonic()
         if self._running and self.is_ready:
-            self._write(encode(FrameKind.PING, min(self._running, key=lambda each: each.deadline).number))
-        stuck = [each for each in self._running if now >= each.deadline + DEADLINE_GRACE_SECS]
-        late = [each for each in self._executions.values() if each not in self._running and now >= each.deadline]
+            self._write(encode(FrameKind.PING, min(self._running, key=lambda each: each.times.deadline).number))
+        stuck = [each for each in self._running if now >= each.times.deadline + DEADLINE_GRACE_SECS]
+        late = [
+            each for each in self._executions.values() if each not in self._running and now >= each.times.deadline
+        ]
         if stuck:
             self.kill(f"the Lua worker was killed, because {stuck[0].name} could not be stopped")
             self._on_stuck({each.source for each in stuck})

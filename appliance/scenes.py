@@ -12,7 +12,7 @@ from appliance import settings
 from appliance.errors import Invalid
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
-from appliance.lua.catalog import Catalog, Inspect, Surroundings, hint_of_field
+from appliance.lua.catalog import Catalog, Dependencies, Inspect, hint_of_field
 from appliance.lua.executable_files import ExecutableFiles
 from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Executor
 from appliance.lua.folder import folder_of
@@ -55,12 +55,12 @@ def build_scene_catalog(
     pool: WorkerPool,
     default_max: int,
     inspect: Inspect | None = None,
-    surroundings: Surroundings | None = None,
+    dependencies: Dependencies | None = None,
 ) -> Catalog[Scene]:
     """Return the catalog of the scene folder. The catalog is empty until it is loaded. `inspect` returns warnings
     about a file."""
     folder, parse = folder_of(section, root), scene_parser(default_max)
-    return Catalog("scene", folder, pool.describe, parse, inspect, surroundings=surroundings)
+    return Catalog("scene", folder, pool.describe, parse, inspect, dependencies=dependencies)
 
 
 class Scenes(ExecutableFiles[Scene]):

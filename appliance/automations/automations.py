@@ -26,7 +26,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import AdapterStarted, Event
 from appliance.home.values import Value
 from appliance.home_locale import Locale
-from appliance.lua.catalog import Catalog, Describe, Surroundings
+from appliance.lua.catalog import Catalog, Dependencies, Describe
 from appliance.lua.executable_files import ExecutableFiles
 from appliance.lua.executor import Executor
 from appliance.lua.folder import folder_of
@@ -172,7 +172,7 @@ def build_automation_catalog(
     locale: Locale,
     clock: Clock,
     known: Callable[[], HomeNames] | None = None,
-    surroundings: Surroundings | None = None,
+    dependencies: Dependencies | None = None,
 ) -> Catalog[AutomationDefinition]:
     """Return a catalog of the automations in the section's folder. The catalog is empty until it is loaded. Names
     that are not in `known` cause warnings."""
@@ -181,4 +181,4 @@ def build_automation_catalog(
     inspect = None if known is None else lambda source: known().inspect(source)
     parse = automation_parser(locale, clock, default_max, find_warnings)
     folder = folder_of(settings, root)
-    return Catalog("automation", folder, describe, parse, inspect, omits_copies=True, surroundings=surroundings)
+    return Catalog("automation", folder, describe, parse, inspect, omits_copies=True, dependencies=dependencies)

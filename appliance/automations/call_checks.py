@@ -13,8 +13,8 @@ from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custo
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
 from appliance.lua.failures import ErrorContext, hint_of
-from appliance.lua.literals import UNKNOWN, LiteralCall, literal_calls
-from appliance.lua.source import ARGUMENTS, Source, by_text
+from appliance.lua.literals import ARGUMENTS, UNKNOWN, LiteralCall, literal_calls
+from appliance.lua.source import Source, by_text
 from appliance.tables.checks import nearest, suggest
 
 COMMANDS = frozenset({"command", "command_room", "command_group"})

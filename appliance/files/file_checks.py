@@ -83,11 +83,11 @@ class FileChecks:
         return CheckedText(warnings=await asyncio.to_thread(_first, own))
 
     async def _check_scene(self, source: Source) -> list[Fault]:
-        file = await self._scenes.judge(source)
+        file = await self._scenes.check_text(source)
         return [*file.warnings, *await self._inspect(source), *await self._find_undefined(source)]
 
     async def _check_automation(self, source: Source) -> list[Fault]:
-        file = await self._automations.catalog.judge(source)
+        file = await self._automations.catalog.check_text(source)
         found = await self._inspect(source, file)
         return [*file.warnings, *found, *await self._find_undefined(source)]
 
@@ -96,7 +96,7 @@ class FileChecks:
         return [*await self._inspect(source), *await self._find_undefined(source)]
 
     async def _check_kind(self, source: Source) -> list[Fault]:
-        kind, refused = await self._kinds.judge(source)
+        kind, refused = await self._kinds.check_text(source)
         undefined = await find_undefined([source], partial(self._pool.describe, is_kind=True), is_kind=True)
         return [*kind.warnings, *undefined, *refused]
 
@@ -107,7 +107,7 @@ class FileChecks:
         try:
             found = await asyncio.to_thread(parse)
             sections = [each for each in found.adapters.values() if isinstance(each, LuaSection)]
-            if faults := await self._kinds.judge_sections(sections):
+            if faults := await self._kinds.check_sections(sections):
                 raise ConfigFailed(faults)
         except ConfigFailed as failed:
             raise ConfigFailed(await asyncio.to_thread(self._own_faults, failed.faults, source.name)) from None

@@ -18,7 +18,8 @@ from appliance.files.recipe_fields import FieldFault, RecipeField, line_starts, 
 from appliance.home.texts import MAX_NAME_CHARS
 from appliance.home.texts import text as text_check
 from appliance.lua.folder import Folder
-from appliance.lua.source import LuaToken, Source, tokens_of
+from appliance.lua.source import Source
+from appliance.lua.tokens import LuaToken, tokens_of
 from appliance.tables.checks import format_value, nearest, suggest
 
 _FILE = re.compile(r"[a-z0-9_]{1,40}")

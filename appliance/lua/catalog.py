@@ -46,7 +46,7 @@ Parse = Callable[[Table], T | None]
 Inspect = Callable[[Source], Iterable[Fault]]
 """Returns warnings about a file's text."""
 
-Surroundings = Callable[[], Awaitable[object]]
+Dependencies = Callable[[], Awaitable[object]]
 """Returns a value that changes with the external dependencies of a file's definition, such as the modules that the
 file may require."""
 
@@ -116,8 +116,8 @@ class Catalog(Generic[T]):
     - `what`: the word for a definition in messages, such as "scene".
     - `inspect`: returns warnings about the text of a valid file.
     - `omits_copies`: whether the first load ignores files that repeat an id.
-    - `surroundings`: returns the external dependencies of the files. A reload runs a valid file again only if its
-      text or these dependencies have changed. If `surroundings` is None, each reload runs every file again.
+    - `dependencies`: returns the external dependencies of the files. A reload runs a valid file again only if its
+      text or these dependencies have changed. If `dependencies` is None, each reload runs every file again.
     - `rejected`: the faults found by the latest load.
     - `is_refused`: whether these faults prevented the latest reload.
     - `is_complete`: whether the folder exists, and the latest load found no faults.
@@ -132,7 +132,7 @@ class Catalog(Generic[T]):
         inspect: Inspect | None = None,
         *,
         omits_copies: bool = False,
-        surroundings: Surroundings | None = None,
+        dependencies: Dependencies | None = None,
     ) -> None:
         self.rejected: tuple[Fault, ...] = ()
         self.is_complete = self.is_refused = False
@@ -142,8 +142,8 @@ class Catalog(Generic[T]):
         self._parse = parse
         self._inspect = inspect
         self._omits_copies = omits_copies
-        self._surroundings = surroundings
-        self._surrounded_by: object = None
+        self._dependencies = dependencies
+        self._last_dependencies: object = None
         self._valid: Mapping[Source, LoadedFile[T]] = {}
         """The valid files of the latest load, even if the load was refused."""
         self._files: Mapping[str, LoadedFile[T]] = {}
@@ -205,7 +205,7 @@ class Catalog(Generic[T]):
             log.warning("unchanged: %s", fault)
         return len(self._files)
 
-    async def judge(self, source: Source) -> LoadedFile[T]:
+    async def check_text(self, source: Source) -> LoadedFile[T]:
         """Return the definition in this text without saving it. Raise `ConfigFailed` with the faults of the text."""
         loaded = await self._load(source)
         others = [each for each in self._files.values() if each.source.name != source.name]
@@ -223,7 +223,7 @@ class Catalog(Generic[T]):
         source = next((source for source in contents.sources if source.name == name), None)
         if source is None:
             raise ConfigFailed([Fault(name, 0, "is gone")])
-        return await self.judge(source)
+        return await self.check_text(source)
 
     async def find_unloaded(self, word: str) -> list[Fault]:
         """Return the reasons why files are not loaded. Select the files by file name, id, or name."""
@@ -234,7 +234,7 @@ class Catalog(Generic[T]):
         for source in contents.sources:
             if source.name not in loaded and (PurePath(source.name).stem == word or states.search(source.text)):
                 try:
-                    await self.judge(source)
+                    await self.check_text(source)
                     found.append(Fault(source.name, 0, "is valid, but not loaded yet; run `lares reload`"))
                 except ConfigFailed as failed:
                     found += failed.faults
@@ -258,18 +258,18 @@ class Catalog(Generic[T]):
         self.is_complete = self._folder is not None and not reading.is_missing and not self.rejected
 
     async def _read(self, tries: int = 1) -> LoadedFolder[T]:
-        await self._look_around()
+        await self._check_dependencies()
         loaded = await load_folder(await read_folder(self._folder), self._load_changed, tries)
         self._valid = {file.source: file for file in loaded.files}
         files, duplicates = _without_copies(loaded.files)
         return replace(loaded, files=files, duplicates=duplicates)
 
-    async def _look_around(self) -> None:
-        """If the dependencies in `surroundings` have changed, arrange for every file to be run again."""
-        around = None if self._surroundings is None else await self._surroundings()
-        if around is None or around != self._surrounded_by:
+    async def _check_dependencies(self) -> None:
+        """If the dependencies have changed, arrange for every file to be run again."""
+        dependencies = None if self._dependencies is None else await self._dependencies()
+        if dependencies is None or dependencies != self._last_dependencies:
             self._valid = {}
-        self._surrounded_by = around
+        self._last_dependencies = dependencies
 
     async def _load_changed(self, source: Source) -> LoadedFile[T]:
         return self._valid.get(source) or await self._load(source)

@@ -188,14 +188,14 @@ class Executor:
         receives the result before `Execution.ended` is set."""
         execution, mode = Execution(request, self._clock.now(), on_end), request.mode
         if request.by_hand:
-            self._admit(execution)
+            self._begin(execution)
             return execution
         running, waiting = self._counted(request.id), self._waiting.get(request.id, {})
         execution.decision = apply_mode(mode, len(running), len(waiting))
         for each in (*running, *waiting) if mode.type is ModeType.RESTART else ():
             self._replace(each)
         if execution.decision is Decision.RUN:
-            self._admit(execution)
+            self._begin(execution)
         elif execution.decision is Decision.QUEUE:
             self._waiting.setdefault(request.id, {})[execution] = None
         else:
@@ -234,7 +234,7 @@ class Executor:
     def _all_waiting(self) -> list[Execution]:
         return [execution for waiting in self._waiting.values() for execution in waiting]
 
-    def _admit(self, execution: Execution) -> None:
+    def _begin(self, execution: Execution) -> None:
         """Occupy a slot of the mode, then start the execution. Simulations override `_start`, so that an execution
         can wait while it occupies a slot."""
         self._running[execution] = None
@@ -284,7 +284,7 @@ class Executor:
         waiting = next(iter(self._waiting.get(id_, ())), None)
         if waiting is not None and not self._counted(id_):
             del self._waiting[id_][waiting]
-            self._admit(waiting)
+            self._begin(waiting)
 
     def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)

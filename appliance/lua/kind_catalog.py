@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from appliance.adapters.kinds import KINDS
@@ -77,6 +77,30 @@ class KindReading(Struct, frozen=True, kw_only=True):
         return sorted({*self.omitted, *chain(*self.refused.values())})
 
 
+class _SectionState(Struct, kw_only=True):
+    """The state of a section.
+
+    - `kind`, `settings`: the loaded kind, and the section's settings as this kind reads them.
+    - `faults`: the faults of the latest load; the section then continues with its earlier kind.
+    - `changed`: an event that is set when the kind changes.
+    """
+
+    kind: LuaKind | None = None
+    settings: SectionSettings | None = None
+    faults: tuple[Fault, ...] = ()
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def use(self, kind: LuaKind, settings: SectionSettings) -> None:
+        """Use the kind, unless its text is unchanged."""
+        if self.kind is None or self.kind.source != kind.source:
+            self.kind, self.settings = kind, settings
+            self.notify_change()
+
+    def notify_change(self) -> None:
+        before, self.changed = self.changed, asyncio.Event()
+        before.set()
+
+
 class KindCatalog:
     """The kinds that the home's sections use, and the `KindHost` of their adapters.
 
@@ -106,10 +130,7 @@ class KindCatalog:
         self._sections = sections
         self._describe_any = describe
         self._describe = partial(describe, is_kind=True)
-        self._in_use: dict[str, LuaKind] = {}
-        self._settings: dict[str, SectionSettings] = {}
-        self._faults: dict[str, tuple[Fault, ...]] = {}
-        self._changed = {section.name: asyncio.Event() for section in sections}
+        self._states = {section.name: _SectionState() for section in sections}
         self._bus = bus
         self._replaced: set[str] = set()
         self.rejected: tuple[Fault, ...] = ()
@@ -133,12 +154,11 @@ class KindCatalog:
 
     async def use_sections(self, sections: Sequence[LuaSection], changed: Collection[str]) -> None:
         """Replace the sections. `changed` contains the names of the changed sections. Call `reload` afterwards."""
-        self._sections = sections
-        for name in changed:
-            for known in (self._in_use, self._settings, self._faults):
-                known.pop(name, None)
-        names = [each.name for each in sections]
-        self._changed = {name: self._changed.get(name) or asyncio.Event() for name in names}
+        before = self._states
+        self._sections, self._states = sections, {}
+        for name in (each.name for each in sections):
+            state = before.get(name, _SectionState())
+            self._states[name] = _SectionState(changed=state.changed) if name in changed else state
         await self._start_workers()
 
     async def _start_workers(self) -> None:
@@ -151,13 +171,14 @@ class KindCatalog:
         Call this method only on a catalog without adapters, because the check replaces the operations.
         """
         reading = await self.read()
-        self._in_use = {each.name: reading.kinds[each.kind] for each in self._sections if each.kind in reading.kinds}
+        for section in self._sections:
+            self._states[section.name].kind = reading.kinds.get(section.kind)
         own = [each for each in reading.kinds.values() if not each.source.name.startswith(f"{_BUNDLED}/")]
         replaces = "replaces the bundled kind with this name"
         warnings = [Fault(f"{self._folder.name}/{name}.lua", 0, replaces) for name in reading.replaced]
         return CheckResult(faults=reading.list_faults(), warnings=sorted([*reading.warnings, *warnings]), valid=own)
 
-    async def judge(self, source: Source) -> tuple[LuaKind, list[Fault]]:
+    async def check_text(self, source: Source) -> tuple[LuaKind, list[Fault]]:
         """Return the kind in this text, and a warning for each fault of a section of this kind. Do not load the kind.
 
         Raise `ConfigFailed` with the faults of the text.
@@ -177,7 +198,7 @@ class KindCatalog:
         reading = await KindCatalog(self._folder, sections, self._describe_any, Bus()).read()
         return {name: each.definition for name, each in reading.kinds.items()}, reading.faults
 
-    async def judge_sections(self, sections: Sequence[LuaSection]) -> list[Fault]:
+    async def check_sections(self, sections: Sequence[LuaSection]) -> list[Fault]:
         """Return the faults that the kinds find in these sections."""
         if not sections:
             return []
@@ -186,36 +207,39 @@ class KindCatalog:
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
         """Return the section's settings, parsed by the loaded kind."""
-        kind, changed = self._in_use.get(section.name), self._changed.get(section.name, asyncio.Event())
-        if kind is None:
+        state = self._states.get(section.name, _SectionState())
+        if state.kind is None or state.settings is None:
             missing = Fault(
                 section.file, section.line_of(("adapters", section.name)), "the kind of this section is not loaded"
             )
-            return SectionFault(faults=self._faults.get(section.name, (missing,)), changed=changed)
-        settings = self._settings[section.name]
-        return LoadedSection(section=section, definition=kind.definition, settings=settings, changed=changed)
+            return SectionFault(faults=state.faults or (missing,), changed=state.changed)
+        definition = state.kind.definition
+        return LoadedSection(section=section, definition=definition, settings=state.settings, changed=state.changed)
 
     async def call(
         self, section: LuaSection, calls: LuaCalls, path: Sequence[str], given: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         """Run a function of the section's loaded kind; see `KindHost`."""
-        assert self.pool is not None
-        source, name = self._in_use[section.name].source, f"{section.name} {'.'.join(path)}"
-        found: Mapping[str, Any] = orjson.loads(
-            await self.pool.call(source, calls, {"path": path, **given}, name=name)
-        )
+        kind, name = self._states[section.name].kind, f"{section.name} {'.'.join(path)}"
+        assert self.pool is not None and kind is not None
+        answer = await self.pool.call(kind.source, calls, {"path": path, **given}, name=name)
+        found: Mapping[str, Any] = orjson.loads(answer)
         return found
 
     def list_secrets(self) -> dict[str, frozenset[str]]:
         """Return the names of the secret settings of each section with a loaded kind."""
         return {
-            name: frozenset(key for key, field in kind.definition.settings.items() if field.secret)
-            for name, kind in self._in_use.items()
+            name: frozenset(key for key, setting in kind.definition.settings.items() if setting.secret)
+            for name, kind in self._list_loaded()
         }
 
     def list_operations(self) -> dict[str, frozenset[str]]:
         """Return the operations of each section with a loaded kind."""
-        return {name: frozenset(kind.definition.operations) for name, kind in self._in_use.items()}
+        return {name: frozenset(kind.definition.operations) for name, kind in self._list_loaded()}
+
+    def _list_loaded(self) -> list[tuple[str, LuaKind]]:
+        """Return the name and the kind of each section with a loaded kind."""
+        return [(name, each.kind) for name, each in self._states.items() if each.kind is not None]
 
     async def read(self, tries: int = 1) -> KindReading:
         """Read the home's files, and the bundled files that sections use."""
@@ -271,28 +295,14 @@ class KindCatalog:
             log.info("%s/%s.lua replaces the bundled kind with this name", self._folder.name, name)
         self._replaced = set(reading.replaced)
         for section in self._sections:
-            faults = reading.faults.get(section.kind) or reading.refused.get(section.name)
-            if faults:
-                self._faults[section.name] = faults
-                if section.name not in self._in_use:
-                    self._renew(section.name)
-            else:
-                self._use(section.name, reading.kinds[section.kind], reading.settings[section.name])
-            fault = str(faults[0]) if faults else None
+            state = self._states[section.name]
+            state.faults = reading.faults.get(section.kind) or reading.refused.get(section.name) or ()
+            if not state.faults:
+                state.use(reading.kinds[section.kind], reading.settings[section.name])
+            elif state.kind is None:
+                state.notify_change()
+            fault = str(state.faults[0]) if state.faults else None
             self._bus.publish(events.AdapterFileChecked(adapter=section.name, fault=fault))
-
-    def _use(self, name: str, kind: LuaKind, settings: SectionSettings) -> None:
-        self._faults.pop(name, None)
-        before = self._in_use.get(name)
-        if before is not None and before.source == kind.source:
-            return
-        self._in_use[name] = kind
-        self._settings[name] = settings
-        self._renew(name)
-
-    def _renew(self, name: str) -> None:
-        before, self._changed[name] = self._changed[name], asyncio.Event()
-        before.set()
 
 
 def folder_of_kinds(file: Path) -> Folder:

@@ -8,7 +8,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.lua.source import KEYWORDS, NO_TOKEN, LuaToken, Source, tokens_of
+from appliance.lua.source import Source
+from appliance.lua.tokens import KEYWORDS, NO_TOKEN, LuaToken, tokens_of
+from appliance.lua_worker.ctx_methods import CTX_METHODS, LOG_ARGUMENTS
+
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "log": LOG_ARGUMENTS,
+    **{name: method.arguments for name, method in CTX_METHODS.items()},
+}
+"""The Lua types of arguments, by `ctx` method. `?` marks an optional argument."""
 
 MAX_DEPTH = 8
 

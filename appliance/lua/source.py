@@ -1,23 +1,21 @@
-"""Reads Lua files, and finds tokens and the names in calls."""
+"""The text of a Lua file."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections import defaultdict
+from collections.abc import Callable, Sized
 from functools import lru_cache, wraps
 from hashlib import blake2b
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
 from appliance.errors import Invalid
-from appliance.lua_worker.ctx_methods import CTX_METHODS, LOG_ARGUMENTS
+from appliance.lua.tokens import NO_TOKEN, LuaToken, windows_of
 
 MAX_FILE_BYTES = 1 << 20
 """Maximum size of a Lua file. Files written by people are far smaller."""
@@ -32,61 +30,6 @@ _MARK = b"\xef\xbb\xbf"
 _LAST_RETURN = "\nreturn"
 
 _position_of = attrgetter("line", "column")
-
-_KEYWORDS = """
-and break do else elseif end false for function goto if in local nil not or repeat return then true until while
-"""
-
-KEYWORDS = frozenset(_KEYWORDS.split())
-
-_TOKEN = re.compile(
-    r"""
-      (?P<skip>--\[(?P<c>=*+)\[.*?(?:\](?P=c)\]|\Z) | --[^\n]*+)
-    | (?P<text>\[(?P<l>=*+)\[.*?(?:\](?P=l)\]|\Z)
-        | "(?:[^"\\\n]|\\(?:z\s*+|.))*+"? | '(?:[^'\\\n]|\\(?:z\s*+|.))*+'?)
-    | (?P<name>[A-Za-z_]\w*+)
-    | (?P<number>\.?\d(?:[eEpP][+-]|[\w.])*+)
-    | (?P<symbol>\.\.\.|\.\.|::|[=~<>]=|\S)
-    """,
-    re.VERBOSE | re.DOTALL | re.ASCII,
-)
-
-
-class LuaToken(NamedTuple):
-    """One token of a file. A token of kind `text` includes the quotes. The other kinds are name, number, and symbol.
-    `line` begins at 1, `column` at 0."""
-
-    kind: str
-    word: str
-    line: int
-    column: int
-
-
-NO_TOKEN = LuaToken("", "", 0, 0)
-"""A placeholder for a token before the first or after the last token."""
-
-
-def tokens_of(text: bytes) -> Iterator[LuaToken]:
-    """Yield every token except comments."""
-    decoded = text.decode(errors="replace")
-    line, line_start, counted = 1, 0, 0
-    for found in _TOKEN.finditer(decoded):
-        start = found.start()
-        if newlines := decoded.count("\n", counted, start):
-            line += newlines
-            line_start = decoded.rindex("\n", counted, start) + 1
-        counted = start
-        if found.lastgroup is not None and found.lastgroup != "skip":
-            yield LuaToken(found.lastgroup, found[0], line, start - line_start)
-
-
-def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
-    """Yield each sequence of `size` consecutive tokens."""
-    padding = [NO_TOKEN] * (size - 1)
-    window = deque(padding, maxlen=size)
-    for token in chain(tokens_of(text), padding):
-        window.append(token)
-        yield tuple(window)
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -166,51 +109,3 @@ def load(file: Path, name: str) -> Source:
     if len(text) > MAX_FILE_BYTES:
         raise Invalid("is larger than 1 MiB")
     return Source(name=name, text=text)
-
-
-CALLS: Mapping[str, str] = {
-    name: method.names
-    for name, method in CTX_METHODS.items()
-    if method.names is not None and not method.may_be_absent
-}
-"""The kind of object that the first argument of a method names. Methods that return nil for a missing object are
-not included."""
-
-ARGUMENTS: Mapping[str, tuple[str, ...]] = {
-    "log": LOG_ARGUMENTS,
-    **{name: method.arguments for name, method in CTX_METHODS.items()},
-}
-"""The Lua types of arguments, by `ctx` method. `?` marks an optional argument."""
-
-_ANY_CALL = re.compile(rb":\s*(?:%b)\b|\brequire\b" % "|".join(CALLS).encode())
-
-_PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
-
-
-class CalledName(Struct, frozen=True):
-    """A call with a literal name, such as `ctx:command("desk:light:0", …)` or `require("module")`. `kind` is the kind
-    of the named object."""
-
-    line: int
-    call: str
-    kind: str
-    name: str
-
-
-@by_text
-def called_names(source: Source) -> tuple[CalledName, ...]:
-    """Return every call of `ctx` or `require` with a literal text as its first argument, in file order."""
-    if _ANY_CALL.search(source.text) is None:  # most files contain no such call, and tokenizing is slow
-        return ()
-    found = []
-    for colon, call, bracket, name, behind in windows_of(source.chunk, 5):
-        if (colon.word, bracket.word) == (":", "(") and call.word in CALLS and behind.word in (",", ")"):
-            plain = _PLAIN.fullmatch(name.word) if name.kind == "text" else None
-            if plain is not None:
-                found.append(CalledName(name.line, f"ctx:{call.word}", CALLS[call.word], plain[2]))
-        elif call.word == "require" and colon.word not in (".", ":", "function", "local"):
-            given = name if bracket.word == "(" and behind.word == ")" else bracket
-            plain = _PLAIN.fullmatch(given.word) if given.kind == "text" else None
-            if plain is not None:
-                found.append(CalledName(call.line, "require", "module", plain[2]))
-    return tuple(found)

@@ -187,7 +187,7 @@ async def test_a_reload_that_raises_is_reported_and_the_next_one_runs(caplog: py
         assert isinstance(await reloader.reload(), CatalogReloaded)
 
 
-async def test_a_reload_reads_again_only_files_whose_text_or_surroundings_changed(tmp_path: Path) -> None:
+async def test_a_reload_reads_again_only_files_whose_text_or_dependencies_changed(tmp_path: Path) -> None:
     every_minute = {"type": "interval", "every_secs": 60}
     write(tmp_path, [automation(every_minute, id_) for id_ in ("a", "b", "c")])
     read: list[str] = []
@@ -199,12 +199,12 @@ async def test_a_reload_reads_again_only_files_whose_text_or_surroundings_change
             raise ScriptFailed(Fault(source.name, 1, "is not Lua"))
         return {**json.loads(source.text), "execute": Function(1)}
 
-    async def look_around() -> object:
+    async def required() -> object:
         return list(around)
 
     folder = Folder(path=tmp_path, name="config/automations")
     parse = automation_parser(BERLIN, VirtualClock(NOW), 8)
-    catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, describe, parse, surroundings=look_around)
+    catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, describe, parse, dependencies=required)
     await catalog.load()
     names = [*read]
     changed = tmp_path / names[1]

@@ -1,0 +1,53 @@
+"""Finds calls that name an object or a module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from appliance.lua.source import Source, by_text
+from appliance.lua.tokens import windows_of
+from appliance.lua_worker.ctx_methods import CTX_METHODS
+
+CALLS: Mapping[str, str] = {
+    name: method.names
+    for name, method in CTX_METHODS.items()
+    if method.names is not None and not method.may_be_absent
+}
+"""The kind of object that the first argument of a method names. Methods that return nil for a missing object are
+not included."""
+
+_ANY_CALL = re.compile(rb":\s*(?:%b)\b|\brequire\b" % "|".join(CALLS).encode())
+
+_PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
+
+
+class CalledName(Struct, frozen=True):
+    """A call with a literal name, such as `ctx:command("desk:light:0", …)` or `require("module")`. `kind` is the kind
+    of the named object."""
+
+    line: int
+    call: str
+    kind: str
+    name: str
+
+
+@by_text
+def called_names(source: Source) -> tuple[CalledName, ...]:
+    """Return every call of `ctx` or `require` with a literal text as its first argument, in file order."""
+    if _ANY_CALL.search(source.text) is None:  # most files contain no such call, and tokenizing is slow
+        return ()
+    found = []
+    for colon, call, bracket, name, behind in windows_of(source.chunk, 5):
+        if (colon.word, bracket.word) == (":", "(") and call.word in CALLS and behind.word in (",", ")"):
+            plain = _PLAIN.fullmatch(name.word) if name.kind == "text" else None
+            if plain is not None:
+                found.append(CalledName(name.line, f"ctx:{call.word}", CALLS[call.word], plain[2]))
+        elif call.word == "require" and colon.word not in (".", ":", "function", "local"):
+            given = name if bracket.word == "(" and behind.word == ")" else bracket
+            plain = _PLAIN.fullmatch(given.word) if given.kind == "text" else None
+            if plain is not None:
+                found.append(CalledName(call.line, "require", "module", plain[2]))
+    return tuple(found)

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from msgspec import convert
 
-from appliance.automations.requirement import Requirement, same
+from appliance.automations.requirement import Requirement
 from appliance.clock import Clock, ClockSteps, from_millis, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
+from appliance.home.values import same
 from appliance.store.record_keys import CHANGED_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import Storage

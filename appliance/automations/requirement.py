@@ -10,8 +10,8 @@ from msgspec import UNSET, Struct, UnsetType
 from appliance.errors import Invalid
 from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability
-from appliance.home.values import Value, number_in
-from appliance.tables.checks import format_value, integer, is_number, number, rounded
+from appliance.home.values import Value, describe, number_in, same
+from appliance.tables.checks import format_value, integer, is_number, number
 from appliance.tables.fields import Table
 
 WITH_UNIT = frozenset({"measurement", "accumulation", "color_temperature"})
@@ -19,25 +19,6 @@ WITH_UNIT = frozenset({"measurement", "accumulation", "color_temperature"})
 
 NUMERIC = WITH_UNIT | {"number", "integer", "integer_or_string", "percentage"}
 """The schema types that allow `above` and `below`."""
-
-
-def same(one: Value, other: Value) -> bool:
-    """Return whether two JSON values are equal: `5` equals `5.0`, but `true` does not equal `1`."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
-
-
-def describe(value: Value) -> str:
-    """Return a value as text for people, such as `21.5 celsius`."""
-    number = number_in(value)
-    if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
-        return f"{rounded(number)} {value['unit']}"
-    return format_value(value)
 
 
 def check_equal(attribute: str, value: Value) -> Value:

@@ -9,11 +9,10 @@ from msgspec import Struct, convert
 
 from appliance.automations.brake import Brake
 from appliance.automations.field_checks import variable_name
-from appliance.automations.requirement import same
 from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
-from appliance.home.values import Value, last_known
+from appliance.home.values import Value, last_known, same
 from appliance.store.record_keys import VARIABLE_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import DocumentReader, Storage

@@ -12,7 +12,6 @@ from typing import Any
 
 from appliance import config
 from appliance.automations.name_watcher import read_past
-from appliance.automations.requirement import describe
 from appliance.cli.hub_client import HubRequest, ask, read_state
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
@@ -22,6 +21,7 @@ from appliance.home.capabilities import UNITS
 from appliance.home.command_specs import CommandSpec
 from appliance.home.json_shapes import DEVICE
 from appliance.home.lua_form import lua_commands, lua_value
+from appliance.home.values import describe
 from appliance.lua.folder import folders_of
 from appliance.lua.source import Source
 from appliance.store.records import read_devices, read_layout

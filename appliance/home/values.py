@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from appliance.errors import Invalid
-from appliance.tables.checks import Mismatch, boolean, format_value, integer, is_number, number, string
+from appliance.tables.checks import Mismatch, boolean, format_value, integer, is_number, number, rounded, string
 from appliance.tables.json_schema import BOOLEAN, INTEGER, NUMBER, TEXT, Check, between
 
 Value = Any
@@ -43,6 +43,25 @@ def number_in(value: Value) -> int | float | None:
     if isinstance(value, dict):
         value = value.get("value")
     return value if is_number(value) else None
+
+
+def same(one: Value, other: Value) -> bool:
+    """Return whether two JSON values are equal: `5` equals `5.0`, but `true` does not equal `1`."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def describe(value: Value) -> str:
+    """Return a value as text for people, such as `21.5 celsius`."""
+    number = number_in(value)
+    if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
+        return f"{rounded(number)} {value['unit']}"
+    return format_value(value)
 
 
 def last_known(value: Value, known: tuple[Value, ...]) -> tuple[Value, ...]:

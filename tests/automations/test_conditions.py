@@ -14,8 +14,9 @@ from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import check_conditions, parse_conditions
 from appliance.automations.conditions.device import DeviceState, PlaceState
 from appliance.automations.environment import Environment
-from appliance.automations.requirement import Requirement, check_equal, describe, same
+from appliance.automations.requirement import Requirement, check_equal
 from appliance.errors import Invalid
+from appliance.home.values import describe, same
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
 from tests.automations.homes import BERLIN, LAMP, NOW, at, device, home, parse

@@ -13,10 +13,10 @@ from appliance.automations.conditions.base import Condition, Fact
 from appliance.automations.environment import UNTRUSTED, Environment
 from appliance.automations.field_checks import take_attribute
 from appliance.automations.named_things import NamedThing
-from appliance.automations.requirement import Requirement, describe, take_equal, take_requirement
+from appliance.automations.requirement import Requirement, take_equal, take_requirement
 from appliance.errors import NotFound
 from appliance.home.model import Device
-from appliance.home.values import Value, number_in
+from appliance.home.values import Value, describe, number_in
 from appliance.home_locale import Locale
 from appliance.tables.fields import Table
 

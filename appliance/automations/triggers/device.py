@@ -12,19 +12,12 @@ from appliance.automations import field_checks as check
 from appliance.automations.environment import Environment
 from appliance.automations.field_checks import take_attribute
 from appliance.automations.named_things import NamedThing, Subject
-from appliance.automations.requirement import (
-    ONLY_A_CHANGE,
-    Requirement,
-    describe,
-    describe_requirement,
-    same,
-    take_requirement,
-)
+from appliance.automations.requirement import ONLY_A_CHANGE, Requirement, describe_requirement, take_requirement
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
 from appliance.home.model import AWAY, Device
 from appliance.home.registry import Registry
-from appliance.home.values import Value
+from appliance.home.values import Value, describe, same
 from appliance.home_locale import Locale
 from appliance.tables.checks import boolean
 from appliance.tables.fields import Table

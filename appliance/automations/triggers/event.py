@@ -9,20 +9,13 @@ from typing import Any
 from appliance.automations import field_checks as check
 from appliance.automations.environment import UNTRUSTED, Environment
 from appliance.automations.named_things import NamedThing, Subject
-from appliance.automations.requirement import (
-    ONLY_A_CHANGE,
-    Requirement,
-    describe,
-    describe_requirement,
-    same,
-    take_requirement,
-)
+from appliance.automations.requirement import ONLY_A_CHANGE, Requirement, describe_requirement, take_requirement
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.clock import timestamp
 from appliance.home import events
 from appliance.home.events import Event
 from appliance.home.texts import hook_id
-from appliance.home.values import Value
+from appliance.home.values import Value, describe, same
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
 from appliance.tables.fields import Table

@@ -100,22 +100,31 @@ class CronTrigger(TimedTrigger, frozen=True, kw_only=True):
     def next_after(self, instant: datetime) -> datetime | None:
         if self.locale is None:
             return self.cron.next_after(instant)
-        zone = self.locale.timezone
-        local = self.locale.local(instant)
-        since = local.replace(tzinfo=None)
-        if local.fold and not self.cron.repeats_hourly:
-            since = max(since, end_of_repeated(local) - timedelta(seconds=1))
-        found = self._next_shown(since, instant) if instant.year <= LAST_YEAR else None
-        if not self.cron.repeats_hourly or (back := next_time_back(zone, instant)) is None:
-            return found
-        if found is not None and found < back:
-            return found
-        return self._next_shown(self.locale.local(back).replace(tzinfo=None) - timedelta(seconds=1), back - _SECOND)
+        if instant.year > LAST_YEAR:
+            return None
+        if self.cron.repeats_hourly:
+            return self._next_in_each_pass(self.locale, instant)
+        return self._next_in_first_pass(self.locale, instant)
 
-    def _next_shown(self, since: datetime, instant: datetime) -> datetime | None:
+    def _next_in_first_pass(self, locale: Locale, instant: datetime) -> datetime | None:
+        """Skip the second pass of a repeated hour."""
+        local = locale.local(instant)
+        shown = local.replace(tzinfo=None)
+        since = max(shown, end_of_repeated(local) - _SECOND) if local.fold else shown
+        return self._next_shown(locale, since, instant)
+
+    def _next_in_each_pass(self, locale: Locale, instant: datetime) -> datetime | None:
+        """Include both passes of a repeated hour."""
+        found = self._next_shown(locale, locale.local(instant).replace(tzinfo=None), instant)
+        back = next_time_back(locale.timezone, instant)
+        if back is None or (found is not None and found < back):
+            return found
+        # the clocks are set back first, so the next match is in the second pass or after it
+        return self._next_shown(locale, locale.local(back).replace(tzinfo=None) - _SECOND, back - _SECOND)
+
+    def _next_shown(self, locale: Locale, since: datetime, instant: datetime) -> datetime | None:
         """Return the first instant after `instant` whose local time matches and is later than `since`."""
-        assert self.locale is not None
-        zone = self.locale.timezone
+        zone = locale.timezone
         while (shown := self.cron.next_shown(since)) is not None:
             due = instant_of(shown.date(), shown.time(), zone)
             if due is not None and due <= instant and self.cron.repeats_hourly:

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from appliance.automations.definition import AutomationDefinition, state_fields
 from appliance.automations.policy import plain
-from appliance.automations.scheduler import CalendarCall, DelayedCall
+from appliance.automations.scheduled_calls import CalendarCall, DelayedCall
 from appliance.automations.triggers.base import Match, Trigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.lua.catalog import LoadedFile

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
 import logging
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from msgspec import Struct
-
+from appliance.automations.scheduled_calls import (
+    MAX_LATE,
+    MICROSECOND,
+    CalendarCall,
+    DelayedCall,
+    DelayedCalls,
+    Schedule,
+)
 from appliance.clock import Clock, ClockSteps, timestamp
 from appliance.event_loop import in_steps
 from appliance.store.clock_trust import ClockTrust
@@ -26,100 +30,8 @@ LATE_SECS = 1.0
 MAX_ADJUSTMENT = timedelta(minutes=1)
 """If the clock is set back by less than this time, for example by NTP, no occurrence is repeated."""
 
-MAX_STALE = 64
-"""Maximum number of cancelled calls in the queue."""
-
 MAX_COUNTED = 1000
 """Maximum number of missed occurrences that are counted."""
-
-MAX_LATE = timedelta(minutes=5)
-"""A missed occurrence fires at once if it is at most this old. Older occurrences are only counted."""
-
-MAX_AHEAD = timedelta(days=1)
-"""A stored occurrence is ignored if it is further in the future than this, because the clock was wrong when the
-occurrence fired."""
-
-MICROSECOND = timedelta(microseconds=1)
-
-
-class Schedule(Protocol):
-    """A sequence of calendar times."""
-
-    def next_after(self, instant: datetime) -> datetime | None:
-        """Return the first occurrence after the instant, or None."""
-
-
-class DelayedCall(Struct, eq=False):
-    """A callback after a real duration. If `every` (in seconds) is set, the call repeats."""
-
-    name: str
-    due: float
-    on_due: Callable[[float], None]
-    every: float | None = None
-    is_cancelled: bool = False
-
-    def advance(self, now: float) -> tuple[float | None, int]:
-        """Return the delay in seconds and the number of missed times. The delay is None if nothing is called
-        now."""
-        if self.every is None:
-            return now - self.due, 0
-        passed, late = divmod(now - self.due, self.every)
-        self.due = now - late + self.every
-        return (late, int(passed)) if late <= MAX_LATE.total_seconds() else (None, int(passed) + 1)
-
-
-class CalendarCall(Struct, eq=False, kw_only=True):
-    """A callback at the occurrences of a schedule.
-
-    - `name`: the name in the log.
-    - `due`: the next occurrence; None while the clock is not trusted, and after the last occurrence.
-    - `never_repeats`: whether an occurrence fires only once, even if the clock is set back.
-    - `last`: the occurrence that fired most recently.
-    - `gap`: the period after `last` in which occurrences were skipped.
-    """
-
-    name: str
-    schedule: Schedule
-    on_due: Callable[[datetime], None]
-    never_repeats: bool
-    last: datetime | None
-    due: datetime | None = None
-    gap: tuple[datetime, datetime] | None = None
-
-    def arm(self, now: datetime, *, settles: bool = False) -> None:
-        """Set `due` to the next occurrence after this instant. `settles` means that the clock was corrected only
-        slightly; occurrences that have already fired are then skipped."""
-        since = now
-        if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
-            since = max(now, self.last)
-        self.due = self.next_after(since)
-
-    def next_after(self, instant: datetime) -> datetime | None:
-        """Return the schedule's first occurrence after the instant. If the schedule fails, log the error and return
-        None."""
-        try:
-            return self.schedule.next_after(instant)
-        except Exception as error:  # a failing schedule must not stop other schedules
-            sentence = "%s: its schedule cannot be computed: %s: %s"
-            log.error(sentence, self.name, type(error).__name__, error, exc_info=error)
-            return None
-
-    def advance(self, now: datetime) -> datetime | None:
-        """Return the occurrence that fires now: the latest due occurrence that is not too late. Set `due` to the next
-        occurrence."""
-        fires = None
-        if self.due is not None and now - self.due > MAX_LATE:
-            self.due = self.next_after(now - MAX_LATE - MICROSECOND)
-        while self.due is not None and self.due <= now:
-            fires, self.due = self.due, self.next_after(self.due)
-        if fires is not None:
-            self.last, self.gap = fires, None
-        return fires
-
-    def find_missed(self) -> datetime | None:
-        """Return the first occurrence that was skipped since the last occurrence that fired, or None."""
-        due = None if self.gap is None else self.next_after(self.gap[0])
-        return due if self.gap is not None and due is not None and due < self.gap[1] else None
 
 
 class Scheduler:
@@ -147,9 +59,7 @@ class Scheduler:
         self._steps = steps
         self._step = timedelta()
         self._steps.listen(self._note_step)
-        self._delayed_calls: list[tuple[float, int, DelayedCall]] = []
-        self._stale = 0
-        self._numbers = itertools.count()
+        self._delayed_calls = DelayedCalls()
         self._calendar_calls: dict[CalendarCall, None] = {}
         self._is_trusted = trust.is_trusted()
         self._on_trust: list[Callable[[], None]] = []
@@ -205,11 +115,8 @@ class Scheduler:
         """Cancel a call. If the call is already cancelled, do nothing."""
         if isinstance(what, CalendarCall):
             self._calendar_calls.pop(what, None)
-        elif not what.is_cancelled:
-            what.is_cancelled = True
-            self._stale += 1
-            if self._stale > max(MAX_STALE, len(self._delayed_calls) // 2):
-                self._remove_cancelled()
+        else:
+            self._delayed_calls.cancel(what)
 
     def when_trusted(self, do: Callable[[], None]) -> None:
         """Call `do` when the clock becomes trusted. Never call `do` if the clock is already trusted."""
@@ -250,14 +157,8 @@ class Scheduler:
             stored = timestamp(self._trust.forgotten)
             log.warning("the stored time %s is in the future, because the clock was wrong; it is ignored", stored)
 
-    def _remove_cancelled(self) -> None:
-        self._delayed_calls = [each for each in self._delayed_calls if not each[2].is_cancelled]
-        heapq.heapify(self._delayed_calls)
-        self._stale = 0
-
     def _start(self, call: DelayedCall) -> DelayedCall:
-        heapq.heappush(self._delayed_calls, (call.due, next(self._numbers), call))
-        if self._delayed_calls[0][2] is call:
+        if self._delayed_calls.add(call):
             self._changed.set()
         return call
 
@@ -311,11 +212,7 @@ class Scheduler:
     def _fire_delayed_calls(self) -> Iterator[None]:
         """Make the due delayed calls, one per step."""
         now = self._clock.monotonic()
-        while self._delayed_calls and self._delayed_calls[0][0] <= now:
-            call = heapq.heappop(self._delayed_calls)[2]
-            if call.is_cancelled:
-                self._stale -= 1
-                continue
+        while (call := self._delayed_calls.take_due(now)) is not None:
             late, passed = call.advance(now)
             if call.every is not None:
                 self._start(call)
@@ -362,9 +259,7 @@ class Scheduler:
 
     def _secs_to_next(self) -> float:
         """Return the seconds until the next call or check of the clock."""
-        waits = [self._clock.recheck_secs]
-        if self._delayed_calls:
-            waits.append(self._delayed_calls[0][0] - self._clock.monotonic())
+        waits = [self._clock.recheck_secs, self._delayed_calls.next_due - self._clock.monotonic()]
         soonest = min((call.due for call in self._calendar_calls if call.due is not None), default=None)
         if soonest is not None:
             waits.append((soonest - self._clock.now()).total_seconds())

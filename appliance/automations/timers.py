@@ -16,7 +16,8 @@ import orjson
 from msgspec import Meta, Struct, convert
 
 from appliance.automations.brake import Brake
-from appliance.automations.scheduler import DelayedCall, Scheduler
+from appliance.automations.scheduled_calls import DelayedCall
+from appliance.automations.scheduler import Scheduler
 from appliance.clock import Clock, ClockSteps, from_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.bus import Bus

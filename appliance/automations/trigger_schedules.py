@@ -10,7 +10,7 @@ from appliance.automations.active_triggers import ActiveTrigger, Fire
 from appliance.automations.automation_states import AutomationStates
 from appliance.automations.environment import Environment
 from appliance.automations.policy import fingerprint
-from appliance.automations.scheduler import DelayedCall
+from appliance.automations.scheduled_calls import DelayedCall
 from appliance.automations.triggers.base import Match, TimedTrigger
 from appliance.automations.triggers.time import Interval
 from appliance.clock import EPOCH

@@ -19,7 +19,7 @@ from appliance.automations.automations import Automations, build_automation_cata
 from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.scheduler import MICROSECOND, DelayedCall
+from appliance.automations.scheduled_calls import MICROSECOND, DelayedCall
 from appliance.cli.check import open_pool
 from appliance.cli.simulation.device_events import FileEvent, FileHook
 from appliance.cli.simulation.home import (

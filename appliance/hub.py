@@ -59,7 +59,7 @@ from appliance.lua.kind_catalog import KindCatalog, folder_of_kinds, open_kind_c
 from appliance.lua.reload import LoadTarget, Reloaded, Reloader, refusing, targets_of
 from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
-from appliance.lua.unfinished import UnfinishedExecutions
+from appliance.lua.unfinished_executions import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scenes, build_scene_catalog
 from appliance.settings import LuaFolder

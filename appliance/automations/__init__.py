@@ -5,7 +5,8 @@ Read in this order:
 - `field_checks`, `requirement`, `triggers/`, and `conditions/` parse the parts of a file; `definition` parses a whole
   file.
 - `engine` and `trigger_index` find the triggers that match an event.
-- `active_triggers`, `trigger_schedules`, `scheduler`, and `waits` fire triggers at a later time.
+- `active_triggers`, `trigger_schedules`, `scheduled_calls`, `scheduler`, and `waits` fire triggers at a later time.
+  `cron`, `sun`, and `wall_clock` compute the times.
 - `decider` checks the switch, the brake, the conditions, the `policy`, and the mode.
 - `automation_states`, `variables`, `timers`, and `change_times` store data across restarts; `old_formats` converts
   data of version 0.1.

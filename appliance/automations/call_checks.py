@@ -13,7 +13,7 @@ from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custo
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
 from appliance.lua.failures import ErrorContext, hint_of
-from appliance.lua.literals import ARGUMENTS, UNKNOWN, LiteralCall, literal_calls
+from appliance.lua.literal_calls import ARGUMENTS, UNKNOWN, LiteralCall, literal_calls
 from appliance.lua.source import Source, by_text
 from appliance.tables.checks import nearest, suggest
 

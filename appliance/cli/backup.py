@@ -38,7 +38,7 @@ from appliance.store.record_keys import (
     MASTER_KEY,
     RUNNING,
 )
-from appliance.store.replacement import present_history, read_present
+from appliance.store.restore import present_history, read_present
 from appliance.store.saved_files import MAX_VERSIONS_BYTES, VERSIONS_FOLDER, is_version
 from appliance.tables.plain_files import read_plain
 

@@ -38,7 +38,7 @@ from appliance.lua.folder import Contents, find_stray, folder_of, read_folder
 from appliance.lua.kind_catalog import build_kind_catalog
 from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
-from appliance.lua.undefined import find_undefined
+from appliance.lua.undefined_names import find_undefined
 from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scene, build_scene_catalog
 from appliance.store.record_keys import TIMER_PREFIX, TOGGLE_PREFIX

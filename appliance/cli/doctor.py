@@ -18,7 +18,7 @@ from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import counted, say
 from appliance.clock import Clock, timestamp
 from appliance.errors import StartFailed
-from appliance.lua.process import probe_confinement
+from appliance.lua.worker_process import probe_confinement
 from appliance.store.card_counts import read_card_counts
 from appliance.store.clock_trust import ClockTrust, newest_time
 from appliance.store.disk import MAX_STORE_FILE_BYTES, Disk
@@ -26,7 +26,7 @@ from appliance.store.lock import holder_of
 from appliance.store.month_files import MonthFiles
 from appliance.store.record_keys import KEY_PREFIX, MASTER_KEY
 from appliance.store.recovery import Recovered
-from appliance.store.replacement import read_present
+from appliance.store.restore import read_present
 from appliance.store.storage import DocumentReader, DocumentSnapshot
 
 NOTHING = DocumentSnapshot({})

@@ -23,7 +23,7 @@ from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.store.disk import for_its_user
 from appliance.store.lock import DirectoryLock, holder_of
-from appliance.store.replacement import finish_at_start, read_present
+from appliance.store.restore import finish_at_start, read_present
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ from appliance.store.disk import Disk, sync_folder
 from appliance.store.lock import DirectoryLock
 from appliance.store.month_files import HISTORY_FOLDER
 from appliance.store.record_keys import CARD, MASTER_KEY
-from appliance.store.replacement import (
+from appliance.store.restore import (
     HISTORY_STAGE,
     finish,
     forget,

@@ -22,12 +22,12 @@ from appliance.cli.log_output import start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, make_data_dir
 from appliance.cli.process.garbage import COLLECTION_THRESHOLDS
+from appliance.cli.process.memory_protection import protect_memory
 from appliance.cli.process.serve import end_process, serve
 from appliance.config_changes import LoadConfig
 from appliance.event_loop import run as run_loop
 from appliance.hub import Hub
 from appliance.log_buffer import LogBuffer
-from appliance.lua.process import protect_memory
 from appliance.settings import Logging
 from appliance.version import VERSION
 

@@ -22,7 +22,7 @@ from appliance.lua.catalog import Catalog, LoadedFile, fault_of
 from appliance.lua.folder import Folder
 from appliance.lua.kind_catalog import KindCatalog
 from appliance.lua.source import Source
-from appliance.lua.undefined import find_undefined
+from appliance.lua.undefined_names import find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scene
 

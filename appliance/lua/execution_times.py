@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from appliance.clock import Clock
-from appliance.lua.process import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua_worker.protocol import Reason
 
 

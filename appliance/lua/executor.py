@@ -19,7 +19,7 @@ from appliance.lua.lua_execution import LuaExecution
 from appliance.lua.modes import Decision, Mode, ModeType, apply_mode, refusal
 from appliance.lua.source import Source
 from appliance.lua.trace import MAX_TRACE_STEPS
-from appliance.lua.unfinished import UnfinishedExecutions
+from appliance.lua.unfinished_executions import UnfinishedExecutions
 from appliance.lua.worker_pool import WorkerPool
 from appliance.tasks import Tasks
 

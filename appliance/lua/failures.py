@@ -14,7 +14,7 @@ from msgspec import Struct
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
-from appliance.lua.process import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.source import Source
 from appliance.lua.tokens import KEYWORDS, tokens_of, windows_of
 from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_METHODS, SCRIPT_METHODS

@@ -19,10 +19,10 @@ from msgspec import Struct
 from appliance.adapters.lua_calls import LuaCalls
 from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, NotFound, ScriptFailed
 from appliance.event_loop import wait_for_short_turn
+from appliance.lua.execution_limits import ExecutionSettings
 from appliance.lua.execution_times import ExecutionTimes
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import answer_require
-from appliance.lua.process import ExecutionSettings
 from appliance.lua.source import Source
 from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_READING
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode

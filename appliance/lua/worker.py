@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+from appliance.lua.execution_limits import DEADLINE_GRACE_SECS, ExecutionSettings
 from appliance.lua.lua_execution import LuaExecution
-from appliance.lua.process import DEADLINE_GRACE_SECS, ExecutionSettings, WorkerProcess
 from appliance.lua.source import Source
+from appliance.lua.worker_process import WorkerProcess
 from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 MAX_RUNNING = 64

@@ -17,9 +17,9 @@ import orjson
 from appliance.adapters.lua_calls import LuaCalls
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
+from appliance.lua.execution_limits import ExecutionLimits, ExecutionSettings
 from appliance.lua.folder import Folder, folder_of
 from appliance.lua.lua_execution import Failure, LuaExecution
-from appliance.lua.process import ExecutionLimits, ExecutionSettings
 from appliance.lua.source import Source
 from appliance.lua.worker import Worker
 from appliance.lua_worker.protocol import FrameKind

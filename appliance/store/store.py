@@ -23,7 +23,7 @@ from appliance.store.lock import DirectoryLock, read_boot_id
 from appliance.store.month_files import MonthFiles
 from appliance.store.recorder import Recorder
 from appliance.store.records import read_devices, read_layout
-from appliance.store.replacement import finish_at_start
+from appliance.store.restore import finish_at_start
 from appliance.store.stored_keys import Keys
 
 log = logging.getLogger("store")

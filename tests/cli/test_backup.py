@@ -30,7 +30,7 @@ from appliance.cli.archive import KEY_OMITTED, key_of, with_key, without_key
 from appliance.cli.main import main
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.file_format import STORE_FORMAT
-from appliance.store.replacement import read_document, replace_document
+from appliance.store.restore import read_document, replace_document
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
 from tests.fakes.moody_disk import MoodyDisk
 
@@ -723,7 +723,7 @@ class TestHalfway:
         pack(tmp_path / "b", entries())
         before, old = everything(tmp_path), stored_values(tmp_path)
         full = partial(MoodyDisk, mood=errno.ENOSPC, takes=left, changes=("write", "sync", "sync_folder", "rename"))
-        monkeypatch.setattr("appliance.store.replacement.Disk", full)
+        monkeypatch.setattr("appliance.store.restore.Disk", full)
         code, result = command(tmp_path, "restore", "b")
         monkeypatch.undo()
         if code == 0:

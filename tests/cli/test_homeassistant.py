@@ -21,7 +21,7 @@ from appliance.cli.homeassistant.templates import Scope
 from appliance.cli.homeassistant.yaml_parser import Tagged
 from appliance.errors import StartFailed
 from appliance.home.texts import name as checked_name
-from appliance.store.replacement import read_document
+from appliance.store.restore import read_document
 from tests.cli.test_commands_line import Ended, ended
 from tests.fakes.process import ROOT, running
 

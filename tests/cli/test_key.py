@@ -24,7 +24,7 @@ from appliance.cli.hub_client import HubRequest
 from appliance.cli.main import main
 from appliance.errors import StartFailed
 from appliance.store.lock import DirectoryLock
-from appliance.store.replacement import read_document
+from appliance.store.restore import read_document
 from tests.cli.test_commands_line import (
     Ended,
     Running,

@@ -17,7 +17,7 @@ from appliance.cli.hub_client import read_state
 from appliance.store.disk import Disk
 from appliance.store.files import Files
 from appliance.store.lock import DirectoryLock
-from appliance.store.replacement import HISTORY_STAGE, PENDING, finish, prepare, read_document
+from appliance.store.restore import HISTORY_STAGE, PENDING, finish, prepare, read_document
 from tests.cli.test_backup import Command, command, home
 from tests.cli.test_commands_line import LOOPBACK, ROOT, environment
 

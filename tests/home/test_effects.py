@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from appliance.home.command_effects import changes_of
 from appliance.home.commands import Command
-from appliance.home.effects import changes_of
 from tests.fakes.rows import each_row
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from appliance.store.replacement import read_present
+from appliance.store.restore import read_present
 from tests.fakes.card import Card
 from tests.fakes.process import PYTHONPATH, Process, configure, running
 

@@ -14,9 +14,9 @@ from appliance.automations.ctx import CtxMethods
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, NotFound, ScriptFailed
 from appliance.lua.context import CtxFunction
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.folder import Folder
 from appliance.lua.lua_execution import Failure, LuaExecution
-from appliance.lua.process import ExecutionLimits
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
 from tests.automations.homes import environment_of

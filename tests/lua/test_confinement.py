@@ -183,7 +183,8 @@ def test_no_other_process_can_read_the_hubs_memory() -> None:
 def judge_protection(python: Sequence[str | Path], path: Sequence[str] = ()) -> None:
     """Run this Python with the modules in `path`, and check that the hub's memory is protected."""
     code = (
-        f"import ctypes, sys; sys.path[:0] = {path!r}; from appliance.lua.process import protect_memory as p\n"
+        f"import ctypes, sys; sys.path[:0] = {path!r}\n"
+        "from appliance.cli.process.memory_protection import protect_memory as p\n"
         "print(p(), ctypes.CDLL(None).prctl(3))"
     )
     ended = subprocess.run([*python, "-c", code], capture_output=True, text=True, timeout=60, check=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.process import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.tables.checks import Function
 from tests.lua.bench import FILE, Notes, ended, file, open_pool, run, start

@@ -14,8 +14,8 @@ from typing import Any, cast
 import pytest
 
 from appliance.errors import ScriptFailed
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.lua_execution import Failure, LuaExecution
-from appliance.lua.process import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
 from tests.fakes.patience import until

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
-from appliance.lua.process import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.worker_main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import NotFound, ScriptFailed
-from appliance.lua.process import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.attacks.scripts import BACKSTOP, CPU, HOSTILE, HOSTILE_FILES

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.lua.folder import Folder
 from appliance.lua.source import Source
-from appliance.lua.undefined import find_undefined
+from appliance.lua.undefined_names import find_undefined
 from appliance.lua.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -7,7 +7,7 @@ import asyncio
 from appliance.clock import to_millis
 from appliance.history.execution_history import ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
-from appliance.lua.unfinished import CUT_OFF, UnfinishedExecutions
+from appliance.lua.unfinished_executions import CUT_OFF, UnfinishedExecutions
 from appliance.store.record_keys import RUNNING
 from tests.fakes.automations import Card
 from tests.fakes.clock import START, VirtualClock

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
-from appliance.lua.process import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.worker import MAX_FRAMES_AT_ONCE, MAX_IDLE_GROWTH_BYTES, MAX_RUNNING
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.patience import until

@@ -12,8 +12,8 @@ from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Hook
 from appliance.adapters.virtual.kind import Virtual, VirtualDevice
 from appliance.errors import Invalid, MalformedRequest, NotFound
 from appliance.event_loop import in_steps
+from appliance.home.command_effects import changes_of
 from appliance.home.commands import Command
-from appliance.home.effects import changes_of
 from appliance.home.model import Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.texts import DEVICE_HOOK_PREFIX

@@ -12,7 +12,8 @@ from appliance.automations import field_checks as check
 from appliance.automations.conditions.base import Condition, Fact
 from appliance.automations.environment import UNTRUSTED, Environment
 from appliance.automations.field_checks import LEAP_YEAR, WEEKDAYS
-from appliance.automations.times_of_day import SunDay, SunEvent, parse_time, sun_day
+from appliance.automations.sun import SunDay, SunEvent, sun_day
+from appliance.automations.wall_clock import parse_time
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
 from appliance.tables.fields import Table

@@ -18,7 +18,7 @@ from appliance.cli.homeassistant.installation import Installation
 from appliance.cli.homeassistant.registries import HaDevice, HaEntity
 from appliance.cli.homeassistant.values import is_template, number, object_id, words
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
-from appliance.home.classes import BINARY_SENSORS, COVERS, SENSORS
+from appliance.home.device_classes import BINARY_SENSORS, COVERS, SENSORS
 
 MAX_GROUPS = 8
 """Maximum nesting of groups."""

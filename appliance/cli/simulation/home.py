@@ -15,9 +15,9 @@ from appliance.clock import Clock
 from appliance.errors import LaresError, Unreachable, Unsupported
 from appliance.home.bus import Bus
 from appliance.home.capabilities import CAPABILITIES
+from appliance.home.command_effects import changes_of
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
-from appliance.home.effects import changes_of
 from appliance.home.model import ONLINE, UNAVAILABLE, Device, DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value

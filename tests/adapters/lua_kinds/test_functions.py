@@ -20,9 +20,9 @@ from appliance.adapters.lua_kinds.libraries import MAX_JSON_MARKS, compact_json,
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unanswered, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.kind_catalog import build_kind_catalog
-from appliance.lua.process import ExecutionLimits
-from appliance.lua.undefined import find_undefined
+from appliance.lua.undefined_names import find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import KIND_METHODS
 from tests.adapters.lua_kinds.bench import GONE, Vendor, start

@@ -17,7 +17,7 @@ from appliance.adapters.mqtt.out.published_device import (
     shown_text,
 )
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
-from appliance.home.classes import BINARY_SENSORS, SENSORS
+from appliance.home.device_classes import BINARY_SENSORS, SENSORS
 from appliance.home.values import KELVIN_RANGE
 from appliance.tables.checks import is_number
 

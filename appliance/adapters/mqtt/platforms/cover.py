@@ -18,8 +18,8 @@ from appliance.adapters.mqtt.platforms.numbers import (
     read_number,
 )
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
-from appliance.home.classes import COVERS
 from appliance.home.commands import Command
+from appliance.home.device_classes import COVERS
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
 

@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.numbers import read_number, stated_number
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
 from appliance.errors import Invalid
-from appliance.home.classes import BINARY_SENSORS, SENSORS
+from appliance.home.device_classes import BINARY_SENSORS, SENSORS
 from appliance.home.values import Value
 
 _SPELLED = {"C": "°C", "F": "°F", "ºC": "°C", "ºF": "°F", "℃": "°C", "℉": "°F"}

@@ -1,4 +1,4 @@
-"""Starts worker processes, sets their limits, and protects the hub's memory from other processes."""
+"""Starts worker processes."""
 
 from __future__ import annotations
 
@@ -13,51 +13,10 @@ from threading import Lock
 from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct
-
 import appliance
-from appliance.clock import Clock
 from appliance.home_locale import find_zone, load_zone
-from appliance.lua.folder import Folder
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua_worker.protocol import Decoder
-
-DEADLINE_GRACE_SECS = 1.0
-"""Lua must stop within this number of seconds after a limit is exceeded. If Lua does not stop, the worker is
-killed."""
-
-
-class ExecutionLimits(Struct, frozen=True, kw_only=True):
-    """The limits of one execution. Times are in real seconds, even if the hub's clock is simulated.
-
-    - `max_cpu_secs`: the running time between two waiting calls.
-    - `max_cpu_total_secs`: the total processor time.
-    - `backstop_secs`: the whole duration, without the time inside `ctx:sleep`.
-    - `unremarked_cpu_secs`: the processor time that causes a warning in the log.
-    - `user_ids`: the user and groups of the worker if root starts it.
-    """
-
-    max_memory_mb: float = 16
-    max_cpu_secs: float = 5.0
-    max_cpu_total_secs: float = 60.0
-    backstop_secs: float = 3600.0
-    unremarked_cpu_secs: float = 10.0
-    user_ids: tuple[int, ...] = ()
-
-    @property
-    def max_memory(self) -> int:
-        return int(self.max_memory_mb * (1 << 20))
-
-
-class ExecutionSettings(Struct, frozen=True):
-    """The settings that all executions share. Lua gets its time from `clock` and `zone`. Limits are measured with the
-    `machine` clock."""
-
-    limits: ExecutionLimits
-    scripts: Folder | None
-    clock: Clock
-    zone: ZoneInfo
-    machine: Clock
-
 
 _START = """
 import sys
@@ -70,7 +29,6 @@ _ROOM_BYTES = 1 << 30
 this space."""
 
 PROBE_SECS = 20.0
-_SET_DUMPABLE = 4
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -167,14 +125,3 @@ def probe_confinement() -> str:
         process.socket.close()
         process.kill()
         process.wait()
-
-
-def protect_memory() -> bool:
-    """Prevent other processes of this user from reading the hub's memory through /proc, a debugger, or a core
-    dump. Return whether the kernel allowed this protection. Afterwards, the process's files in /proc belong to
-    root, and root can still read the memory."""
-    try:
-        import ctypes  # Python builds for routers may lack ctypes
-    except (ImportError, MemoryError):  # an old libffi raises MemoryError if executable memory is forbidden
-        return False
-    return bool(ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) == 0)

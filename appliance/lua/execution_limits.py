@@ -1,0 +1,47 @@
+"""The limits of executions, and the settings that all executions share."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from appliance.clock import Clock
+from appliance.lua.folder import Folder
+
+DEADLINE_GRACE_SECS = 1.0
+"""Lua must stop within this number of seconds after a limit is exceeded. If Lua does not stop, the worker is
+killed."""
+
+
+class ExecutionLimits(Struct, frozen=True, kw_only=True):
+    """The limits of one execution. Times are in real seconds, even if the hub's clock is simulated.
+
+    - `max_cpu_secs`: the running time between two waiting calls.
+    - `max_cpu_total_secs`: the total processor time.
+    - `backstop_secs`: the whole duration, without the time inside `ctx:sleep`.
+    - `unremarked_cpu_secs`: the processor time that causes a warning in the log.
+    - `user_ids`: the user and groups of the worker if root starts it.
+    """
+
+    max_memory_mb: float = 16
+    max_cpu_secs: float = 5.0
+    max_cpu_total_secs: float = 60.0
+    backstop_secs: float = 3600.0
+    unremarked_cpu_secs: float = 10.0
+    user_ids: tuple[int, ...] = ()
+
+    @property
+    def max_memory(self) -> int:
+        return int(self.max_memory_mb * (1 << 20))
+
+
+class ExecutionSettings(Struct, frozen=True):
+    """The settings that all executions share. Lua gets its time from `clock` and `zone`. Limits are measured with the
+    `machine` clock."""
+
+    limits: ExecutionLimits
+    scripts: Folder | None
+    clock: Clock
+    zone: ZoneInfo
+    machine: Clock

@@ -45,6 +45,14 @@ class Comparison(NamedTuple):
         )
 
 
+class _Time(NamedTuple):
+    """The time at which a comparison began to hold. `is_corrected` is true if the time is corrected when the clock is
+    set, because this run of the hub observed it."""
+
+    at: datetime
+    is_corrected: bool
+
+
 class ChangeTimes:
     """For each comparison given to `watch`, stores the time at which the comparison began to hold. The times survive
     restarts.
@@ -60,7 +68,6 @@ class ChangeTimes:
         self._storage = storage
         self._watched: Mapping[str, Collection[Comparison]] = {}
         self._times = read_all(storage, CHANGED_PREFIX, _decode_times, skip)
-        self._seen: dict[str, set[str]] = {}
         steps.listen(self._correct_times)
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
@@ -77,7 +84,8 @@ class ChangeTimes:
         If the hub did not observe that time, return the time of the device's last change.
         """
         self._steps.poll()
-        return self._times.get(device.id, {}).get(comparison.key, device.updated_at)
+        time = self._times.get(device.id, {}).get(comparison.key)
+        return device.updated_at if time is None else time.at
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceRemoved) and not event.is_kept and event.device_id in self._times:
@@ -92,25 +100,24 @@ class ChangeTimes:
                 self._note(device.id, each.key, event.previous.updated_at)
 
     def _correct_times(self, step: timedelta) -> None:
-        for device_id, names in self._seen.items():
-            for name in names:
-                self._keep(device_id, name, self._steps.redate(self._times[device_id][name], step))
+        for device_id, times in self._times.items():
+            for key in [key for key, time in times.items() if time.is_corrected]:
+                self._keep(device_id, key, self._steps.redate(times[key].at, step))
 
-    def _note(self, device_id: str, name: str, at: datetime | None = None) -> None:
+    def _note(self, device_id: str, key: str, at: datetime | None = None) -> None:
         self._steps.poll()
-        self._seen.setdefault(device_id, set()).add(name)
-        self._keep(device_id, name, self._clock.now() if at is None else at)
+        self._keep(device_id, key, self._clock.now() if at is None else at)
 
-    def _keep(self, device_id: str, name: str, at: datetime) -> None:
+    def _keep(self, device_id: str, key: str, at: datetime) -> None:
         times = self._times.setdefault(device_id, {})
-        times[name] = at
-        self._storage.put_later(CHANGED_PREFIX + device_id, {each: to_millis(time) for each, time in times.items()})
+        times[key] = _Time(at, is_corrected=True)
+        stored = {each: to_millis(time.at) for each, time in times.items()}
+        self._storage.put_later(CHANGED_PREFIX + device_id, stored)
 
     def _forget(self, device_id: str) -> None:
         del self._times[device_id]
-        self._seen.pop(device_id, None)
         self._storage.put_later(CHANGED_PREFIX + device_id, None)
 
 
-def _decode_times(_: str, raw: Any) -> dict[str, datetime]:
-    return {key: from_millis(at) for key, at in convert(raw, dict[str, int]).items()}
+def _decode_times(_: str, raw: Any) -> dict[str, _Time]:
+    return {key: _Time(from_millis(at), is_corrected=False) for key, at in convert(raw, dict[str, int]).items()}

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 from msgspec import Struct, convert
+from msgspec.structs import replace
 
 from appliance.automations.brake import Brake
 from appliance.automations.field_checks import variable_name
@@ -50,6 +51,22 @@ def read_variables(stored: DocumentReader) -> dict[str, StoredVariable]:
     return read_all(stored, VARIABLE_PREFIX, lambda _, raw: convert(raw, StoredVariable), skip)
 
 
+class _Kept(Struct, frozen=True, kw_only=True):
+    """A variable in memory. A removed variable has no value. `size` is the size of the value as JSON."""
+
+    value: Value = None
+    size: int = 0
+    last: tuple[Value, ...] = ()
+
+    @property
+    def known(self) -> tuple[Value, ...]:
+        """Return the current value and the last values, like `Device.last` for an attribute."""
+        return self.last if self.value is None else (self.value, *self.last)
+
+
+_NOTHING = _Kept()
+
+
 class _Pending(Struct, kw_only=True, eq=False):
     """A durable change that is being stored. `is_outdated` is true if the variable was set again in the meantime."""
 
@@ -66,16 +83,12 @@ class Variables:
         self._bus = bus
         self._brake = brake
         self._tasks = Tasks()
-        self._values: dict[str, Value] = {}
-        self._last: dict[str, tuple[Value, ...]] = {}
+        self._kept: dict[str, _Kept] = {}
         self._watched: frozenset[str] = frozenset()
-        self._sizes: dict[str, int] = {}
         self._pending: list[_Pending] = []
         for name, stored in read_variables(storage).items():
-            if stored.value is not None:
-                self._store(name, stored.value, len(orjson.dumps(stored.value)))
-            if stored.last:
-                self._last[name] = stored.last[:2]
+            size = 0 if stored.value is None else len(orjson.dumps(stored.value))
+            self._keep(name, _Kept(value=stored.value, size=size, last=stored.last[:2]))
 
     async def __aenter__(self) -> Variables:
         return self
@@ -87,22 +100,24 @@ class Variables:
         """From now on, keep the last values of these variables after a removal. Triggers compare new values with
         the last values."""
         self._watched = names
-        for name in [each for each in self._last if each not in names]:
-            del self._last[name]
-            self._storage.put_later(VARIABLE_PREFIX + name, _stored(self._values.get(name), ()))
+        for name, kept in [*self._kept.items()]:
+            if kept.last and name not in names:
+                self._keep(name, replace(kept, last=()))
+                self._storage.put_later(VARIABLE_PREFIX + name, _stored(kept.value, ()))
 
     def list_all(self) -> list[Variable]:
         """Return every variable, sorted by name."""
-        return [Variable(name=name, value=value) for name, value in sorted(self._values.items())]
+        kept = sorted((name, each.value) for name, each in self._kept.items() if each.value is not None)
+        return [Variable(name=name, value=value) for name, value in kept]
 
     def find(self, name: str) -> Value:
-        return self._values.get(name)
+        return self._kept.get(name, _NOTHING).value
 
     def get(self, name: str) -> Variable:
         """Return the variable. Raise `NotFound` if the variable is not set."""
-        if name not in self._values:
+        if (value := self.find(name)) is None:
             raise NotFound("variable", name)
-        return Variable(name=name, value=self._values[name])
+        return Variable(name=name, value=value)
 
     def set(self, name: str, value: Value, source: str) -> None:
         """Set the variable, or remove it if `value` is None. The next flush writes the change to storage. `source` is
@@ -150,36 +165,27 @@ class Variables:
     def _bytes_used(self) -> dict[str, int]:
         """Return the size of each variable. For a variable that is being written, return the size of its largest
         value."""
-        taken = dict(self._sizes)
+        taken = {name: each.size for name, each in self._kept.items() if each.value is not None}
         for each in self._pending:
             taken[each.name] = max(taken.get(each.name, 0), each.size)
         return taken
 
     def _apply(self, name: str, value: Value, size: int, source: str) -> None:
-        previous, known, last = self._values.get(name), self._known(name), self._last_after(name, value)
-        self._store(name, value, size)
-        self._last.pop(name, None)
-        if last:
-            self._last[name] = last
-        if not same(previous, value):
+        before = self._kept.get(name, _NOTHING)
+        self._keep(name, _Kept(value=value, size=size, last=self._last_after(name, value)))
+        if not same(before.value, value):
             self._brake.note_effect(source, "variable", name)
-            self._bus.publish(VariableChanged(name=name, value=value, previous=previous, known=known))
-
-    def _known(self, name: str) -> tuple[Value, ...]:
-        """Return the variable's current and last values, like `Device.last` for an attribute."""
-        value, last = self._values.get(name), self._last.get(name, ())
-        return last if value is None else (value, *last)
+            event = VariableChanged(name=name, value=value, previous=before.value, known=before.known)
+            self._bus.publish(event)
 
     def _last_after(self, name: str, value: Value) -> tuple[Value, ...]:
-        return last_known(value, self._known(name)) if name in self._watched else ()
+        return last_known(value, self._kept.get(name, _NOTHING).known) if name in self._watched else ()
 
-    def _store(self, name: str, value: Value, size: int) -> None:
-        if value is None:
-            self._values.pop(name, None)
-            self._sizes.pop(name, None)
+    def _keep(self, name: str, kept: _Kept) -> None:
+        if kept.value is None and not kept.last:
+            self._kept.pop(name, None)
         else:
-            self._values[name] = value
-            self._sizes[name] = size
+            self._kept[name] = kept
 
 
 def check_variable(name: str, value: Value) -> int:

@@ -139,9 +139,9 @@ def _server(kind: str) -> Any:
 
 def fork_workers() -> None:
     """Make the hubs of this process fork their Lua workers."""
-    from appliance.lua import process
+    from appliance.lua import worker_process
 
-    vars(process)["subprocess"] = SimpleNamespace(Popen=ForkedWorker, DEVNULL=subprocess.DEVNULL)
+    vars(worker_process)["subprocess"] = SimpleNamespace(Popen=ForkedWorker, DEVNULL=subprocess.DEVNULL)
 
 
 def close() -> None:

@@ -18,7 +18,7 @@ from appliance.errors import StoreFailed
 from appliance.history.card_lines import fit_for_card
 from appliance.history.execution_history import ExecutionStatus
 from appliance.store.record_keys import AUTOMATION_PREFIX, TOGGLE_PREFIX
-from appliance.store.records import read_all, skip
+from appliance.store.records import read_all, read_one, skip
 from appliance.store.storage import Storage
 from appliance.tasks import Tasks
 
@@ -201,10 +201,9 @@ class AutomationStates:
         stored = self._storage.get(AUTOMATION_PREFIX + id_)
         before, keys = self._stored_waits.get(id_, (None, ()))
         if stored is not before:
-            found = read_all(
-                self._storage, AUTOMATION_PREFIX + id_, lambda _, value: convert(value, StoredAutomation), skip
-            )
-            keys = found[""].waits.keys() if "" in found else ()
+            key = AUTOMATION_PREFIX + id_
+            found = read_one(self._storage, key, lambda value: convert(value, StoredAutomation), skip)
+            keys = () if found is None else found.waits.keys()
             self._stored_waits[id_] = stored, keys
         return keys
 

@@ -24,7 +24,7 @@ from appliance.files.secret_settings import secret_tester
 from appliance.lua.reload import Reloaded
 from appliance.store.disk import Disk
 from appliance.store.record_keys import VERSION_KEY
-from appliance.store.records import read_all, skip
+from appliance.store.records import read_one, skip
 from appliance.store.saved_files import FileVersion, SavedFiles
 from appliance.store.storage import Storage
 from appliance.tables.fields import line_at
@@ -101,8 +101,8 @@ class HomeFiles:
         self._key = b""
 
     async def __aenter__(self) -> HomeFiles:
-        found = read_all(self._storage, VERSION_KEY, lambda _, value: convert(value, _VersionKey), skip)
-        if (kept := found.get("")) is None:
+        kept = read_one(self._storage, VERSION_KEY, lambda value: convert(value, _VersionKey), skip)
+        if kept is None:
             kept = _VersionKey(key=secrets.token_hex(16))
             self._storage.put_later(VERSION_KEY, {"key": kept.key})
         self._key = kept.key.encode()

@@ -15,7 +15,7 @@ from appliance.clock import Clock, from_millis, to_millis
 from appliance.errors import StoreFailed
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.store.record_keys import RUNNING
-from appliance.store.records import read_all, skip
+from appliance.store.records import read_one, skip
 from appliance.store.storage import Storage
 from appliance.tasks import Tasks
 
@@ -46,8 +46,8 @@ class UnfinishedExecutions:
         self._young: dict[str, _Mark] = {}
         self._marked: dict[str, _Mark] = {}
         self._is_waiting = False
-        found = read_all(storage, RUNNING, lambda _, value: convert(value, dict[str, _Mark]), skip)
-        self._cut_off = list(found.get("", {}).values())
+        found = read_one(storage, RUNNING, lambda value: convert(value, dict[str, _Mark]), skip)
+        self._cut_off = list((found or {}).values())
 
     async def __aenter__(self) -> UnfinishedExecutions:
         if self._cut_off:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, convert
 
 from appliance.clock import Clock, timestamp
 from appliance.store.document import Document
 from appliance.store.record_keys import CARD
+from appliance.store.records import read_one
 from appliance.store.storage import DocumentReader
 
 
@@ -74,8 +75,4 @@ class CardCounter:
 
 def read_card_counts(document: DocumentReader) -> CardCounts | None:
     """Return the stored counts, or None if they are missing or malformed."""
-    stored = next((value for key, value in document.items(CARD) if key == ""), None)
-    try:
-        return convert(stored, CardCounts)
-    except ValidationError:
-        return None
+    return read_one(document, CARD, lambda value: convert(value, CardCounts), lambda *_: None)

@@ -9,6 +9,7 @@ from typing import Any
 
 from appliance.clock import Clock, from_millis, timestamp, to_millis
 from appliance.store.record_keys import AUTOMATION_PREFIX, CARD, CLOCK, KEY_PREFIX, STATE_PREFIX, TIMER_PREFIX
+from appliance.store.records import read_one
 from appliance.store.storage import DocumentReader
 from appliance.version import MADE_AT
 
@@ -63,7 +64,7 @@ class ClockTrust:
 def newest_time(document: DocumentReader) -> datetime:
     """Return the newest stored time in UTC, but at least the release date of this version. Ignore times from a wrong
     clock."""
-    forgotten = next((value for key, value in document.items(CLOCK) if key == ""), None)
+    forgotten = read_one(document, CLOCK, lambda value: value)
     times = [*(time for prefix, read in _TIMES.items() for time in _times_in(document, prefix, read)), MADE_AT]
     if isinstance(forgotten, dict):
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):

@@ -77,6 +77,15 @@ def read_all(
     return found
 
 
+def read_one(document: DocumentReader, key: str, decode: Callable[[Any], T], on_fault: OnFault = refuse) -> T | None:
+    """Return the decoded value of this key, or None if the value is missing. Pass errors to `on_fault`."""
+
+    def decode_exact(rest: str, value: Any) -> T | None:
+        return None if rest else decode(value)
+
+    return read_all(document, key, decode_exact, on_fault).get("")
+
+
 def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
     return Layout(
         rooms=read_all(document, ROOM_PREFIX, lambda id_, value: convert({**value, "id": id_}, Room), on_fault),

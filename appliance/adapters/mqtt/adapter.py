@@ -176,7 +176,7 @@ class MqttAdapter(Adapter):
                 await import_ahead([COMPILER])
             await in_steps(self.clock, self._process_all(batch))
             self._report_dropped()
-            await in_steps(self.clock, self.live.flush())
+            await in_steps(self.clock, self.live.changed.flush())
             if self.connection is not None and (now := self.clock.monotonic()) - self._answered_at >= ANSWERED_SECS:
                 self._answered_at = now
                 self.publish.answered()
@@ -223,7 +223,7 @@ class MqttAdapter(Adapter):
             await in_steps(self.clock, self._budget.resume())
             await self._restore_status()
             self._reports.report(self.live.announced.refusals)
-            await in_steps(self.clock, self.live.flush())
+            await in_steps(self.clock, self.live.changed.flush())
 
     def _secs_to_tick(self) -> float:
         """Return the seconds until `_keep_time` has work."""

@@ -72,7 +72,7 @@ class Lifecycle:
         known = self._publish.devices()
         identifiers = {id_: each.metadata.vendor_specific.get("identifier") for id_, each in known.items()}
         self._live.announced.expect({id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()})
-        self._live.remember_devices()
+        self._live.restored.remember()
         topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
         topics += tasmota.DISCOVERY_FILTERS if self._settings.tasmota else ()
         self.subscriptions = Subscriptions([*topics, *more_topics], lambda: self._live.announced.router.filters)
@@ -187,7 +187,7 @@ class Lifecycle:
             built, known = self._live.announced.devices, self._publish.devices()
             absent, refused = known.keys() - built, self._live.announced.refusals.by_key
             kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
-            self._live.forget_restored()
+            self._live.restored.forget_known(built)
             await in_steps(self._clock, self._publish.full_list_parts((), present=(*built, *kept)))
             for id_ in kept:
                 self._publish.availability(id_, is_available=False)
@@ -195,7 +195,7 @@ class Lifecycle:
     def _publish_rebuilt(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
         for device in devices:
             if self._live.announced.devices.get(device.id) is device:
-                self._live.show(device)
+                self._live.changed.publish_device(device)
             yield
 
 

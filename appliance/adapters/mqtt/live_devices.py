@@ -2,8 +2,8 @@
 
 The path of a message: 1. `process` finds the entities that read the message's topic, and stores pictures. 2.
 `_take_message` passes the message to each entity, which yields changes. 3. `_take_change` publishes events, and
-filters values by the pending command. 4. `_set_and_note` sets the values, and records the changed attributes. 5.
-`flush` publishes the changed devices.
+filters values by the pending command. 4. `_set_and_note` sets the values, and records the changed attributes in
+`changed`, which publishes them.
 
 `tick` expires values. `replay` restores values after a restart or a new announcement.
 """
@@ -11,61 +11,35 @@ filters values by the pending command. 4. `_set_and_note` sets the values, and r
 from __future__ import annotations
 
 import asyncio
-import logging
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 
-from msgspec import Struct, field
-
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.changed_devices import ChangedDevices
 from appliance.adapters.mqtt.commands import Commands
+from appliance.adapters.mqtt.deadlines import Deadlines
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.duplicates import Duplicates
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.messages import Message
+from appliance.adapters.mqtt.newest_messages import NewestMessages
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.platforms.entity import Change, Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.platforms.picture import StillPicture
 from appliance.adapters.mqtt.platforms.sensor import BinarySensor
 from appliance.adapters.mqtt.refusals import Refusal
+from appliance.adapters.mqtt.restored_states import RestoredStates
 from appliance.adapters.mqtt.router import Reader
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import Invalid
-from appliance.home.model import Device
-
-MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-"""Maximum total size of the stored messages, one per topic. A device that is announced again gets its state
-from these messages."""
-
-
-log = logging.getLogger("adapters")
-
-
-class Changes(Struct, kw_only=True):
-    """The unpublished changes of one device.
-
-    `attributes` contains the changed attributes. `pushed` contains the attributes from messages that were not
-    retained.
-    """
-
-    device: MqttDevice
-    attributes: set[str] = field(default_factory=set)
-    pushed: set[str] = field(default_factory=set)
-
-    @property
-    def are_pushed_values(self) -> bool:
-        """Whether only values changed, and all of them came from messages that were not retained."""
-        return bool(self.attributes) and self.attributes <= self.pushed
 
 
 class LiveDevices:
     """The devices of one broker: processes messages, and publishes observations and events.
 
-    `stopped_at` is the stop time of the last run. Values that were known at that time had not expired, but their age
-    is unknown. `has_work` is set when `secs_to_tick` may have become shorter for a reason other than a message.
+    `has_work` is set when `secs_to_tick` may have become shorter for a reason other than a message.
     """
 
     def __init__(
@@ -82,17 +56,12 @@ class LiveDevices:
         self._publish = publish
         self._clock = clock
         self._zone = zone
-        self._stopped_at = stopped_at
-        self._changed: dict[str, Changes] = {}
         self.has_work = asyncio.Event()
         self.commands = Commands(announced, self._set_and_publish, self.has_work.set, clock, zone)
-        self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
-        self._next_due = math.inf
-        self._remembered: dict[str, Received] = {}
-        self._shown_before: dict[str, Device] = {}
-        self._restored: dict[str, MqttDevice] = {}  # devices whose stored state has been restored
-        self._published: dict[str, MqttDevice] = {}  # devices that were published with a complete observation
-        self._remembered_bytes = 0
+        self._deadlines = Deadlines(clock)
+        self._newest = NewestMessages()
+        self.restored = RestoredStates(publish, self.pictures, self._deadlines, clock, stopped_at)
+        self.changed = ChangedDevices(announced, self.restored, publish)
 
     def process(self, received: Received) -> Iterator[None]:
         """Process any message except a configuration, one entity per step. Never raises."""
@@ -126,7 +95,7 @@ class LiveDevices:
             return
         if self.duplicates.is_outdated(message):
             return
-        self._remember(received)
+        self._newest.add(received)
         for number, (pattern, device, entity) in enumerate(readers):
             if number:
                 yield
@@ -139,18 +108,9 @@ class LiveDevices:
         at = self._clock.now().astimezone(self._zone)
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
-    def _remember(self, received: Received) -> None:
-        older = self._remembered.pop(received.topic, None)
-        self._remembered_bytes += received.size - (0 if older is None else older.size)
-        self._remembered[received.topic] = received
-        while self._remembered_bytes > MAX_REMEMBERED_BYTES:
-            oldest = next(iter(self._remembered))
-            self._remembered_bytes -= self._remembered.pop(oldest).size
-
     def _take_message(self, message: Message, pattern: str, device: MqttDevice, entity: Entity) -> None:
-        changes = self._changed.get(device.id)
-        if changes is not None and "state" in changes.attributes and pattern in entity.availability.topics:
-            self._publish_changes(device.id)
+        if pattern in entity.availability.topics:
+            self.changed.publish_if_changed(device.id, ("state",))
         for change in entity.changes(pattern, message):
             self._take_change(device, entity, change, is_live=not message.is_retained)
 
@@ -164,7 +124,7 @@ class LiveDevices:
             return
         pending = self.commands.pending(device, entity)
         if change is None:
-            self._note(device, ("state",))
+            self.changed.note(device, ("state",))
             if pending is not None:
                 pending.check({}, entity)
             return
@@ -173,10 +133,10 @@ class LiveDevices:
             update = pending.filter(update, self._clock.monotonic())
             pending.refuse(update, entity.attributes)
         if update:
-            self._set_due(device, entity)
+            self._deadlines.set(device, entity)
         if entity.is_expired and update:
             entity.refresh()
-            self._note(device, ("state",))
+            self.changed.note(device, ("state",))
         self._set_and_note(device, entity, update, is_live=is_live)
         if pending is not None:
             pending.check(update, entity)
@@ -187,122 +147,56 @@ class LiveDevices:
         Values that are not live come from retained messages, so their age is unknown.
         """
         changed = entity.changed_by(update)
-        if (changes := self._changed.get(device.id)) is not None and not changes.attributes.isdisjoint(changed):
-            self._publish_changes(device.id)
+        self.changed.publish_if_changed(device.id, changed)
         entity.apply(update, changed)
         if changed or any(each in update for each in entity.unconfirmed):
             entity.confirm(update)
-            self._note(device, changed, update if is_live else ())
-
-    def _note(self, device: MqttDevice, attributes: Iterable[str], pushed: Iterable[str] = ()) -> None:
-        """Record changed attributes of a device for `flush`."""
-        changes = self._changed.get(device.id)
-        if changes is None or changes.device is not device:
-            changes = self._changed[device.id] = Changes(device=device)
-        changes.attributes.update(attributes)
-        changes.pushed.update(pushed)
+            self.changed.note(device, changed, update if is_live else ())
 
     def _set_and_publish(self, device: MqttDevice, entity: Entity, update: Update) -> None:
         self._set_and_note(device, entity, update)
-        self._publish_changes(device.id)
-
-    def flush(self) -> Iterator[None]:
-        """Publish the changed devices, one per step, because one message can affect thousands of devices."""
-        for device_id in list(self._changed):
-            self._publish_changes(device_id)
-            yield
-
-    def _publish_changes(self, device_id: str) -> None:
-        changes = self._changed.get(device_id)
-        if changes is not None and self.announced.devices.get(device_id) is changes.device:
-            self.show(changes.device)
-        else:
-            self._changed.pop(device_id, None)
-
-    def show(self, device: MqttDevice) -> None:
-        """Publish a device with its remembered values.
-
-        While the broker is unreachable, the device stays offline, and the change is published later.
-        """
-        self._restore(device)
-        if self._publish.is_lost:
-            self._note(device, ())
-            return
-        changes = self._changed.pop(device.id, None)
-        if changes is None or changes.device is not device:
-            changes = Changes(device=device)
-        if self._published.get(device.id) is device and changes.are_pushed_values and device.is_available:
-            self._publish.attributes(device.id, {name: device.value_of(name) for name in changes.attributes})
-        else:
-            self._published[device.id] = device
-            self._publish.device(device.observation(changes.pushed))
+        self.changed.publish_changes(device.id)
 
     def tick(self) -> None:
         """Expire values, switch sensors off after their delay, release held-back states, and publish picture
         events."""
-        now = self._clock.monotonic()
         self.pictures.publish_changes()
-        if now >= self._next_due:
-            for key, (due, device, entity) in list(self._due.items()):
-                is_replaced = self.announced.devices.get(device.id) is not device
-                if is_replaced or now >= due:
-                    del self._due[key]
-                    if not is_replaced:
-                        self._expire(device, entity)
-            self._next_due = min((due for due, _, _ in self._due.values()), default=math.inf)
+        for device, entity in self._deadlines.take_due(self.announced.devices):
+            self._expire(device, entity)
         for device, entity, kept in self.commands.released():
             self._set_and_note(device, entity, kept)
 
     def secs_to_tick(self) -> float:
         """Return the seconds after which `tick` has work."""
-        if self._changed or self.commands.has_pending or self.pictures.has_changes:
+        if self.changed or self.commands.has_pending or self.pictures.has_changes:
             return 0.0
-        return max(0.0, self._next_due - self._clock.monotonic())
-
-    def _set_due(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
-        """Schedule the time at which the value expires, or at which the sensor switches off. `age` is the value's age
-        in seconds."""
-        if entity.off_delay <= 0 and entity.expire_after <= 0:
-            return
-        due = self._clock.monotonic() + (entity.off_delay if entity.off_delay > 0 else entity.expire_after - age)
-        self._due[id(entity)] = due, device, entity
-        self._next_due = min(self._next_due, due)
+        return self._deadlines.secs_to_next()
 
     def _expire(self, device: MqttDevice, entity: Entity) -> None:
         if isinstance(entity, BinarySensor) and entity.off_delay > 0:
             self._set_and_note(device, entity, entity.showing(is_on=False))
         else:
             self._set_and_note(device, entity, entity.expire())
-            self._note(device, ("state",))
+            self.changed.note(device, ("state",))
             if isinstance(entity, StillPicture):
                 self.pictures.forget(device.id, entity)
-
-    def remember_devices(self) -> None:
-        """Store the hub's current state of all devices, to restore it when the devices are announced."""
-        self._shown_before |= self._publish.devices()
-
-    def forget_restored(self) -> None:
-        """Delete the stored state of announced devices, because all of their entities have arrived."""
-        built = self.announced.devices
-        self._shown_before = {id_: each for id_, each in self._shown_before.items() if id_ not in built}
 
     def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
         """Restore the values of rebuilt devices, and process the newest messages for them again, in steps.
 
         The pending commands of rebuilt devices then wait for the new entities.
         """
-        self._next_due = 0.0  # forget the replaced entities
+        self._deadlines.forget_replaced()
         self.has_work.set()
         own = self.announced.devices
         self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
-        for table in self._restored, self._published:
-            for id_ in table.keys() - own.keys():
-                del table[id_]
+        self.restored.forget_removed(own)
+        self.changed.forget_removed(own)
         for device in devices:
-            self._restore(device)
+            self.restored.restore(device)
             yield
         rebuilt = {id(device) for device in devices}
-        for received in list(self._remembered.values()):
+        for received in self._newest.list():
             readers = [each for each in self.announced.router.readers(received.topic) if id(each[1]) in rebuilt]
             message = self._message(Received(received.topic, received.payload, is_retained=True)) if readers else None
             for pattern, device, entity in readers:
@@ -310,24 +204,3 @@ class LiveDevices:
                     self._take_message(message, pattern, device, entity)
                 yield
             yield
-
-    def _restore(self, device: MqttDevice) -> None:
-        """Restore the stored values that have not expired, once per device."""
-        if self._restored.get(device.id) is device:
-            return
-        self._restored[device.id] = device
-        for entity in device.entities:
-            if isinstance(entity, StillPicture):
-                update = {entity.custom: self.pictures.media_type(device.id, entity)}
-                entity.apply(update, entity.changed_by(update))
-        shown = self._publish.find(device.id)
-        if (known := self._shown_before.get(device.id, shown)) is None:
-            return
-        attributes = {**known.attributes, **(shown.attributes if shown is not None else {})}
-        seen_at = known.last_seen if self._stopped_at is None else max(known.last_seen, self._stopped_at)
-        age = (self._clock.now() - seen_at).total_seconds()
-        for entity in device.entities:
-            if not 0 < entity.expire_after <= age and entity.restore(attributes):
-                self._set_due(device, entity, age)
-            if entity.attributes:
-                entity.refresh()

@@ -70,7 +70,7 @@ def take(catalog: AnnouncedDevices, messages: tuple[Sent, ...]) -> list[tuple[st
 def receive(live: LiveDevices, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
     """Process a message, and publish its changes."""
     deque(live.process(Received(topic, payload, is_retained)), maxlen=0)
-    deque(live.flush(), maxlen=0)
+    deque(live.changed.flush(), maxlen=0)
 
 
 def config(topic: str, /, **fields: Any) -> Sent:
@@ -84,7 +84,7 @@ def announce(live: LiveDevices, *configs: Sent) -> None:
     rebuilt = rebuild(live.announced)
     deque(live.replay(rebuilt), maxlen=0)
     for device in rebuilt:
-        live.show(device)
+        live.changed.publish_device(device)
 
 
 class Noted:

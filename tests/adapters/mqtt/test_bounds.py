@@ -17,8 +17,8 @@ from appliance.adapters.mqtt.duplicates import MAX_PRESSES
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.lifecycle import Lifecycle
-from appliance.adapters.mqtt.live_devices import MAX_REMEMBERED_BYTES
 from appliance.adapters.mqtt.messages import Message
+from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, MAX_REPORTED, MORE_FAULTS, Refusal, Reports
 from appliance.adapters.mqtt.templates.template import MAX_PARSED_CHARS, PARSED, JinjaTemplate, ParsedTemplates
 from appliance.adapters.mqtt.templates.template_limits import ValueMissing
@@ -187,7 +187,7 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(clock: VirtualCloc
     for number in range(2_000):
         receive(live, f"a/{number}", b"x" * size)
         receive(live, f"a/{number}", b"\xff")
-    assert len(live._remembered) * size < MAX_REMEMBERED_BYTES and len(live.announced.refusals.by_key) <= 1_000
+    assert len(live._newest) * size < MAX_REMEMBERED_BYTES and len(live.announced.refusals.by_key) <= 1_000
     for number in range(MAX_PRESSES + 10):
         receive(live, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
     assert len(live.duplicates._sequences) <= MAX_PRESSES

@@ -191,6 +191,6 @@ async def test_a_restart_restores_no_picture(cameras: Cameras, clock: VirtualClo
     cameras.announce("x", name="Hall")
     cameras.send("x", JPEG)
     after = LiveDevices(new_catalog(), cameras.live._publish, clock)
-    after.remember_devices()
+    after.restored.remember()
     announce(after, config("camera/x", topic="x/still", unique_id="x"))
     assert after.announced.devices["mqtt:x"].attributes == {}

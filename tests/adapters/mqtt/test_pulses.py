@@ -47,7 +47,7 @@ def receive(live: LiveDevices, *messages: tuple[str, str]) -> None:
     """Process messages as one batch."""
     for topic, text in messages:
         deque(live.process(Received(topic, text.encode(), False)), maxlen=0)
-    deque(live.flush(), maxlen=0)
+    deque(live.changed.flush(), maxlen=0)
 
 
 BATCHES: list[tuple[tuple[str, dict[str, Any]], list[tuple[str, str]], str, list[Any]]] = [
@@ -162,7 +162,7 @@ def test_after_a_start_a_retained_message_sets_the_baseline_of_its_own_attribute
     )  # fmt: skip
     registry.restore(Layout(), [stored])
     live = LiveDevices(new_catalog(), Publisher("mqtt", registry, bus, clock), clock)
-    live.remember_devices()
+    live.restored.remember()
     announce(live, *DOOR)
     receive(live, ("a", "online"))
     found: list[tuple[set[str], set[str]]] = []
@@ -174,7 +174,7 @@ def test_after_a_start_a_retained_message_sets_the_baseline_of_its_own_attribute
     bus.listen(note, events.DeviceStateChanged)
     for topic, text, is_retained in messages:
         deque(live.process(Received(topic, text.encode(), is_retained)), maxlen=0)
-        deque(live.flush(), maxlen=0)
+        deque(live.changed.flush(), maxlen=0)
     assert found == expected
 
 

@@ -43,7 +43,7 @@ class RestartingHub:
     def restart(self, *first: Received) -> None:
         """Restart the hub. `first` contains the messages that come before the old values are restored."""
         self.live = LiveDevices(new_catalog(), self.publish, self._clock)
-        self.live.remember_devices()
+        self.live.restored.remember()
         for sent in self._configs:
             self.live.announced.store.take_config(sent.topic, sent.payload)
             rebuilt = rebuild(self.live.announced)
@@ -52,7 +52,7 @@ class RestartingHub:
             list(self.live.replay(rebuilt))
             for device in rebuilt:
                 self.publish.device(device.observation())
-        self.live.forget_restored()
+        self.live.restored.forget_known(self.live.announced.devices)
 
     def receive(self, topic: str, payload: bytes) -> None:
         receive(self.live, topic, payload, is_retained=True)
@@ -80,7 +80,7 @@ async def test_a_value_stays_expired_over_a_restart(session: DeviceSession, cloc
     assert hub.shown == {**VALUE, "state": "online"}
     await clock.advance(61, sleepers=0)
     hub.live.tick()
-    list(hub.live.flush())
+    list(hub.live.changed.flush())
     for _ in range(2):
         assert hub.shown == {"state": "unavailable"}
         hub.restart()
@@ -112,7 +112,7 @@ async def test_a_message_from_before_the_loss_of_the_broker_is_shown_after_its_r
     hub.receive("x", b"21")
     assert hub.shown == {"custom.mqtt.x": 20, "custom.mqtt.y": 20, "state": "offline"}
     hub.publish.answered()
-    list(hub.live.flush())
+    list(hub.live.changed.flush())
     assert hub.shown == {**VALUE, "state": "online"}
 
 

@@ -1,0 +1,48 @@
+"""The times at which values expire (`expire_after`), and at which sensors switch off (`off_delay`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from appliance.adapters.mqtt.device import MqttDevice
+from appliance.adapters.mqtt.platforms.entity import Entity
+from appliance.clock import Clock
+
+
+class Deadlines:
+    """The deadline of each entity. A new value of the entity replaces it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due: dict[int, tuple[float, MqttDevice, Entity]] = {}
+        self._next_due = math.inf
+
+    def secs_to_next(self) -> float:
+        return max(0.0, self._next_due - self._clock.monotonic())
+
+    def set(self, device: MqttDevice, entity: Entity, age: float = 0.0) -> None:
+        """Set the deadline of an entity with `off_delay` or `expire_after`. `age` is the value's age in seconds."""
+        if entity.off_delay <= 0 and entity.expire_after <= 0:
+            return
+        due = self._clock.monotonic() + (entity.off_delay if entity.off_delay > 0 else entity.expire_after - age)
+        self._due[id(entity)] = due, device, entity
+        self._next_due = min(self._next_due, due)
+
+    def forget_replaced(self) -> None:
+        """Let the next call of `take_due` forget the entities of replaced devices."""
+        self._next_due = 0.0
+
+    def take_due(self, devices: Mapping[str, MqttDevice]) -> Iterator[tuple[MqttDevice, Entity]]:
+        """Remove and yield the entities whose deadline has passed. Forget entities of devices that are not in
+        `devices`."""
+        now = self._clock.monotonic()
+        if now < self._next_due:
+            return
+        for key, (due, device, entity) in list(self._due.items()):
+            is_replaced = devices.get(device.id) is not device
+            if is_replaced or now >= due:
+                del self._due[key]
+                if not is_replaced:
+                    yield device, entity
+        self._next_due = min((due for due, _, _ in self._due.values()), default=math.inf)

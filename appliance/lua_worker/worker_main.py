@@ -27,6 +27,10 @@ MAX_IDLE_THREADS = 8
 SPARE_EXECUTIONS = 4
 """The number of Lua states prepared in advance."""
 
+SPARE_PAUSE_SECS = 0.002
+"""Seconds between a job and the preparation of Lua states. Without the pause, the preparation would delay the hub if
+the hub processes the job's reply on the same processor."""
+
 READ_BYTES = 1 << 16
 
 
@@ -85,6 +89,7 @@ class WorkerLoop:
         self._sending = threading.Lock()
         self._executions: dict[int, WorkerExecution] = {}
         self._spares: list[WorkerExecution] = []
+        self._preparing = threading.Lock()
         self._decoder = Decoder()
         self._reading = threading.Lock()
         """The lock that the reading thread holds. Idle threads wait for this lock."""
@@ -139,12 +144,16 @@ class WorkerLoop:
         return False
 
     def _add_spares(self) -> None:
-        """Prepare Lua states while no job is waiting."""
+        """Prepare Lua states while no job is waiting. Do nothing while another thread prepares them."""
+        if len(self._spares) == SPARE_EXECUTIONS or not self._preparing.acquire(blocking=False):
+            return
         with contextlib.suppress(MemoryError, LuaError):  # the next execution reports the lack of memory
+            time.sleep(SPARE_PAUSE_SECS)
             while len(self._spares) < SPARE_EXECUTIONS and not self._jobs:
                 spare = self._new_execution()
                 spare.prepare()
                 self._spares.append(spare)
+        self._preparing.release()
 
     def _send(self, data: bytes) -> None:
         """Send a whole frame. Any thread may call this method."""

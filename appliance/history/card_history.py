@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from appliance.clock import Clock, from_millis, timestamp, to_millis
+from appliance.event_loop import in_steps
 from appliance.history.card_lines import (
     Faulty,
     ValueChange,
@@ -35,7 +36,6 @@ from appliance.history.writing_index import WritingIndex
 from appliance.home.bus import Bus
 from appliance.settings import HistorySettings
 from appliance.store.month_files import MonthFiles
-from appliance.version import MADE_AT
 
 MIN_WRITE_PAUSE_SECS = 5 * 3600.0
 """Minimum pause between two writes in one run, except before the write at a stop. The minimum matters only if the
@@ -112,19 +112,18 @@ class CardHistory:
         if not self._is_trusted():
             return
         async with self._lock:
-            now = self._now()
             self._tried_at = self._clock.monotonic()
-            parts = self._timed(self.collector.take(now).by_month())
-            if not parts:
-                return
+            taken = Collected()
+            await in_steps(self._clock, self.collector.take(taken, self._now))
+            now = self._now()
             try:
-                written = await self._write_on(partial(self._writer.append, parts, now))
+                written = await self._write_on(partial(self._writer.append, taken, now))
             except Exception as error:
-                written = Written(left=list(parts.values()), error=error)
+                written = Written(left=[taken], error=error)
             if written.error is not None:
                 self._index.forget()
             for left in written.left:
-                self.collector.put_back(left, now)
+                await in_steps(self._clock, self.collector.put_back(left))
             self._note(written, now)
 
     async def read_attribute(self, key: AttributeKey, period: Period, enough: int) -> CardValues:
@@ -229,14 +228,9 @@ class CardHistory:
                     self._bad.update((month, offset) for offset in part.bad)
         return found
 
-    def _timed(self, parts: dict[str, Collected]) -> dict[str, Collected]:
-        """Omit months before this version's release, because the clock was wrong."""
-        kept = {month: part for month, part in parts.items() if month >= month_at(MADE_AT)}
-        self._untimed += len(parts) - len(kept)
-        return kept
-
     def _note(self, written: Written, now: int) -> None:
         self._bytes += written.bytes
+        self._untimed += written.untimed
         if written.error is not None:
             error = written.error
             if isinstance(error, OSError):
@@ -249,6 +243,8 @@ class CardHistory:
                 log.error(sentence, reason, exc_info=trace)
             self._failure = reason
             self._failures += 1
+            return
+        if not written.bytes:
             return
         if self._failure is not None:
             log.info("history can be written again")

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from appliance.history.card_lines import WRITTEN, encode_written
+from appliance.history.card_lines import WRITTEN, encode_written, month_at
 from appliance.history.collector import Collected
 from appliance.history.day_budget import DAY_MS, Written, allowance, fit, lines_size
 from appliance.store.month_files import MonthFiles
+from appliance.version import MADE_AT
 
 
 class _Ledger(Struct, kw_only=True):
@@ -45,9 +46,15 @@ class CardWriter:
         ledger = self._ledger
         return ledger.used if ledger is not None and ledger.day == now // DAY_MS else 0
 
-    def append(self, parts: Mapping[str, Collected], now: int) -> Written:
-        written, remaining = Written(), list(parts.items())
+    def append(self, taken: Collected, now: int) -> Written:
+        """Write the data by month. Omit months before this version's release, because the clock was wrong."""
+        written, remaining = Written(), [("", taken)]
         try:
+            months = taken.by_month()
+            remaining = [(month, part) for month, part in months.items() if month >= month_at(MADE_AT)]
+            written.untimed = len(months) - len(remaining)
+            if not remaining:
+                return written
             ledger = self._ledger or self._read_ledger(now)
             if ledger.day != now // DAY_MS:
                 ledger = _Ledger(day=now // DAY_MS, days=ledger.days + 1)

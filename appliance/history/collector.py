@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from typing import Any
 
@@ -29,6 +29,10 @@ MAX_ATTRIBUTES = 8192
 """Maximum number of attributes on the card. The history of further attributes is only in memory."""
 
 MAX_UNTRACKED = 1000
+
+MAX_ENDED = 2000
+"""Maximum number of waiting parts of hours that ended because the unit changed. The oldest parts are dropped first,
+because a device may change its unit with every report."""
 
 MAX_CHANGES = 2000
 """For each attribute, the maximum number of changes that wait for the card. Above this limit, only one change per
@@ -107,7 +111,7 @@ class Collector:
     def __init__(self, bus: Bus, grid_ms: int) -> None:
         self._grid_ms = grid_ms
         self._numbers: dict[str, dict[str, NumberHours]] = {}
-        self._ended: list[tuple[AttributeKey, NumberHours]] = []
+        self._ended: deque[tuple[AttributeKey, NumberHours]] = deque()
         self._changes: dict[str, dict[str, Series]] = {}
         self._changed = 0
         self._entries: deque[CardEntry] = deque()
@@ -130,43 +134,42 @@ class Collector:
         at = to_millis(entry.executed_at)
         self._add_entry(CardEntry(at, importance, encode_execution(kind, entry, at)))
 
-    def take(self, at: int) -> Collected:
-        """Remove and return all collected data."""
+    def take(self, taken: Collected, now: Callable[[], int]) -> Iterator[None]:
+        """Move all collected data to `taken`, one device per step. `now` returns the milliseconds since 1970."""
+        taken.entries += self._entries
+        self._entries, self._entry_bytes = deque(), 0
         for record in self._packed.take_all():
             self._unpack_record(*record)
-        numbers = [*self._ended, *self._list_numbers()]
-        found = [(key, each, each.reports, each.take(at)) for key, each in numbers]
-        self.lost += sum(each.take_lost() for _, each in numbers)
-        self._ended = []
-        for device_id, attributes in list(self._numbers.items()):
-            self._numbers[device_id] = {name: each for name, each in attributes.items() if each.is_holding}
-            if not self._numbers[device_id]:
-                del self._numbers[device_id]
-        self._count = sum(map(len, self._numbers.values()))
-        taken = Collected(
-            hours=[
-                CollectedHours(key=key, parts=each.parts, hours=hours, reports=reports)
-                for key, each, reports, hours in found
-                if hours
-            ],
-            changes={
-                (device_id, name): _changes_of(series)
-                for device_id, attributes in self._changes.items()
-                for name, series in attributes.items()
-            },
-            entries=list(self._entries),
-        )
-        self._changes, self._changed, self._entries, self._entry_bytes = {}, 0, deque(), 0
-        return taken
+        ended, self._ended = self._ended, deque()
+        for key, numbers in ended:
+            self._take_hours(key, numbers, now(), taken)
+            yield
+        for device_id in [*(self._numbers | self._changes)]:
+            at, attributes = now(), self._numbers.pop(device_id, {})
+            for name, numbers in attributes.items():
+                self._take_hours((device_id, name), numbers, at, taken)
+            if holding := {name: each for name, each in attributes.items() if each.is_holding}:
+                self._numbers[device_id] = holding
+            self._count -= len(attributes) - len(holding)
+            changes = self._changes.pop(device_id, {})
+            self._changed -= len(changes)
+            taken.changes.update(((device_id, name), _changes_of(series)) for name, series in changes.items())
+            yield
 
-    def put_back(self, taken: Collected, at: int) -> None:
-        """Put back data that was taken but could not be written. `at` is the current time."""
-        for device_id, _ in (*(each.key for each in taken.hours), *taken.changes):
-            self._unpack(device_id)
+    def _take_hours(self, key: AttributeKey, numbers: NumberHours, at: int, taken: Collected) -> None:
+        reports, hours = numbers.reports, numbers.take(at)
+        self.lost += numbers.take_lost()
+        if hours:
+            taken.hours.append(CollectedHours(key=key, parts=numbers.parts, hours=hours, reports=reports))
+
+    def put_back(self, taken: Collected) -> Iterator[None]:
+        """Put back data that was taken but could not be written, one attribute per step."""
         for each in taken.hours:
+            self._unpack(each.key[0])
             numbers = self._find_numbers(each.key, each.parts)
             if numbers is not None:
                 numbers.put_back(each.hours)
+            yield
         for key, changes in taken.changes.items():
             later = self.peek_changes(key)
             if later:
@@ -174,6 +177,7 @@ class Collector:
                 self._changed -= 1
             for change in (*changes, *later):
                 self._add_change(key, *change)
+            yield
         self._entries.extendleft(reversed(taken.entries))
         self._entry_bytes += sum(len(each.body) for each in taken.entries)
         self._bound_entries()
@@ -277,6 +281,9 @@ class Collector:
         if numbers is None or numbers.parts != parts:
             if numbers is not None:
                 self._ended.append((key, numbers))
+                if len(self._ended) > MAX_ENDED:
+                    self._ended.popleft()
+                    self.lost += 1
             elif self._count >= MAX_ATTRIBUTES:
                 self._note_untracked(key)
                 return None

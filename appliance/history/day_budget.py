@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct, field
 
 from appliance.history.card_lines import encode_changes, encode_hours
 from appliance.history.collector import AttributeKey, Collected, CollectedHours
-from appliance.history.hours import join_all
+from appliance.history.hours import Hour, join_all
 from appliance.history.series import HOUR_MS
 
 LINE_END_BYTES = 19
@@ -30,23 +30,25 @@ class Written(Struct, kw_only=True):
       hour.
     - `omitted`: attributes that exceeded the budget and were not written.
     - `omitted_entries`: the number of commands and executions that were not written.
+    - `untimed`: the number of months that were dropped because the clock was wrong.
     """
 
     bytes: int = 0
     coarse: list[AttributeKey] = field(default_factory=list)
     omitted: list[AttributeKey] = field(default_factory=list)
     omitted_entries: int = 0
+    untimed: int = 0
     left: list[Collected] = field(default_factory=list)
     error: Exception | None = None
 
 
 class _Candidate(Struct, kw_only=True):
-    """An attribute's complete lines and thinned-out lines."""
+    """An attribute's complete lines. `thin_out` returns the thinned-out lines."""
 
     key: AttributeKey
     frequency: int
     lines: Sequence[bytes]
-    coarse: Sequence[bytes]
+    thin_out: Callable[[], Sequence[bytes]]
 
 
 def allowance(budget_bytes: int, used_bytes: int, at_ms: int) -> int:
@@ -63,9 +65,11 @@ def fit(collected: Collected, max_bytes: int, written: Written) -> list[bytes]:
     entries = sorted(collected.entries, key=lambda entry: (entry.importance, entry.at))
     total = sum(lines_size(each.lines) for each in candidates) + lines_size(entry.body for entry in entries)
     for each in candidates:
-        if total > max_bytes and lines_size(each.coarse) < lines_size(each.lines):
-            total -= lines_size(each.lines) - lines_size(each.coarse)
-            each.lines = each.coarse
+        if total <= max_bytes:
+            break
+        if (saved := lines_size(each.lines) - lines_size(coarse := each.thin_out())) > 0:
+            total -= saved
+            each.lines = coarse
             written.coarse.append(each.key)
     for each in candidates:
         if total > max_bytes:
@@ -82,22 +86,26 @@ def fit(collected: Collected, max_bytes: int, written: Written) -> list[bytes]:
 
 
 def _of_hours(found: CollectedHours) -> _Candidate:
-    coarse = [join_all(found.hours[0].start, found.hours)]
+    def encode(hours: Iterable[Hour]) -> list[bytes]:
+        return _bodies(encode_hours(*found.key, found.parts, hours))
+
     return _Candidate(
         key=found.key,
         frequency=found.reports,
-        lines=_bodies(encode_hours(*found.key, found.parts, found.hours)),
-        coarse=_bodies(encode_hours(*found.key, found.parts, coarse)),
+        lines=encode(found.hours),
+        thin_out=lambda: encode([join_all(found.hours[0].start, found.hours)]),
     )
 
 
 def _of_changes(key: AttributeKey, changes: list[tuple[int, object]]) -> _Candidate:
-    by_hour = {at // HOUR_MS: (at, value) for at, value in changes}
+    def encode(kept: Iterable[tuple[int, object]]) -> list[bytes]:
+        return _bodies(encode_changes(*key, kept))
+
     return _Candidate(
         key=key,
         frequency=len(changes),
-        lines=_bodies(encode_changes(*key, changes)),
-        coarse=_bodies(encode_changes(*key, by_hour.values())),
+        lines=encode(changes),
+        thin_out=lambda: encode({at // HOUR_MS: (at, value) for at, value in changes}.values()),
     )
 
 

@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.history.card_lines import month_at, month_of
-from appliance.history.collector import MAX_PACKED_BYTES, CardEntry, Collected, CollectedHours, Importance
+from appliance.history.collector import MAX_ENDED, MAX_PACKED_BYTES, CardEntry, Collected, CollectedHours, Importance
 from appliance.history.day_budget import LINE_END_BYTES, Written, allowance, fit
 from appliance.history.device_history import AttributeEntry, Resolution
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
@@ -549,3 +549,43 @@ async def test_a_day_stays_within_its_budget_and_lists_thinned_attributes(tmp_pa
 )
 def test_each_time_belongs_to_one_month(moment: datetime, expected: str) -> None:
     assert month_of(moment.timestamp()) == month_at(moment) == expected
+
+
+async def test_values_that_arrive_during_a_write_are_written_by_the_next_write(tmp_path: Path) -> None:
+    box, count = Box(tmp_path), 50
+    async with box.run():
+        for number in range(count):
+            box.show(f"lamp{number}", brightness=number, power="on")
+        taken, collector = Collected(), box.card.collector
+        for step, _ in enumerate(collector.take(taken, box.card._now)):
+            box.pass_time(minutes=1)
+            for number in (0, step, count - 1):
+                box.show(f"lamp{number}", brightness=100 + step, power="off" if step % 2 else "on")
+        assert step == count - 1
+        later = Collected()
+        for _ in collector.take(later, box.card._now):
+            pass
+        changes = [(each.changes.get(("lamp0", "power"), [])) for each in (taken, later)]
+        assert [len(each) for each in changes] == [1, count - 1]
+        hours = [
+            hour for each in (taken, later) for found in each.hours if found.key[0] == "lamp0" for hour in found.hours
+        ]
+        assert sum(hour.secs for hour in hours) == count * 60
+        for each in (taken, later):
+            for _ in collector.put_back(each):
+                pass
+    async with box.run():
+        assert len(await box.values("power", device_id="lamp0")) == count
+        assert await box.values("brightness", device_id=f"lamp{count // 2}") == [(25, 73.0, 125)]
+
+
+async def test_a_device_that_changes_its_unit_with_every_report_fills_no_memory(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    async with box.run():
+        for number in range(MAX_ENDED + 100):
+            box.show(energy={"value": number, "unit": ("Wh", "kWh")[number % 2]})
+        taken = Collected()
+        for _ in box.card.collector.take(taken, box.card._now):
+            pass
+        assert len(taken.hours) == MAX_ENDED + 1
+        assert box.card.collector.figures()["lost"] == 99

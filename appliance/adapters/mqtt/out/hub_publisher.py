@@ -31,6 +31,9 @@ GATHER_SECS = 0.05
 CATALOG_SECS = 1.0
 """Seconds between two checks for changed scenes and automations."""
 
+MAX_PUBLISHED_AT_ONCE = 32
+"""Maximum number of devices that are encoded in one turn of the loop."""
+
 MAX_EVENTS = 50
 """Maximum number of event names per device."""
 
@@ -121,12 +124,15 @@ class HubPublisher:
     def _is_own(self, event: events.Event) -> bool:
         """Return whether the event's device does not come from MQTT."""
         device = getattr(event, "device", None)
-        device_id = getattr(event, "device_id", "") if device is None else device.id
+        return self._is_announced(getattr(event, "device_id", "") if device is None else device.id)
+
+    def _is_announced(self, device_id: str) -> bool:
         return device_id.partition(":")[0] not in self._brokers
 
     def _mark_changed(self, device_id: str) -> None:
-        self._changed.add(device_id)
-        self._has_changed.set()
+        if self._is_announced(device_id):
+            self._changed.add(device_id)
+            self._has_changed.set()
 
     async def _session(self, connection: BrokerConnection) -> None:
         """Publish until the connection is lost. An unexpected error ends only this connection."""
@@ -173,11 +179,13 @@ class HubPublisher:
 
     async def _publish_changes(self, connection: BrokerConnection) -> None:
         self._has_changed.clear()
-        changed, self._changed = self._changed, set()
-        work = (self._publish_device(connection, each) for each in sorted(changed))
-        for end in await asyncio.gather(*work, return_exceptions=True):
-            if isinstance(end, BaseException):
-                raise end
+        changed, self._changed = sorted(self._changed), set()
+        for first in range(0, len(changed), MAX_PUBLISHED_AT_ONCE):
+            some = changed[first : first + MAX_PUBLISHED_AT_ONCE]
+            work = (self._publish_device(connection, each) for each in some)
+            for end in await asyncio.gather(*work, return_exceptions=True):
+                if isinstance(end, BaseException):
+                    raise end
 
     async def _keep(self, connection: BrokerConnection, topic: str, payload: str) -> None:
         """Publish a retained message unless the broker already has it. An empty payload deletes the message."""

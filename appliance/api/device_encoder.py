@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from operator import is_
 
@@ -42,11 +43,18 @@ class DeviceEncoder:
 
     def encode_with_commands(self, device: Device) -> bytes:
         """Return the device as JSON, with its commands and the vendor's names of its attributes."""
+        return _join_two(self._parts_of(device))
+
+    def list_parts(self, devices: Iterable[Device]) -> list[tuple[bytes, bytes]]:
+        """Return the devices with their commands, for `join_parts`."""
+        return [*map(self._parts_of, devices)]
+
+    def _parts_of(self, device: Device) -> tuple[bytes, bytes]:
         kept = self._keep(device)
         if kept.commands is None:
             more = {"commands": DEVICE_COMMANDS(device.commands or ()), "labels": device.labels}
             kept.commands = to_bytes({key: each for key, each in more.items() if each is not None})[1:]
-        return b"%b,%b" % (kept.whole[:-1], kept.commands)
+        return kept.whole, kept.commands
 
     def _keep(self, device: Device) -> _Kept:
         kept = self._kept.get(device.id)
@@ -68,7 +76,11 @@ class DeviceEncoder:
         if (found := find()) is self._last[0] and not with_commands:
             return self._last[1]
         await self.prepare(found, clock, with_commands=with_commands)
-        return _join(map(self.encode_with_commands, find())) if with_commands else self.encode_list(find())
+        return (
+            await asyncio.to_thread(join_parts, self.list_parts(find()))
+            if with_commands
+            else self.encode_list(find())
+        )
 
     async def prepare(self, devices: Sequence[Device], clock: Clock, *, with_commands: bool) -> None:
         """Encode the changed devices in steps, so that other tasks continue. Then wait until the event loop has
@@ -89,6 +101,15 @@ class DeviceEncoder:
         if devices is not self._last[0] and not _are_same(self._last[0], devices):
             self._last = (tuple(devices), _join(map(self.encode, devices)))
         return self._last[1]
+
+
+def join_parts(parts: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return the JSON array of devices with their commands. Any thread may call this function."""
+    return _join(map(_join_two, parts))
+
+
+def _join_two(parts: tuple[bytes, bytes]) -> bytes:
+    return b"%b,%b" % (parts[0][:-1], parts[1])
 
 
 def _join(encoded: Iterable[bytes]) -> bytes:

@@ -104,11 +104,11 @@ def _count_things(hub: Hub) -> dict[str, int]:
     return {
         "adapters": len(hub.health.list_adapters()),
         "devices": len(hub.registry.list_devices()),
-        "rooms": len(hub.registry.list_rooms()),
-        "groups": len(hub.registry.list_groups()),
+        "rooms": len(hub.registry.layout.rooms),
+        "groups": len(hub.registry.layout.groups),
         "scenes": len(hub.scenes.list_scenes()),
         "keys": len(hub.keys.list_all()),
-        "automations": len(hub.automations.list_views()),
+        "automations": len(hub.automations.catalog.list_definitions()),
     }
 
 

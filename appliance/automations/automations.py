@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
@@ -111,15 +111,16 @@ class Automations(ExecutableFiles[AutomationDefinition]):
     def list_views(self) -> list[View]:
         return [self._view(definition) for definition in self.catalog.list_definitions()]
 
-    def list_timed_views(self) -> list[View]:
-        return [
+    def list_timed_views(self) -> Iterator[View]:
+        """Return each view with the next due time and the newest execution, computed on demand."""
+        return (
             replace(
                 view,
                 next_run=self.due_times.find_next(view.definition.id),
                 last=next(iter(self.list_runs(view.definition.id, Period(limit=1))), None),
             )
             for view in self.list_views()
-        ]
+        )
 
     def view(self, id_: str) -> View:
         return self._view(self.catalog.get(id_).definition)

@@ -162,8 +162,13 @@ class Recorder:
         every, changed = tuple(prefixes), dict[str, bytes | None]()
         await in_steps(self._clock, self._encoding(self._changed.list_all(), changed))
         later = {key: value for key, value in self._document.list_later().items() if self._is_json(key, value)}
-        present = {**self._document.list_encoded(every), **changed, **encode_values(later)}
-        return {key: value for key, value in present.items() if value is not None and key.startswith(every)}
+        changed |= encode_values(later)
+
+        def merge() -> dict[str, bytes]:
+            present = {**self._document.list_encoded(every), **changed}
+            return {key: value for key, value in present.items() if value is not None and key.startswith(every)}
+
+        return await asyncio.to_thread(merge)
 
     async def trust_clock(self) -> None:
         """Trust the clock from now on, even after restarts. Return after the decision is stored, or raise

@@ -85,7 +85,7 @@ class Store:
             finish_at_start(self._disk.folder, self._clock.now())
             self.document = await stack.enter_async_context(Document(self._disk, self._clock))
             layout = read_layout(self.document, self._ignore_malformed)
-            devices = read_devices(self.document, layout, self._ignore_malformed)
+            devices = await asyncio.to_thread(read_devices, self.document, layout, self._ignore_malformed)
             restored = (each for each in devices if each.kind in self._device_kinds.get(each.metadata.source, ()))
             self._registry.restore(layout, restored)
             recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.error_responses import failed_execution_body, refusal_body
-from appliance.api.responses import json_response
+from appliance.api.responses import encode_list, json_response
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.history import PERIOD
 from appliance.api.validation import body_check, boolean, choice, nullable, table
@@ -32,7 +32,8 @@ class AutomationsApi(ApiResource):
     async def list_all(self, call: Call) -> object:
         """Return every automation by id. With `include=times`, add the next due times and newest executions."""
         automations = self.hub.automations
-        return automations.list_timed_views() if call.query()["include"] else automations.list_views()
+        views = automations.list_timed_views() if call.query()["include"] else automations.list_views()
+        return await encode_list(self.hub.clock, schemas.AUTOMATION, views)
 
     @route("GET", "/automations/<automation_id>", Role.READ, schemas.AUTOMATION)
     async def get(self, call: Call, automation_id: str) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cached_property
 
 import orjson
@@ -18,7 +19,7 @@ class DocumentApi(ApiResource):
     @route("GET", "/openapi.json", Role.READ, {"type": "object", "required": ["openapi", "info", "paths"]})
     async def show(self, call: Call) -> object:
         """Return the OpenAPI 3.1 document of every route."""
-        return self._openapi
+        return await asyncio.to_thread(lambda: self._openapi)
 
     @route("GET", "/asyncapi.json", Role.READ, {"type": "object", "required": ["asyncapi", "info", "channels"]})
     async def show_events(self, call: Call) -> object:

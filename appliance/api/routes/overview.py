@@ -8,6 +8,7 @@ import orjson
 
 from appliance.api import schemas
 from appliance.api.auth import Role
+from appliance.api.device_encoder import join_parts
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.preferences import read_preferences
 from appliance.api.routes.status import CONFIG_CHANGES
@@ -71,6 +72,9 @@ class OverviewApi(ApiResource):
             "faults": [fault for catalog in catalogs for fault in catalog.rejected],
             "devices": [],
         }
-        devices = b",".join(map(encoder.encode_with_commands, hub.registry.list_devices()))
-        encoded = await asyncio.to_thread(lambda: orjson.dumps(_OVERVIEW(shown)))
-        return b"%b%b]}" % (encoded.removesuffix(b"]}"), devices)
+        devices = encoder.list_parts(hub.registry.list_devices())
+
+        def encode() -> bytes:
+            return b"%b%b}" % (orjson.dumps(_OVERVIEW(shown)).removesuffix(b"[]}"), join_parts(devices))
+
+        return await asyncio.to_thread(encode)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ from appliance.api.route import ApiResource, Call, route
 from appliance.api.simulation import SIMULATED_PREFIXES
 from appliance.automations.automations import View
 from appliance.automations.policy import NEVER_BEGAN
+from appliance.event_loop import in_steps
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
@@ -100,13 +102,15 @@ class StatusApi(ApiResource):
         """Return the state of the home by store key, without secrets. Include values that are not stored yet."""
         values = await self.hub.recorder.list_present(SIMULATED_PREFIXES)
         pairs = (b"%b:%b" % (orjson.dumps(key), value) for key, value in values.items())
-        return b'{"values":{%b}}' % b",".join(pairs)
+        return b'{"values":{%b}}' % await asyncio.to_thread(b",".join, pairs)
 
     @route("GET", "/diagnostics/status", Role.ADMIN, _STATUS)
     async def show_status(self, call: Call) -> object:
         """Return the state of the hub: adapters, offline devices, automations, card, Lua, and newest faults."""
         hub, figures = self.hub, self.parts.figures.tree()
-        return {
+        offline: list[dict[str, Any]] = []
+        await in_steps(hub.clock, map(offline.append, self._list_offline()))
+        status = {
             **{name: figures["hub"][name] for name in ("version", "started_at", "uptime_secs", "safe")},
             "timezone": hub.timezone.key,
             "waiting_for": hub.health.list_missing(),
@@ -115,16 +119,17 @@ class StatusApi(ApiResource):
             "card": figures["store"]["card"] | {"failure": figures["store"]["failure"]},
             "lua": figures["scripts"],
             "adapters": hub.health.list_adapters(),
-            "devices": {"total": len(hub.registry.list_devices()), "offline": self._list_offline()},
+            "devices": {"total": len(hub.registry.list_devices()), "offline": offline},
             "automations": self._list_automations(figures["automations"]["each"]),
             "executions": list_executions(hub.executors),
             "failed_calls": hub.failed_calls.list_newest(),
             "faults": _newest(each for each in hub.log.list_entries(FAULTS) if each.part != "keys"),
         }
+        return await asyncio.to_thread(lambda: orjson.dumps(_STATUS(status)))
 
-    def _list_offline(self) -> list[dict[str, Any]]:
+    def _list_offline(self) -> Iterator[dict[str, Any]]:
         reasons = Reasons(self.hub)
-        return [
+        return (
             {
                 "id": device.id,
                 "name": device.name,
@@ -133,7 +138,7 @@ class StatusApi(ApiResource):
             }
             for device in self.hub.registry.list_devices()
             if device.attributes.get("state") in AWAY
-        ]
+        )
 
     def _list_automations(self, armed: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Collection, Mapping
 from datetime import datetime
 from typing import Any, TypedDict
@@ -109,15 +108,27 @@ class AutomationState(Struct, kw_only=True):
         )
 
 
+class _WaitRemoval(Struct, eq=False):
+    """The removal of an automation's ended waits from storage.
+
+    - `running`: the number of writes that remove waits.
+    - `next`: the write that has not begun; further waits join this write.
+    - `stored`, `keys`: the automation's stored state, and the keys of the waits in it.
+    """
+
+    running: int = 0
+    next: asyncio.Task[None] | None = None
+    stored: bytes | None = None
+    keys: Collection[str] = ()
+
+
 class AutomationStates:
     """The states by automation id. The next flush stores changes, but a switch is stored before it takes effect. The
     last run is stored as a minor value."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._removing: Counter[str] = Counter()
-        self._removals: dict[str, asyncio.Task[None]] = {}
-        self._stored_waits: dict[str, tuple[bytes | None, Collection[str]]] = {}
+        self._removals: dict[str, _WaitRemoval] = {}
         self._tasks = Tasks()
         self._states = read_all(storage, AUTOMATION_PREFIX, lambda _, value: AutomationState.decode(value), skip)
         self._switched = read_all(storage, TOGGLE_PREFIX, lambda _, value: convert(value, bool), skip)
@@ -185,36 +196,34 @@ class AutomationStates:
     def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
         """Remove an ended wait from memory. If the wait is stored or is being written, return a coroutine that
         removes it from storage. Waits that end together share this coroutine."""
-        is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or self._removing[id_] > 0
-        is_stored = key in self._list_stored_waits(id_)
+        removal = self._removals.setdefault(id_, _WaitRemoval())
+        is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or removal.running > 0
+        is_stored = key in self._list_stored_waits(id_, removal)
         self.store_wait(id_, key, None)
         if not is_stored and not is_on_its_way:
             return None
-        if id_ not in self._removals:
-            self._removing[id_] += 1
-            self._removals[id_] = self._tasks.start(self._remove_waits(id_), f"end of waits of {id_}")
-        return asyncio.shield(self._removals[id_])
+        if removal.next is None:
+            removal.running += 1
+            removal.next = self._tasks.start(self._remove_waits(id_, removal), f"end of waits of {id_}")
+        return asyncio.shield(removal.next)
 
-    def _list_stored_waits(self, id_: str) -> Collection[str]:
+    def _list_stored_waits(self, id_: str, removal: _WaitRemoval) -> Collection[str]:
         """Return the keys of the automation's waits in storage. Decode the stored waits only once, because
         thousands of waits may end together."""
-        stored = self._storage.get(AUTOMATION_PREFIX + id_)
-        before, keys = self._stored_waits.get(id_, (None, ()))
-        if stored is not before:
-            key = AUTOMATION_PREFIX + id_
+        key = AUTOMATION_PREFIX + id_
+        if (stored := self._storage.get(key)) is not removal.stored:
             found = read_one(self._storage, key, lambda value: convert(value, StoredAutomation), skip)
-            keys = () if found is None else found.waits.keys()
-            self._stored_waits[id_] = stored, keys
-        return keys
+            removal.stored, removal.keys = stored, () if found is None else found.waits.keys()
+        return removal.keys
 
-    async def _remove_waits(self, id_: str) -> None:
-        del self._removals[id_]
+    async def _remove_waits(self, id_: str, removal: _WaitRemoval) -> None:
+        removal.next = None
         try:
             with contextlib.suppress(StoreFailed):  # the next flush removes the waits from storage
                 await self._storage.put_many({AUTOMATION_PREFIX + id_: self.of(id_).encode() or None})
         finally:
-            self._removing[id_] -= 1
-            self._stored_waits.pop(id_, None)
+            removal.running -= 1
+            removal.stored, removal.keys = None, ()
 
     def remove_others(self, ids: Collection[str]) -> None:
         """Remove the states and switches of all other automations, also in storage."""

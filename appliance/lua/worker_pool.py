@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from appliance.lua.execution_limits import ExecutionLimits, ExecutionSettings
 from appliance.lua.folder import Folder, folder_of
 from appliance.lua.lua_execution import Failure, LuaExecution
 from appliance.lua.source import Source
+from appliance.lua.stuck_files import StuckFiles
 from appliance.lua.worker import Worker
 from appliance.lua_worker.protocol import FrameKind
 from appliance.settings import AutomationRunner, ScriptsSettings
@@ -35,10 +36,6 @@ MAX_LOSSES = 5
 
 LOSS_PAUSE_SECS = 0.1
 """Pause in seconds before an interrupted file runs again. The pause is multiplied by the number of interruptions."""
-
-MAX_STUCK = 2
-STUCK_PAUSE_SECS = 60.0
-"""If a file could not be stopped `MAX_STUCK` times within this time, it is blocked for the same time."""
 
 MAX_KILLS_KEPT = 20
 
@@ -90,7 +87,7 @@ class WorkerPool:
         self._has_warned = False
         self._failed_starts = 0
         self._one_at_a_time = asyncio.Lock()
-        self._stuck_at: dict[Source, deque[float]] = {}
+        self._stuck = StuckFiles(self._settings.machine)
 
     async def __aenter__(self) -> WorkerPool:
         return self
@@ -130,7 +127,7 @@ class WorkerPool:
         if len(given) > MAX_CALL_BYTES:
             raise ScriptFailed(Fault(source.name, 0, f"the input of {name} is too large: {len(given) >> 20} MiB"))
         execution, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
-        if call.get("repeat") and execution.is_lost and self._refusal_of(source) is None:
+        if call.get("repeat") and execution.is_lost and self._stuck.refusal_of(source) is None:
             execution, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
         if failure is not None:
             raise failure
@@ -172,7 +169,7 @@ class WorkerPool:
         """
         if lost_because and (self._is_closing or self._failed_starts >= MAX_FAILED_STARTS):
             return lost_because
-        if execution.kind in _COUNTED and (refusal := self._refusal_of(execution.source)) is not None:
+        if execution.kind in _COUNTED and (refusal := self._stuck.refusal_of(execution.source)) is not None:
             return refusal
         if self._current is not None and self._current.is_usable:
             return self._current
@@ -206,7 +203,7 @@ class WorkerPool:
         return execution.description
 
     def _start_worker(self) -> Worker:
-        self._current = worker = Worker(self._settings, self._note_stuck, self._note_confinement)
+        self._current = worker = Worker(self._settings, self._stuck.note, self._note_confinement)
         self._workers.append(worker)
         self._worker_tasks.start(self._follow(worker), "Lua worker")
         self._on_start()
@@ -224,24 +221,6 @@ class WorkerPool:
         if missing and not self._has_warned:
             self._has_warned = True
             log.warning("the sandbox of the Lua worker is incomplete: %s", missing)
-
-    def _note_stuck(self, sources: Iterable[Source]) -> None:
-        for source in sources:
-            times = self._stuck_at.setdefault(source, deque(maxlen=MAX_STUCK))
-            times.append(self._settings.machine.monotonic())
-
-    def _refusal_of(self, source: Source) -> str | None:
-        """If the file is blocked because it repeatedly could not be stopped, return the reason; otherwise, return
-        None."""
-        now = self._settings.machine.monotonic()
-        for each in [each for each, times in self._stuck_at.items() if now - times[-1] > STUCK_PAUSE_SECS]:
-            del self._stuck_at[each]
-        times = self._stuck_at.get(source)
-        if times is None or len(times) < MAX_STUCK or now - times[0] > STUCK_PAUSE_SECS:
-            return None
-        left = STUCK_PAUSE_SECS - (now - times[-1])
-        blocked = f"is blocked for {left:.0f} s, because {MAX_STUCK} of its runs could not be stopped"
-        return f"{blocked}; to run it earlier, change the file"
 
     def _note_end(self, worker: Worker) -> None:
         self._workers.remove(worker)

@@ -1,5 +1,5 @@
 """The hub's persistent state, which survives power cuts: a document in two files, a snapshot and a journal.
 
-Read `record_keys` and `records`, then `document`, `files`, `journal`, `file_format`, and `recovery`, then
+Read `record_keys` and `records`, then `document`, `overlay`, `files`, `journal`, `file_format`, and `recovery`, then
 `changed_devices`, `recorder`, and `store`.
 """

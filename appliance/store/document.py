@@ -27,6 +27,7 @@ from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
 from appliance.store.file_format import EncodedChanges
 from appliance.store.files import Files, explain_os_error
+from appliance.store.overlay import Overlay
 from appliance.store.recovery import Recovered, unreadable
 from appliance.store.storage import items_of
 
@@ -115,9 +116,7 @@ class Document:
         self._failure: str | None = None
         self._failures = 0
         self._last_write: datetime | None = None
-        self._later: dict[str, Any] = {}
-        self._minor: dict[str, Any] = {}
-        self._flushing: dict[str, Any] = {}
+        self._overlay = Overlay()
 
     async def __aenter__(self) -> Document:
         self._thread = _Thread()
@@ -170,15 +169,11 @@ class Document:
         if not changes:
             return
         encoded = encode_values(changes)
-        waiting = self._flushing | self._minor | self._later
-        discarded = {key: waiting[key] for key in changes if key in waiting}
-        for key in discarded:
-            for values in (self._flushing, self._minor, self._later):
-                values.pop(key, None)
+        outdated = self._overlay.take_out(changes)
         try:
             await self.change(lambda _: encoded)
         except Exception:
-            self._wait_again(discarded)
+            self._overlay.put_back(outdated)
             raise
 
     def put_later(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
@@ -187,18 +182,18 @@ class Document:
         If `is_minor` is true, the value waits for the next complete flush, or replaces an earlier value of the key
         that already waits for the next flush.
         """
-        has_due = self._later.pop(key, self) is not self
-        self._minor.pop(key, None)
         if value is not None or self.is_writing or key in self._files.values:
-            (self._minor if is_minor and not has_due else self._later)[key] = value
+            self._overlay.put(key, value, is_minor=is_minor)
+        else:
+            self._overlay.discard(key)
 
     def list_later(self) -> dict[str, Any]:
         """Return the values that wait for a flush."""
-        return self._minor | self._later
+        return self._overlay.list_all()
 
     def is_being_flushed(self, key: str) -> bool:
         """Return whether a running flush writes the key. If so, the key's stored value is outdated."""
-        return key in self._flushing
+        return self._overlay.is_being_flushed(key)
 
     async def flush(
         self, prepare: Callable[[Mapping[str, Any], EncodedChanges], EncodedChanges], *, is_complete: bool = True
@@ -209,17 +204,12 @@ class Document:
         If `is_complete` is false, minor values remain in the overlay. If the flush fails, all values wait for the
         next flush.
         """
-        given, self._later = self._later, {}
-        if is_complete:
-            given, self._minor = self._minor | given, {}
-        self._flushing = dict(given)
+        given, is_stored = self._overlay.begin_flush(is_complete=is_complete), False
         try:
             await self.change(lambda before: prepare(given, before))
-        except BaseException:
-            self._wait_again(self._flushing)
-            raise
+            is_stored = True
         finally:
-            self._flushing = {}
+            self._overlay.end_flush(is_stored=is_stored)
 
     async def change(self, prepare: Prepare, commit: Callable[[], None] | None = None) -> None:
         """Store the changes that `prepare` returns, then call `commit` to apply them. For errors, see `put_many`.
@@ -252,10 +242,6 @@ class Document:
             "failures": self._failures,
             "last_recovery": recovery,
         }
-
-    def _wait_again(self, values: Mapping[str, Any]) -> None:
-        """Put the values back into the overlay, but do not replace newer values of the same keys."""
-        self._later, self._minor = {**values, **self._minor, **self._later}, {}
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run the work on the store's thread, after earlier work. Return the result, or raise the work's

@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
-from appliance.lua.failures import ErrorContext, hint_of
 from appliance.lua.folder import Contents, Folder, read_folder
+from appliance.lua.hints import ErrorContext, hint_of
 from appliance.lua.source import Source
 from appliance.tables.checks import LUA, nearest, suggest
 from appliance.tables.fields import Findings, Problem, Table, located

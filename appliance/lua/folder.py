@@ -77,6 +77,10 @@ class Folder(Struct, frozen=True, kw_only=True):
         warnings = [Fault(self._name_of(path), 0, _why_unread(path)) for path in sorted(unread)[:MAX_UNREAD]]
         return Contents(sources=tuple(sources), faults=tuple(faults), unread=tuple(warnings))
 
+    def contains(self, file: Path) -> bool:
+        """Return whether the file is inside the folder after all links are followed."""
+        return file.resolve().is_relative_to(self.path.resolve())
+
     def list_modules(self) -> list[str]:
         """Return at most `MAX_MODULES_LISTED` names for `require`. Return an empty list if the folder is
         unreadable."""
@@ -123,7 +127,7 @@ class Folder(Struct, frozen=True, kw_only=True):
             return None
         if not stat.S_ISREG(mode):
             raise Invalid("is not a file")
-        if self.is_deep and not file.resolve().is_relative_to(self.path.resolve()):
+        if self.is_deep and not self.contains(file):
             raise Invalid("is a link to a file outside the folder, so `require` cannot load it")
         source = load(file, name)
         source.text.decode()
@@ -145,7 +149,7 @@ def load_module(scripts: Folder | None, module: str) -> Source:
     name = f"{scripts.name}/{path}"
     try:
         file = (scripts.path / path).resolve(strict=True)
-        if not file.is_relative_to(scripts.path.resolve()):
+        if not scripts.contains(file):
             raise Invalid(f"is a link to a file outside {scripts.name}")
         if not file.is_file():
             raise Invalid("is not a file")

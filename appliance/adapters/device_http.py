@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from appliance.adapters.broken_json import load_json
 from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS, DeviceConnector, DeviceResolver
-from appliance.adapters.http_access import HttpAccess, HttpRefused, named_status, reason_of
+from appliance.adapters.http_access import HttpAccess
+from appliance.adapters.http_errors import HttpRefused, named_status, reason_of
 from appliance.adapters.plain_requests import PlainRequests
 from appliance.adapters.server_events import EVENT_STREAM, ServerEvent, read_events
 from appliance.adapters.web_socket import DecodeMessage, Messages, PromptSocket

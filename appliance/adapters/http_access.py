@@ -1,13 +1,10 @@
-"""Credentials and certificate checks for the addresses of vendors, and the reasons of failed requests."""
+"""Credentials and certificate checks for the addresses of vendors."""
 
 from __future__ import annotations
 
 import base64
-import os
-import socket
 import ssl
 from collections.abc import Mapping
-from http import HTTPStatus
 from pathlib import Path
 
 import aiohttp
@@ -15,7 +12,6 @@ from aiohttp import ClientMiddlewareType
 from msgspec import field
 
 from appliance.adapters.tls import open_tls
-from appliance.errors import BadAnswer
 from appliance.tables.fields import Redacted
 
 
@@ -56,41 +52,3 @@ class HttpAccess(Redacted, frozen=True, kw_only=True):
         if self.fingerprint is not None:
             return aiohttp.Fingerprint(bytes.fromhex(self.fingerprint.replace(":", "")))
         return True if self.ca_file is None else open_tls(self.ca_file)
-
-
-class HttpRefused(BadAnswer):
-    """Raised if the device answered with an HTTP status other than 2xx."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-def named_status(status: int) -> str:
-    """Return the status with its standard phrase. The device's phrase is ignored, because it may contain anything."""
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
-
-
-def reason_of(error: BaseException) -> str:
-    """Return, in a few words, why there was no response."""
-    if isinstance(error, aiohttp.ServerFingerprintMismatch):
-        return f"its certificate has a different fingerprint, {error.got.hex()}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        error = error.os_error
-    if isinstance(error, TimeoutError):
-        return "timed out"
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "it closed the connection"
-    if isinstance(error, UnicodeError):
-        return "invalid host name"
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {error.verify_message.rstrip('.').lower()}"
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return error.reason.replace("_", " ").lower()
-    if isinstance(error, OSError) and error.strerror:
-        has_own_numbers = isinstance(error, socket.gaierror | ssl.SSLError)
-        return (error.strerror if has_own_numbers or not error.errno else os.strerror(error.errno)).lower()
-    return str(error) or type(error).__name__

@@ -47,7 +47,7 @@ class DiscoveryMethod(Struct, frozen=True, kw_only=True):
 
 
 class Vendor(Protocol):
-    """A simulated device, which serves requests inside its `async with` block. See `adapters/simulated.py`."""
+    """A simulated device, which serves requests inside its `async with` block. See `adapters/simulated_device.py`."""
 
     host: str
     port: int

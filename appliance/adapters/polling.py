@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple, Self, TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
+from appliance.adapters.confirmation import ExpectedState, failure, read_until
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.done import ExpectedState, failure, read_until
 from appliance.adapters.reconnection import keep_open
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
 from appliance.event_loop import in_steps

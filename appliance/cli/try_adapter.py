@@ -18,8 +18,8 @@ from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
 from appliance.adapters.lua_kinds.origins import Origins
-from appliance.adapters.lua_kinds.recorder import Recorder
 from appliance.adapters.lua_kinds.section import LuaSection
+from appliance.adapters.lua_kinds.section_recorder import SectionRecorder
 from appliance.adapters.redaction import Redaction
 from appliance.adapters.trial_home import TrialHome
 from appliance.cli.check import open_pool
@@ -147,7 +147,7 @@ class _Attempt:
             origins = Origins(loaded.settings, context)
             redact = Redaction(origins.secrets, KeptTexts(context.secrets))
             try:
-                recorder = Recorder.for_trial(origins, self._replay, redact.in_value)
+                recorder = SectionRecorder.for_trial(origins, self._replay, redact.in_value)
             except Invalid as fault:
                 raise StartFailed(str(fault), os.EX_DATAERR) from None
             adapter = LuaAdapter(context, catalog, loaded, recorder, recorder)
@@ -203,7 +203,7 @@ class _Attempt:
             raise result.error
         say(f"done: {command}")
 
-    def _show(self, adapter: LuaAdapter, recorder: Recorder, fields: Fields) -> None:
+    def _show(self, adapter: LuaAdapter, recorder: SectionRecorder, fields: Fields) -> None:
         """Print requests, answers, and devices. Write the recording if one is requested."""
         say(*(adapter.redact(line)[:MAX_SHOWN_LINE_CHARS] for line in recorder.lines()))
         for device in self._registry.list_devices():

@@ -95,7 +95,7 @@ class SectionTrials:
         from appliance.adapters.lua_kinds.adapter import LuaAdapter  # noqa: PLC0415
         from appliance.adapters.lua_kinds.kept_texts import KeptTexts  # noqa: PLC0415
         from appliance.adapters.lua_kinds.origins import Origins  # noqa: PLC0415
-        from appliance.adapters.lua_kinds.recorder import Recorder  # noqa: PLC0415
+        from appliance.adapters.lua_kinds.section_recorder import SectionRecorder  # noqa: PLC0415
 
         IS_MUTED.set(True)  # do not log lines of a section that exists only during the trial
         home = TrialHome(name, self._clock, self._secrets_of(name))
@@ -109,7 +109,7 @@ class SectionTrials:
             context = self._context(home, catalog)
             origins = Origins(loaded.settings, context)
             redact = Redaction(origins.secrets, KeptTexts(home.secrets))
-            recorder = Recorder.for_trial(origins, replay, redact.in_value)
+            recorder = SectionRecorder.for_trial(origins, replay, redact.in_value)
 
             def build(given: AdapterContext) -> LuaAdapter:
                 nonlocal redact

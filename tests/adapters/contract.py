@@ -16,7 +16,7 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.adapters.kind import AdapterKind
-from appliance.adapters.simulated import Faults
+from appliance.adapters.simulated_device import Faults
 from appliance.clock import Clock
 from appliance.health import AdapterStatus, Health
 from appliance.home import events

@@ -14,7 +14,7 @@ from appliance.adapters.device_http import parse_json
 from appliance.adapters.kind import AdapterKind, PolledUrl
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.server_events import ServerEvent
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.simulated_device import SimulatedDevice
 from appliance.errors import BadAnswer
 from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.event_stream import hold_events

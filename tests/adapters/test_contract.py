@@ -21,7 +21,7 @@ from appliance.adapters.matter.kind import MATTER
 from appliance.adapters.matter.simulator import PLUG, MatterSimulator, simulated_node
 from appliance.adapters.roku_tv.kind import ROKU_TV
 from appliance.adapters.roku_tv.simulator import STANDBY
-from appliance.adapters.simulated import Faults
+from appliance.adapters.simulated_device import Faults
 from appliance.adapters.wled.kind import WLED, Wled
 from appliance.errors import LaresError, Unreachable
 from appliance.health import AdapterStatus

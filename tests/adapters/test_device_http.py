@@ -24,7 +24,8 @@ from appliance.adapters.device_http import (
     parse_json,
 )
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.adapters.http_access import HttpAccess, HttpRefused
+from appliance.adapters.http_access import HttpAccess
+from appliance.adapters.http_errors import HttpRefused
 from appliance.adapters.server_events import EventDecoder, ServerEvent, read_events
 from appliance.adapters.web_socket import Messages
 from appliance.clock import Clock

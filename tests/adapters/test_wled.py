@@ -13,7 +13,7 @@ import pytest
 from yarl import URL
 
 from appliance.adapters.device_http import DeviceSession, HttpClient
-from appliance.adapters.http_access import HttpRefused
+from appliance.adapters.http_errors import HttpRefused
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
 from appliance.adapters.wled.kind import Wled
 from appliance.errors import BadAnswer

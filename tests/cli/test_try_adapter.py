@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 from aiohttp import web
 
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.simulated_device import SimulatedDevice
 from tests.adapters.lua_kinds.simulators import Tasmota
 from tests.fakes.lua import write
 from tests.fakes.process import ROOT

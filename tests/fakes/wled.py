@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.simulated_device import SimulatedDevice
 
 _EFFECTS = ("Solid", "Blink", "RSVD", "Breathe", "Rainbow")
 PALETTES = ("Default", "Random Cycle")

@@ -11,7 +11,7 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.simulated_device import SimulatedDevice
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
 

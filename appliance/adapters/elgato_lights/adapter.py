@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.base import CommandResult, Operation
-from appliance.adapters.done import ExpectedState
+from appliance.adapters.confirmation import ExpectedState
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.command_specs import CommandSpec, check_offered

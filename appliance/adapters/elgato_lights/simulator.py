@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 from msgspec import Struct
 
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.simulated_device import SimulatedDevice
 
 
 class SimulatedLight(Struct, kw_only=True):

@@ -16,18 +16,18 @@ from appliance.adapters.base import (
     HookRequest,
     Operation,
 )
-from appliance.adapters.done import ExpectedState, failure
-from appliance.adapters.lua_kinds.connection import PushConnection, PushSource
-from appliance.adapters.lua_kinds.functions import KindFunctions
-from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
-from appliance.adapters.lua_kinds.origins import Origins
-from appliance.adapters.lua_kinds.reader import (
+from appliance.adapters.confirmation import ExpectedState, failure
+from appliance.adapters.lua_kinds.device_reader import (
     DeviceReader,
     ReadDevices,
     ReadEvent,
     ReadUpdate,
     device_for_lua,
 )
+from appliance.adapters.lua_kinds.functions import KindFunctions
+from appliance.adapters.lua_kinds.host import KindHost, LoadedSection, SectionFault
+from appliance.adapters.lua_kinds.origins import Origins
+from appliance.adapters.lua_kinds.push_connection import PushConnection, PushSource
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.polling import POLLS_TO_LOSE, PollingAdapter, StateReading, attributes_in
@@ -146,15 +146,15 @@ class LuaAdapter(PollingAdapter):
         that removes no devices."""
         if not self._definition.has_poll:
             return Report(adapter=self.name)
-        calls = self.functions.new_calls(repeats=True)
-        found = await self.functions.call(["poll"], repeat=True, calls=calls)
+        ctx = self.functions.new_ctx(repeats=True)
+        found = await self.functions.call(["poll"], repeat=True, ctx=ctx)
         self._has_polled = True
         self.poll_interval = self._next_poll(found["second"])
         read, devices = ReadDevices(), await self.functions.redacted(found["first"])
         await self._read("poll", self._reader.read_list(devices, "poll", read))
         self._unpublished += read.events
         self._lists_devices = devices is not None
-        self._answer = calls.describe_answers() if not read.ids and self._lists_devices else ""
+        self._answer = ctx.describe_answers() if not read.ids and self._lists_devices else ""
         observations = tuple(self._reader.observations(read))
         return Report(adapter=self.name, present=frozenset(read.ids), observations=observations)
 
@@ -188,10 +188,10 @@ class LuaAdapter(PollingAdapter):
         if not self._reader.handles_toggle(device_id):
             command = without_toggle(command, before.attributes.get(command.capability), device_id)
         expected = ExpectedState(command, before.commands or (), before.attributes)
-        calls = self.functions.new_calls(repeats=command.can_repeat)
+        ctx = self.functions.new_ctx(repeats=command.can_repeat)
         try:
             device = device_for_lua(before, self.name)
-            found = await self.functions.call(["command"], device, STATED_COMMAND(command), calls=calls)
+            found = await self.functions.call(["command"], device, STATED_COMMAND(command), ctx=ctx)
         except (Unanswered, Unreadable):  # although the answer is missing or unreadable, the command may have worked
             return await self.confirm(device_id, expected, began)
         if isinstance(found["second"], str):
@@ -244,8 +244,8 @@ class LuaAdapter(PollingAdapter):
         return {name: partial(self._operate, name) for name in self._definition.operations}
 
     async def _operate(self, name: str, payload: Mapping[str, Value]) -> Value:
-        calls = self.functions.new_calls(self.operation_secs[name])
-        found = await self.functions.call(["operations", name], dict(payload), calls=calls)
+        ctx = self.functions.new_ctx(self.operation_secs[name])
+        found = await self.functions.call(["operations", name], dict(payload), ctx=ctx)
         if isinstance(found["second"], str):
             raise BadAnswer(found["second"][:MAX_SENTENCE_CHARS])
         return await self.functions.redacted(found["first"], self.redact.in_value)

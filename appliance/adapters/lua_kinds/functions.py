@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext
 from appliance.adapters.computing import compute_apart
-from appliance.adapters.lua_kinds.calls import FunctionCalls
-from appliance.adapters.lua_kinds.connection import PushConnection, PushSource
+from appliance.adapters.lua_kinds.ctx import KindCtx
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
 from appliance.adapters.lua_kinds.origins import Origins
+from appliance.adapters.lua_kinds.push_connection import PushConnection, PushSource
 from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.redaction import Redaction, count_characters
 from appliance.errors import AdapterFailed, Invalid, ScriptFailed
@@ -62,10 +62,10 @@ class KindFunctions:
             self.connection = PushConnection(push, listen, self._hello, self._find_path, context.clock)
         self._host = host
 
-    def new_calls(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool | None = None) -> FunctionCalls:
-        """Return the `FunctionCalls` for one call with this time limit. `repeats` is passed to
+    def new_ctx(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool | None = None) -> KindCtx:
+        """Return the `KindCtx` for one call with this time limit. `repeats` is passed to
         `WebRequest.repeat`."""
-        return FunctionCalls(
+        return KindCtx(
             self.section.name, self.transport, self.kept, self.redact, self.connection, secs, repeats=repeats
         )
 
@@ -77,7 +77,7 @@ class KindFunctions:
         *,
         body: bytes | None = None,
         repeat: bool = False,
-        calls: FunctionCalls | None = None,
+        ctx: KindCtx | None = None,
     ) -> Any:
         """Call a function, and return its results as `{first, second}`.
 
@@ -85,7 +85,7 @@ class KindFunctions:
         was missing or unreadable, raise the error of that request. If the function failed for another reason, raise
         `AdapterFailed` with file and line.
         """
-        calls = calls or self.new_calls()
+        ctx = ctx or self.new_ctx()
         await self.redact.prepare()
         if isinstance(first, bytes):
             first, body = None, first
@@ -94,13 +94,13 @@ class KindFunctions:
         if body is not None:
             given["bytes"] = body.decode("latin-1")
         try:
-            found = await self._host.call(self.section, calls, path, given)
+            found = await self._host.call(self.section, ctx, path, given)
         except asyncio.CancelledError:
-            self.cancelled = CancelledCall(f"{self.section.kind}.lua: {'.'.join(path)}", calls.is_asking)
+            self.cancelled = CancelledCall(f"{self.section.kind}.lua: {'.'.join(path)}", ctx.is_asking)
             raise
         except ScriptFailed as failed:
-            if calls.failure is not None and str(calls.failure) in failed.message:
-                raise type(calls.failure)(self.redact(str(calls.failure))) from None
+            if ctx.failure is not None and str(ctx.failure) in failed.message:
+                raise type(ctx.failure)(self.redact(str(ctx.failure))) from None
             raise AdapterFailed(self.redact(str(failed))) from None
         self.remember(before, found["memory"] or {})
         if path in (HELLO, PATH):

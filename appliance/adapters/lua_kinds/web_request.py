@@ -12,7 +12,7 @@ from msgspec import Struct
 from appliance.adapters.access_settings import check_header, url_path
 from appliance.adapters.broken_json import load_json
 from appliance.adapters.device_http import HttpResponse
-from appliance.adapters.lua_kinds.libraries import compact_json
+from appliance.adapters.lua_kinds.json_and_xml import compact_json
 from appliance.errors import Invalid
 from appliance.tables.checks import LUA, format_value, is_number, number_within, one_of, string
 from appliance.tables.fields import Field, Fields, Findings, Table

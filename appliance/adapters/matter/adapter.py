@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
+from appliance.adapters.confirmation import RESULT_SECS, failure, is_long_fade
 from appliance.adapters.device_http import HttpClient
-from appliance.adapters.done import RESULT_SECS, failure, is_long_fade
 from appliance.adapters.matter.clusters import FAN, IDENTIFY, ON_OFF
 from appliance.adapters.matter.kind import Matter, split_url
 from appliance.adapters.matter.large_json import parse_large, parse_small

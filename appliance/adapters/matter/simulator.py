@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.simulated_device import SimulatedDevice
 
 SERVER_INFO = {
     "fabric_id": 1,

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
-from appliance.adapters.done import RESULT_SECS
+from appliance.adapters.confirmation import RESULT_SECS
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected

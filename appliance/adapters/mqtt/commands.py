@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 
-from appliance.adapters.done import RESULT_SECS, describe_value, equals_rounded, failure, is_long_fade
+from appliance.adapters.confirmation import RESULT_SECS, describe_value, equals_rounded, failure, is_long_fade
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.client import BrokerConnection
 from appliance.adapters.mqtt.device import MqttDevice

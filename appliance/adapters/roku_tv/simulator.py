@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.simulated_device import SimulatedDevice
 from appliance.tables.addresses import is_numeric
 
 ON, STANDBY = "PowerOn", "Ready"

@@ -14,7 +14,7 @@ from aiohttp import web
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.web_request import WebRequest
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.simulated_device import SimulatedDevice
 from appliance.clock import Clock
 from appliance.errors import BadAnswer
 from tests.adapters.lua_kinds.test_own_origins import settings_of

@@ -15,8 +15,9 @@ import pytest
 
 from appliance.adapters.base import HookRequest
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
+from appliance.adapters.lua_kinds.crypto import compute
+from appliance.adapters.lua_kinds.json_and_xml import MAX_JSON_MARKS, compact_json
 from appliance.adapters.lua_kinds.kept_texts import MAX_KEPT_WRITES
-from appliance.adapters.lua_kinds.libraries import MAX_JSON_MARKS, compact_json, compute
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unanswered, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus

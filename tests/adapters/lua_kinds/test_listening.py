@@ -16,9 +16,9 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import HookRequest
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.kinds import LUA_KIND
-from appliance.adapters.lua_kinds.connection import MAX_PUSHED, PushConnection, Pushed
 from appliance.adapters.lua_kinds.definition import ListenDefinition
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.lua_kinds.push_connection import MAX_PUSHED, PushConnection, Pushed
+from appliance.adapters.simulated_device import SimulatedDevice
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed
 from appliance.home import events

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.lua_kinds.libraries import decode_xml
+from appliance.adapters.lua_kinds.json_and_xml import decode_xml
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
 from appliance.lua.worker_pool import WorkerPool

@@ -13,7 +13,7 @@ from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.lua_kinds.origins import MAX_BODY_BYTES, Origins, _follow
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import WebRequest, for_lua, read_request
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.simulated_device import SimulatedDevice
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 from tests.adapters.lua_kinds.vendor import Vendor

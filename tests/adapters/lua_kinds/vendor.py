@@ -12,7 +12,7 @@ from aiohttp import web
 
 from appliance.adapters.device_http import HttpResponse
 from appliance.adapters.lua_kinds.web_request import WebRequest
-from appliance.adapters.simulated import SimulatedDevice
+from appliance.adapters.simulated_device import SimulatedDevice
 from tests.fakes.event_stream import hold_events
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "lua_kinds"

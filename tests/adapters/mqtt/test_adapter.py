@@ -11,7 +11,7 @@ from typing import Any
 import aiomqtt
 import pytest
 
-from appliance.adapters.done import RESULT_SECS
+from appliance.adapters.confirmation import RESULT_SECS
 from appliance.adapters.mqtt.lifecycle import BIRTH_SECS, RETURN_SECS
 from appliance.errors import BadAnswer, Unanswered
 from appliance.home import events

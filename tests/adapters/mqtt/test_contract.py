@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.dispatch import Status
 from appliance.adapters.mqtt.kind import MQTT
-from appliance.adapters.simulated import Faults
+from appliance.adapters.simulated_device import Faults
 from appliance.health import AdapterStatus
 from tests.adapters.contract import AdapterContract, Subject, trial
 from tests.adapters.mqtt.broker import OwnBroker

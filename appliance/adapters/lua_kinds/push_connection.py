@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from appliance.adapters.lua_kinds.definition import ListenDefinition
-from appliance.adapters.lua_kinds.libraries import compact_json
+from appliance.adapters.lua_kinds.json_and_xml import compact_json
 from appliance.adapters.replies import Replies
 from appliance.adapters.server_events import ServerEvent
 from appliance.adapters.web_socket import DecodeMessage, Messages

@@ -1,4 +1,4 @@
-"""Answers the requests of a running Lua function: HTTP, messages, kept texts, JSON, XML, digests, and log lines."""
+"""The methods of `ctx` in kinds: HTTP, messages, kept texts, JSON, XML, digests, and log lines."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import orjson
 
 from appliance.adapters.computing import compute_apart, compute_slowly
 from appliance.adapters.device_http import HttpResponse
-from appliance.adapters.lua_kinds.connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
+from appliance.adapters.lua_kinds.crypto import compute
+from appliance.adapters.lua_kinds.json_and_xml import compact_json, decode_xml
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
-from appliance.adapters.lua_kinds.libraries import compact_json, compute, decode_xml
+from appliance.adapters.lua_kinds.push_connection import DEFAULT_REPLY_SECS, MAX_REPLY_SECS, PushConnection
 from appliance.adapters.lua_kinds.web_request import (
     DEFAULT_TIMEOUT_SECS,
     Transport,
@@ -47,7 +48,7 @@ ASKING = frozenset({"http", "send", "ask"})
 """Methods of `ctx` that wait for the device or service."""
 
 
-class FunctionCalls:
+class KindCtx:
     """The `LuaCalls` of one running function. `request_secs` is the default and maximum time limit of the function's
     requests.
 
@@ -82,11 +83,11 @@ class FunctionCalls:
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Run `ctx:<operation>(…)`. Raise `LaresError` on failure."""
         first, second, *_ = arguments
-        if operation not in _CALLS:
+        if operation not in _METHODS:
             raise Invalid(f"ctx:{operation} is not available in the Lua file of an adapter kind")
         self.is_asking = operation in ASKING
         try:
-            return await _CALLS[operation](self, first, second)
+            return await _METHODS[operation](self, first, second)
         except (Unreachable, Unanswered, Unreadable) as error:
             self.failure = error
             raise
@@ -172,13 +173,13 @@ def _fields_of(response: HttpResponse) -> str:
     return f"{len(response.body)} bytes that are not a JSON object"
 
 
-_CALLS: Mapping[str, Callable[[FunctionCalls, Any, Any], Awaitable[Any]]] = {
-    "http": FunctionCalls.http,
-    "send": FunctionCalls.send,
-    "ask": FunctionCalls.ask,
-    "keep": FunctionCalls.keep,
-    "kept": FunctionCalls.kept,
-    "json": FunctionCalls.parse_json,
-    "xml": FunctionCalls.parse_xml,
-    "crypto": FunctionCalls.crypto,
+_METHODS: Mapping[str, Callable[[KindCtx, Any, Any], Awaitable[Any]]] = {
+    "http": KindCtx.http,
+    "send": KindCtx.send,
+    "ask": KindCtx.ask,
+    "keep": KindCtx.keep,
+    "kept": KindCtx.kept,
+    "json": KindCtx.parse_json,
+    "xml": KindCtx.parse_xml,
+    "crypto": KindCtx.crypto,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.adapters.done import ExpectedState, failure
+from appliance.adapters.confirmation import ExpectedState, failure
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
 from tests.fakes.rows import each_row

@@ -22,7 +22,6 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from appliance.lua import worker_process
 from tests.fakes import contract_recorder, forked
 from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
@@ -92,7 +91,7 @@ def _root_logger_as_before() -> Iterator[None]:
 @pytest.fixture
 def whole_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Like an installed hub, start each Lua worker with a separate interpreter."""
-    monkeypatch.setattr(worker_process, "subprocess", subprocess)
+    monkeypatch.setattr(subprocess, "Popen", forked.ForkingPopen.__base__)
 
 
 @pytest.fixture

@@ -137,11 +137,17 @@ def _server(kind: str) -> Any:
         return _SERVERS[kind]
 
 
+class ForkingPopen(subprocess.Popen[bytes]):
+    """Forks Lua workers, and starts all other programs."""
+
+    def __new__(cls, args: Any, *_: Any, **options: Any) -> Any:
+        is_worker = "lua_worker.worker_main" in str(args)
+        return ForkedWorker(args, **options) if is_worker else super().__new__(cls)
+
+
 def fork_workers() -> None:
     """Make the hubs of this process fork their Lua workers."""
-    from appliance.lua import worker_process
-
-    vars(worker_process)["subprocess"] = SimpleNamespace(Popen=ForkedWorker, DEVNULL=subprocess.DEVNULL)
+    vars(subprocess)["Popen"] = ForkingPopen
 
 
 def close() -> None:

@@ -22,10 +22,9 @@ from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.figures import started_at
 from appliance.api.reasons import Reasons
 from appliance.clock import timestamp
-from appliance.history.home_history import HomeHistory
 from appliance.home.events import SystemErrorReported
 from appliance.store.disk import Disk
-from appliance.store.record_keys import STATE_PREFIX
+from appliance.store.month_files import HISTORY_FOLDER
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
@@ -57,6 +56,18 @@ async def living(
             await until(lambda: light.requests and tv.requests and clock.sleepers >= SLEEPERS)
             light.faults.delay = tv.faults.delay = 0.0
         yield app
+
+
+class NotingDisk(Disk):
+    """Notes the path and the data of each write."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.written: list[tuple[str, bytes]] = []
+
+    def write(self, descriptor: int, data: bytes, offset: int) -> None:
+        self.written.append((str(Path(f"/proc/self/fd/{descriptor}").readlink()), bytes(data)))
+        super().write(descriptor, data, offset)
 
 
 async def furnish(app: App) -> None:
@@ -198,18 +209,14 @@ class TestWhatIsWritten:
             assert (await store_of(app))["last_write"] == "2026-01-01T12:10:00.000Z"
 
     async def test_values_are_written_at_the_stop_before_the_slower_history(
-        self, tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, clock: VirtualClock
     ) -> None:
-        written, leave = [], HomeHistory.__aexit__
-
-        async def note(history: HomeHistory, *error: object) -> None:
-            written.append(b'"brightness":35' in (app.hub.document.get(STATE_PREFIX + LIGHT) or b""))
-            await leave(history, *error)
-
-        monkeypatch.setattr(HomeHistory, "__aexit__", note)
-        async with living(tmp_path, clock) as app:
+        disk = NotingDisk(tmp_path)
+        async with open_app(clock=clock, data_dir=tmp_path, disk=disk) as app:
             assert (await app.command(LIGHT, "brightness", "set", 35)).status == 200
-        assert written == [True]
+            disk.written.clear()
+        history = next(number for number, (file, _) in enumerate(disk.written) if HISTORY_FOLDER in file)
+        assert any(b'"brightness":35' in data for _, data in disk.written[:history])
 
     async def test_an_hour_of_equal_polls_and_a_stop_write_nothing(self, tmp_path: Path, clock: VirtualClock) -> None:
         async with living(tmp_path, clock) as app:

@@ -68,8 +68,8 @@ class MatterSimulator(SimulatedDevice):
     """Simulates a controller server. `nodes` holds the server's nodes by number. Change the nodes with `set`, `add`,
     and `remove`.
 
-    `asked` holds the requests. If `sends_events` is false, no events are sent. Requests to nodes in `mute` get no
-    response. `base` holds the arguments of `SimulatedDevice`.
+    `asked` holds the requests, and `info` the server's description of itself. If `sends_events` is false, no events
+    are sent. Requests to nodes in `mute` get no response. `base` holds the arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"
@@ -80,6 +80,7 @@ class MatterSimulator(SimulatedDevice):
             1: simulated_node(1, "Simulated lamp", LAMP),
             2: simulated_node(2, "Simulated plug", PLUG),
         }
+        self.info = dict(SERVER_INFO)
         self.asked: list[dict[str, Any]] = []
         self.sends_events = True
         self.mute: set[int] = set()
@@ -109,7 +110,7 @@ class MatterSimulator(SimulatedDevice):
         """Do not record HTTP requests, because `asked` holds only WebSocket messages."""
 
     async def _answer_info(self, request: web.Request) -> web.Response:
-        return self._json(SERVER_INFO)
+        return self._json(self.info)
 
     async def _serve_socket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -124,7 +125,7 @@ class MatterSimulator(SimulatedDevice):
         return socket
 
     async def _serve(self, socket: web.WebSocketResponse) -> None:
-        await socket.send_json(SERVER_INFO)
+        await socket.send_json(self.info)
         while (asked := await self._receive(socket)) is not None:
             if self.faults.silent or asked.get("args", {}).get("node_id") in self.mute:
                 continue

@@ -133,7 +133,14 @@ class Broker:
     """
 
     def __init__(
-        self, settings: Mqtt, client_id: str, status_topic: str | None, receive: Callable[[Received], None]
+        self,
+        settings: Mqtt,
+        client_id: str,
+        status_topic: str | None,
+        receive: Callable[[Received], None],
+        *,
+        timeout_secs: float = BROKER_TIMEOUT_SECS,
+        keepalive_secs: int = KEEPALIVE_SECS,
     ) -> None:
         self._port = settings.port or (8883 if settings.tls else 1883)
         self.address = f"{settings.host}:{self._port}"
@@ -141,6 +148,8 @@ class Broker:
         self._client_id = client_id
         self._status_topic = status_topic
         self._receive = receive
+        self._timeout_secs = timeout_secs
+        self._keepalive_secs = keepalive_secs
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[BrokerConnection]:
@@ -214,8 +223,8 @@ class Broker:
             identifier=self._client_id,
             protocol=aiomqtt.ProtocolVersion.V311,
             will=None if status is None else aiomqtt.Will(status, "offline", qos=1, retain=True),
-            timeout=BROKER_TIMEOUT_SECS,
-            keepalive=KEEPALIVE_SECS,
+            timeout=self._timeout_secs,
+            keepalive=self._keepalive_secs,
             tls_context=_tls_context(settings) if settings.tls else None,
             max_inflight_messages=MAX_UNACKNOWLEDGED,
             logger=_library_log,

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from appliance import config
 from appliance.adapters.matter.kind import Matter
 from appliance.adapters.matter.probe import probe
-from appliance.adapters.matter.simulator import SERVER_INFO, MatterSimulator
+from appliance.adapters.matter.simulator import MatterSimulator
 from tests.cli.test_backup import Command, command
 from tests.cli.test_doctor import Findings
 from tests.fakes.rows import each_row
@@ -24,11 +22,11 @@ async def _ask(server: MatterSimulator) -> tuple[bool, str]:
     return is_well, sentence.replace(settings.url, "URL")
 
 
-async def test_the_version_and_schema_of_a_server_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_version_and_schema_of_a_server_are_found() -> None:
     async with MatterSimulator() as server:
         message = "the Matter server at URL answers: SDK '2025.7.0', schema 11, without Bluetooth"
         assert await _ask(server) == (True, message)
-        monkeypatch.setitem(SERVER_INFO, "schema_version", 5)
+        server.info["schema_version"] = 5
         old = "the Matter server speaks schema 5, but Lares needs 9 or later; update the server"
         assert await _ask(server) == (False, old)
         server.faults.status = 404

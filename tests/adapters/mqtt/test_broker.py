@@ -9,6 +9,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -54,10 +55,10 @@ async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.
         await asyncio.wait([keeping])
 
 
-def ours_at(port: int, receive: Callable[[Received], None] = lambda _: None) -> hub.Broker:
+def ours_at(port: int, receive: Callable[[Received], None] = lambda _: None, **limits: Any) -> hub.Broker:
     """Return the hub's connection to the broker at a port."""
     settings = Mqtt(host="127.0.0.1", port=port, username=USER, password=PASSWORD)
-    return hub.Broker(settings, "lares-7", None, receive)
+    return hub.Broker(settings, "lares-7", None, receive, **limits)
 
 
 @both_brokers
@@ -113,9 +114,7 @@ async def test_a_server_that_is_not_a_broker_is_reported_and_a_packet_that_is_to
     payloads: list[bytes],
     reported: list[str],
     caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hub, "KEEPALIVE_SECS", 1)
     received: list[Received] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -128,7 +127,7 @@ async def test_a_server_that_is_not_a_broker_is_reported_and_a_packet_that_is_to
     clock = Impatient()
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        async with losing(ours_at(port, received.append), clock) as (_, losses):
+        async with losing(ours_at(port, received.append, keepalive_secs=1), clock) as (_, losses):
             found = [await losses.get() for _ in reported[1:]]
             clock.may_go_on.clear()
             found.append(await losses.get())
@@ -145,11 +144,7 @@ async def test_a_server_that_is_not_a_broker_is_reported_and_a_packet_that_is_to
         (False, "; port must be the broker's MQTT port, not one for websockets or HTTP"),
     ],
 )
-async def test_a_port_of_another_server_is_reported(
-    is_reset: bool, hint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hub, "BROKER_TIMEOUT_SECS", 0.5)
-
+async def test_a_port_of_another_server_is_reported(is_reset: bool, hint: str) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await reader.read(1_000)
@@ -164,5 +159,5 @@ async def test_a_port_of_another_server_is_reported(
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        async with losing(ours_at(port), Impatient()) as (_, losses):
+        async with losing(ours_at(port, timeout_secs=0.5), Impatient()) as (_, losses):
             assert (await losses.get()).endswith(hint)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from appliance.adapters.base import Picture
-from appliance.adapters.mqtt import picture_store
 from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.picture_store import MAX_PICTURES_BYTES
 from appliance.adapters.mqtt.platforms.picture import MAX_PICTURE_BYTES
 from appliance.home.events import DeviceEvent, Event
 from appliance.home.model import Device
@@ -170,15 +170,15 @@ async def test_a_device_can_have_several_pictures_by_attribute(cameras: Cameras)
     assert bodies == [JPEG, JPEG, PNG, None]
 
 
-async def test_the_oldest_of_too_many_pictures_are_removed(cameras: Cameras, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture_store, "MAX_PICTURES_BYTES", 3 * len(JPEG))
-    for object_id in "abcd":
+async def test_the_oldest_of_too_many_pictures_are_removed(cameras: Cameras) -> None:
+    names = [f"n{number:02}" for number in range(MAX_PICTURES_BYTES // len(LARGE) + 1)]
+    for object_id in names:
         cameras.announce(object_id, name=object_id)
-        cameras.send(object_id, JPEG)
-    assert [each for each in "abcd" if cameras.picture(each) is not None] == ["b", "c", "d"]
-    cameras.send("b", JPEG[::-1][::-1])
-    cameras.send("a", JPEG)
-    assert [each for each in "abcd" if cameras.picture(each) is not None] == ["a", "b", "d"]
+        cameras.send(object_id, LARGE)
+    assert [each for each in names if cameras.picture(each) is not None] == names[1:]
+    cameras.send(names[1], LARGE)
+    cameras.send(names[0], LARGE)
+    assert [each for each in names if cameras.picture(each) is not None] == [*names[:2], *names[3:]]
 
 
 async def test_base64_that_is_cut_off_is_refused_and_reported(cameras: Cameras) -> None:

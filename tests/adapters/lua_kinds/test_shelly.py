@@ -610,6 +610,8 @@ async def test_zones_of_a_presence_sensor_and_virtual_components(pool: WorkerPoo
         component("number:201", {"value": 4.5}, name="Pressure", **number),
         component("enum:202", {"value": None}, name="Program", options=["eco", "boost"]),
         component("text:203", {"value": "hello"}, name="Note"),
+        component("button:204", {}, name="Bell"),
+        component("group:200", {"value": ["boolean:200", "button:204"]}, name="Hall"),
     ]
     it = await start(pool, tmp_path, None, device, "shelly")
     found = await it.poll()
@@ -621,22 +623,38 @@ async def test_zones_of_a_presence_sensor_and_virtual_components(pool: WorkerPoo
         "number:201": {"custom.shelly.value": 4.5},
         "enum:202": {},
         "text:203": {"custom.shelly.value": "hello"},
+        "button:204": {},
+        "group:200": {"custom.shelly.members": "boolean:200, button:204"},
     }
-    assert {each.name for each in found.values()} == {"Sofa", "Holiday", "Pressure", "Program", "Note"}
+    assert {each.name for each in found.values()} == {
+        "Sofa", "Holiday", "Pressure", "Program", "Note", "Bell", "Hall"
+    }  # fmt: skip
+    in_group = [id_ for id_, each in found.items() if each.info.parent_id == "it:group:200"]
+    assert in_group == ["boolean:200", "button:204"]
     assert {id_: [each.schema() for each in found[id_].commands or ()] for id_ in found} == {
         "presencezone:200": [],
         "boolean:200": [{"type": "boolean", "values": []}],
         "number:201": [{"type": "number", "values": [], "min": 0, "max": 10, "unit": "bar"}],
         "enum:202": [{"type": "enum", "values": ["eco", "boost"]}],
         "text:203": [{"type": "string", "values": []}],
+        "button:204": [{"type": "string", "values": []}],
+        "group:200": [],
     }
     await receive(it, {"method": "NotifyStatus", "params": {"presencezone:200": {"value": True, "num_objects": 2}}})
     zone = it.registry.get_device("it:presencezone:200").attributes
     assert (zone["occupancy"], zone["custom.shelly.people"]) == ("occupied", 2)
     assert await it.command("boolean:200", "custom.shelly.value", "set", value=False) is None
     assert await it.command("enum:202", "custom.shelly.value", "set", "boost") is None
-    sent = [each.json for each in it.vendor.asked if each.json and each.json["method"].endswith(".Set")]
+    assert await it.command("button:204", "custom.shelly.button", "press") is None
+    sent = [each.json for each in it.vendor.asked if each.json and each.json["method"].endswith((".Set", ".Trigger"))]
     assert [(each["method"], each["params"]) for each in sent] == [
         ("Boolean.Set", {"id": 200, "value": False}),
         ("Enum.Set", {"id": 202, "value": "boost"}),
+        ("Button.Trigger", {"id": 204, "event": "single_push"}),
     ]
+    await receive(
+        it, {"method": "NotifyEvent", "params": {"events": [{"component": "button:204", "event": "long_push"}]}}
+    )
+    assert [(each.device_id, each.event) for each in it.happened] == [("it:button:204", "long")]
+    await receive(it, {"method": "NotifyStatus", "params": {"group:200": {"value": ["text:203"]}}})
+    assert it.registry.get_device("it:group:200").attributes["custom.shelly.members"] == "text:203"

@@ -14,7 +14,7 @@ local ON, CONTACTS, MOTIONS = { [true] = "on", [false] = "off" }, { open = "open
 local MOVE = { capability = "cover_position", actions = { "open", "close", "stop" } }
 local TILT = { capability = "cover_tilt", actions = { "open", "close", "set" } }
 local SWITCH = { capability = "power", actions = { "on", "off", "toggle" } }
-local VIRTUAL = { boolean = "Boolean", number = "Number", text = "Text", enum = "Enum" }          -- components that people add
+local VIRTUAL = { boolean = "Boolean", number = "Number", text = "Text", enum = "Enum", button = "Button" }          -- components that people add
 local RPC = { switch = "Switch", light = "Light", cover = "Cover", cct = "CCT", rgb = "RGB", rgbw = "RGBW", rgbcct = "RGBCCT" }
 local INPUTS = { [0] = false, [1] = true }
 local DETACHED = { detached = true, action = true }
@@ -27,6 +27,7 @@ local PRESSES = {
 local SILENT = {
   emdata = true, em1data = true, pm1data = true, script = true, blutrv = true, blutrv_rstatus = true, blutrv_rinfo = true,
   bthomedevice = true, bthomesensor = true, bthomecontrol = true, presencezone = true, boolean = true, number = true, text = true, enum = true,
+  button = true, group = true,
 }
 local SYSTEM = {           -- these tables are of the first generation
   wifi_sta = true, wifi_sta1 = true, wifi_ap = true, cloud = true, mqtt = true, actions_stats = true, update = true, relays = true, meters = true,
@@ -250,8 +251,11 @@ end
 
 local function second_generation(ctx, config)
   local status, found, sensor, inputs, unknown = ctx:fetch("/rpc/Shelly.GetStatus", "sys", REASONS), {}, {}, {}, {}
-  local owners, has_meter = {}, false
-  for key in parts(status) do has_meter = has_meter or METERS[key:match("^%w+")] end
+  local owners, has_meter, has_virtual = {}, false, false
+  for key in parts(status) do
+    local what = key:match("^%w+")
+    has_meter, has_virtual = has_meter or METERS[what], has_virtual or VIRTUAL[what] ~= nil
+  end
   for key, fields in parts(status) do                                         -- the first of two sensors is part of `sensor`
     local what = key:match("^([%a%d_]+):%d+$")
     local kind = part(config, key).type
@@ -280,7 +284,7 @@ local function second_generation(ctx, config)
       or part(config, "switch:" .. number).mode == "detached" or part(config, "light:" .. number).mode == "detached"
     if is_free then add(found, input.key, "Sensor", kind ~= "analog" and kind ~= "count" and "button" or nil, nil, input.attributes) end
   end
-  ctx.memory.owners, ctx.memory.is_gateway = owners, status.bthome ~= nil or status.blugw ~= nil
+  ctx.memory.owners, ctx.memory.is_gateway = owners, has_virtual or status.bthome ~= nil or status.blugw ~= nil
   report_unknown(ctx, unknown)
   return found, sensor
 end
@@ -311,11 +315,19 @@ local OBJECTS = {
 }
 local BUTTON = 58
 
+-- Return the components in a group.
+local function members_of(status)
+  local members = {}
+  for _, each in ipairs(part(status, "value")) do members[#members + 1] = text(each) end
+  return members
+end
+
 -- Return the attributes of a component, from a whole answer or from a pushed part.
 local function component_of(ctx, key, status)
   if key:find("^blutrv:") then return key, valve_of(status.target_C, status.current_C, status.pos, status.battery) end
   if key:find("^bthomedevice:") then return key, { battery = status.battery } end
   if key:find("^presencezone:") then return key, { occupancy = HELD[status.value], ["custom.shelly.people"] = status.num_objects } end
+  if key:find("^group:") then return key, { ["custom.shelly.members"] = table.concat(members_of(status), ", ") } end
   if VIRTUAL[key:match("^%a+")] then return key, { ["custom.shelly.value"] = status.value } end
   local about, value = part(ctx.memory.objects, key), status.value
   local known = OBJECTS[about.object] or { "custom.shelly.object_" .. tostring(about.object) }
@@ -333,6 +345,7 @@ end
 local function component_commands(key, config)
   local what, kind = key:match("^%a+"), { boolean = "boolean", number = "number", enum = "enum" }
   if what == "blutrv" then return { target(4, 30, 0.1) } end
+  if what == "button" then return { { capability = "custom.shelly.button", actions = { "press" } } } end
   if VIRTUAL[what] then
     return { { capability = "custom.shelly.value", actions = { "set" }, type = kind[what] or "string", min = tonumber(config.min),
       max = tonumber(config.max), values = config.options, unit = text(part(config, "meta", "ui").unit) } }
@@ -370,13 +383,18 @@ local function dynamic_devices(ctx)
   for key, each in parts(components) do
     local config, status = part(each, "config"), part(each, "status")
     local what = key:match("^%a+")
-    if what == "blutrv" or what == "presencezone" or VIRTUAL[what] or what == "bthomedevice" and not owned[key] then
+    if what == "blutrv" or what == "presencezone" or what == "group" or VIRTUAL[what] or what == "bthomedevice" and not owned[key] then
       local _, attributes = component_of(ctx, key, status)
       local commands = component_commands(key, config)
-      local device = { id = key, name = text(config.name), kind = commands and "Switch" or "Sensor", class = what == "blutrv" and "climate" or nil,
+      local device = { id = key, name = text(config.name), kind = commands and "Switch" or "Sensor", class = ({ blutrv = "climate", button = "button" })[what],
         info = { manufacturer = "Shelly", serial = text(config.addr), firmware = text(status.fw_ver) },
         commands = commands, attributes = attributes, state = status.connected == false and "unavailable" or nil }
       devices[#devices + 1], by_address[text(config.addr, key)] = device, device
+    end
+  end
+  for key, each in parts(components) do                                       -- a group is the parent of its members
+    for _, member in ipairs(key:find("^group:") and members_of(part(each, "status")) or {}) do
+      part(by_address, member, "info").parent_id = key
     end
   end
   memory.objects, memory.buttons = {}, {}
@@ -432,6 +450,7 @@ end
 -- Return the query of a command for the first generation, or the method and its parameters for the second.
 local function request_of(what, asked, has_modes)
   local action, value, fade = asked.action, asked.value, asked.transition_secs
+  if what == "button" then return nil, "Button.Trigger", { event = "single_push" } end
   if VIRTUAL[what] then return nil, VIRTUAL[what] .. ".Set", { value = value } end
   if asked.capability == "cover_tilt" then
     return nil, "Cover.GoToPosition", { slat_pos = action == "set" and value or action == "open" and 100 or 0 }
@@ -526,7 +545,7 @@ local function presses_of(ctx, happened)
   local events, held = {}, ctx.memory.held or {}
   for _, each in ipairs(happened) do
     local id, raw = text(each.component), text(each.event)
-    local is_press = id and id:find("^input:")
+    local is_press = id and (id:find("^input:") or id:find("^button:"))
     if id and id:find("^bthomesensor:") then
       id = part(ctx.memory.objects, id).device
       is_press = id and part(ctx.memory.buttons)[id]

@@ -89,8 +89,7 @@ async def serve_strip(_: list[str]) -> None:
 
 
 async def serve_broadcast(arguments: list[str]) -> None:
-    """Whenever the strip at the given port pushes, send the bytes from standard input to each reader."""
-    frame = await asyncio.to_thread(sys.stdin.buffer.read)
+    """Whenever the strip at the given port pushes, send the strip's state to each reader, as the hub's frame."""
     loop, readers = asyncio.get_running_loop(), set[asyncio.Transport]()
     server = await loop.create_server(lambda: _Reader(readers), "127.0.0.1", 0)
     async with (
@@ -99,9 +98,21 @@ async def serve_broadcast(arguments: list[str]) -> None:
     ):
         await pushes.receive()  # the strip first sends its current state
         _print_line(server.sockets[0].getsockname()[1])
-        async for _ in pushes:
+        async for push in pushes:
+            frame = _frame_of(orjson.loads(push.data)["state"])
             for reader in readers:
                 reader.write(frame)
+
+
+def _frame_of(strip: dict[str, Any]) -> bytes:
+    """Return the WebSocket frame that the hub sends for this state of a strip."""
+    state = {
+        "power": "on" if strip["on"] else "off",
+        "brightness": round(strip["bri"] * 100 / 255),
+        "state": "online",
+    }
+    text = orjson.dumps({"type": "device.state_changed", "id": "strip:light", "state": state})
+    return b"\x81%c%b" % (len(text), text)
 
 
 async def serve_polls(arguments: list[str]) -> None:

@@ -26,7 +26,7 @@ from appliance.store.store import Store
 
 log = logging.getLogger("hub")
 
-OpenPublishers = Callable[[str, Mqtt, Collection[str]], Awaitable[list[AbstractAsyncContextManager[Any]]]]
+BuildPublishers = Callable[[str, Mqtt, Collection[str]], Awaitable[list[AbstractAsyncContextManager[Any]]]]
 """Returns the publishers for one MQTT section. The arguments are the section's name, its settings, and the names
 of all MQTT sections."""
 
@@ -50,7 +50,7 @@ class AdapterSections:
         registry: Registry,
         store: Store,
         clock: Clock,
-        open_publishers: OpenPublishers,
+        build_publishers: BuildPublishers,
     ) -> None:
         self.settings: Mapping[str, Any] = config.adapters
         self.names = config.adapter_names
@@ -63,7 +63,7 @@ class AdapterSections:
         self._registry = registry
         self._store = store
         self._clock = clock
-        self._open_publishers = open_publishers
+        self._build_publishers = build_publishers
         self._brokers = {name for name, each in config.adapters.items() if isinstance(each, Mqtt)}
 
     async def __aenter__(self) -> AdapterSections:
@@ -149,5 +149,5 @@ class AdapterSections:
 
     async def _publish_home(self, name: str, settings: Any) -> None:
         if isinstance(settings, Mqtt):
-            open_ = partial(self._open_publishers, name, settings, self._brokers)
+            open_ = partial(self._build_publishers, name, settings, self._brokers)
             await self._start.enter(name, SectionPublishers(name, open_, self._clock))

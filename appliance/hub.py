@@ -23,7 +23,7 @@ from appliance.adapters.kinds import kind_of, list_operations
 from appliance.adapters.late_session import LateSession
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.home_access import FrameOf, HomeAccess, no_frame
-from appliance.adapters.mqtt.out.section_publishers import open_publishers
+from appliance.adapters.mqtt.out.section_publishers import build_publishers
 from appliance.adapters.publisher import Publisher
 from appliance.automations.automations import Automations, build_automation_catalog
 from appliance.automations.ctx import CtxMethods
@@ -175,7 +175,7 @@ class Hub:
                 self.registry,
                 self._store,
                 self.clock,
-                self._open_publishers,
+                self._build_publishers,
             )
             self.scenes = await enter(self._build_scenes())
             await self._enter_automations(stack)
@@ -430,7 +430,7 @@ class Hub:
             build_pool=self._build_pool,
         )
 
-    async def _open_publishers(
+    async def _build_publishers(
         self, name: str, settings: Mqtt, every_broker: Collection[str]
     ) -> list[AbstractAsyncContextManager[Any]]:
         """Return the objects that publish the home on the section's broker."""
@@ -447,7 +447,7 @@ class Hub:
             frame_of=self._frame_of,
         )
         root, secrets_of = self._config.root, self._store.secrets_of
-        return await open_publishers({name: settings}, secrets_of, home, self.clock, root, every_broker)
+        return await build_publishers({name: settings}, secrets_of, home, self.clock, root, every_broker)
 
     def _list_watched(self) -> list[Target]:
         reloads = {target: reloader.reload for target, reloader in self.reloaders.items()}

@@ -159,7 +159,7 @@ class PollingAdapter(Adapter):
     async def run(self) -> None:
         """Poll until cancelled. Poll at once when an outage ends or the push connection breaks."""
         if self._may_be_silent():
-            for device_id in self.publish.devices():
+            for device_id in self.publish.list_devices():
                 self.publish.availability(device_id, is_available=True)
         await run_together(self._keep_polling(), self._keep_receiving())
 
@@ -284,7 +284,7 @@ class PollingAdapter(Adapter):
             return False
         if self._contact_at is not None:
             return self.clock.monotonic() - self._contact_at < self.max_silence_secs
-        seen = [device.last_seen for device in self.publish.devices().values()]
+        seen = [device.last_seen for device in self.publish.list_devices().values()]
         return bool(seen) and (self.clock.now() - max(seen)).total_seconds() < self.max_silence_secs
 
 

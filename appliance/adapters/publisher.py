@@ -136,7 +136,7 @@ class Publisher:
             each.record_attributes(device_id, ["state"])
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
-    def devices(self) -> dict[str, Device]:
+    def list_devices(self) -> dict[str, Device]:
         """Return the adapter's devices by id, with their current state. Right after a restart, the current state
         is the stored state."""
         return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}

@@ -74,7 +74,7 @@ class Recorder:
         self._counter = CardCounter(self._document, self._clock)
         self.trust = ClockTrust(self._clock, newest_time(self._document))
         self._is_forgotten = False
-        self._tasks.start(self._flush_later(), "recorder")
+        self._tasks.start(self._keep_flushing(), "recorder")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -193,7 +193,7 @@ class Recorder:
             return False
         return True
 
-    async def _flush_later(self) -> None:
+    async def _keep_flushing(self) -> None:
         for number in itertools.count(1):
             await self._clock.sleep(self._flush_secs)
             self._counter.check_day()

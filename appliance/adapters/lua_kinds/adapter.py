@@ -122,7 +122,7 @@ class LuaAdapter(PollingAdapter):
             await self.publish_events()
         elif self.connection is not None and not self.connection.is_open:
             self._note_closed()
-        elif self.max_silence_secs is not None and self.publish.devices() and not self._may_be_silent():
+        elif self.max_silence_secs is not None and self.publish.list_devices() and not self._may_be_silent():
             self._on_miss(Unreachable(f"no message for {self.max_silence_secs} s"), POLLS_TO_LOSE)
         else:
             self.misses = 0

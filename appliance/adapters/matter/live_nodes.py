@@ -91,7 +91,7 @@ class LiveNodes:
         for node_id in sorted(nodes, key=lambda each: (each not in self._nodes, each)):
             self._take_node(nodes[node_id])
             yield
-        for device_id in self._publish.devices().keys() - self._targets.keys():
+        for device_id in self._publish.list_devices().keys() - self._targets.keys():
             self._publish.removed(device_id)
         for device_id in list(self._targets):
             self._publish_one(device_id)

@@ -159,7 +159,7 @@ class MqttAdapter(Adapter):
         # retained messages.
         await connection.publish_status("online")
         self.connection = connection
-        for id_ in self.publish.devices().keys() - self.live.announced.devices if self.publish.is_lost else ():
+        for id_ in self.publish.list_devices().keys() - self.live.announced.devices if self.publish.is_lost else ():
             self.publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
         self.publish.answered()
         try:

@@ -100,7 +100,7 @@ class Commands:
         messages: list[Outgoing] = []
         for device, entity in found:
             try:
-                intent = entity.write(Command(capability=entity.custom, action="set", value=text), self._now())
+                intent = entity.write(Command(capability=entity.custom_key, action="set", value=text), self._now())
             except TemplateFailed as fault:
                 raise BadAnswer(f"the template for messages of {device.id} {fault}") from None
             messages += intent.messages

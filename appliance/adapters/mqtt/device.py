@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from appliance.adapters.mqtt.discovery import DeviceFacts
+from appliance.adapters.mqtt.discovery import DeviceFacts, text_of
 from appliance.adapters.mqtt.grouping import slug
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Offer
@@ -14,8 +14,6 @@ from appliance.adapters.mqtt.platforms.sensor import BinarySensor, Sensor
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import ALARM_CLASSES, DeviceKind, Info, Observation
 from appliance.home.values import Value
-
-MAX_ENTITY_NAME_CHARS = 200
 
 DANGERS = {*ALARM_CLASSES, "smoke", "moisture"}
 """Device classes of binary sensors that report a danger."""
@@ -38,7 +36,7 @@ class MqttDevice(Struct):
     bridge_id: str = ""
     identifier: str = ""
     entities: list[Entity] = field(default_factory=list)
-    commanded: dict[str, Entity] = field(default_factory=dict)
+    handlers: dict[str, Entity] = field(default_factory=dict)
     specs: tuple[CommandSpec, ...] = ()
     metadata: dict[str, Value] = field(default_factory=dict)
 
@@ -50,12 +48,12 @@ class MqttDevice(Struct):
         """Add an entity. Commands to an attribute go to the first entity that offers the attribute."""
         self.entities.append(entity)
         for attribute in entity.offers:
-            self.commanded.setdefault(attribute, entity)
+            self.handlers.setdefault(attribute, entity)
 
     @property
     def offers(self) -> dict[str, tuple[Entity, Offer]]:
         """For each attribute that accepts commands: the entity and the entity's offer."""
-        return {attribute: (entity, entity.offers[attribute]) for attribute, entity in self.commanded.items()}
+        return {attribute: (entity, entity.offers[attribute]) for attribute, entity in self.handlers.items()}
 
     def complete(self) -> None:
         """Sort the entities, and set the name and the commands. Call this method after the last `add`."""
@@ -142,18 +140,18 @@ class MqttDevice(Struct):
         """The announced names of the entities, by attribute. A name that equals the attribute's name is omitted."""
         found: dict[str, Value] = {}
         for entity in (each for each in self.entities if not each.reports_events):
-            words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[
-                :MAX_ENTITY_NAME_CHARS
-            ]
-            if words and slug(words) != entity.label.rpartition(".")[2].lower():
-                found.setdefault(entity.label, words)
+            words = text_of(entity.config.text("name"))
+            if words and slug(words) != entity.main_attribute.rpartition(".")[2].lower():
+                found.setdefault(entity.main_attribute, words)
         return found
 
     @property
     def units(self) -> dict[str, Value]:
         """The units of attributes whose values are plain numbers."""
         units = {
-            entity.custom: entity.unit for entity in self.entities if isinstance(entity, Sensor) and not entity.claims
+            entity.custom_key: entity.unit
+            for entity in self.entities
+            if isinstance(entity, Sensor) and not entity.claims
         }
         return {attribute: unit for attribute, unit in units.items() if unit}
 
@@ -161,13 +159,13 @@ class MqttDevice(Struct):
     def alarms(self) -> list[Value]:
         """The attributes of binary sensors that report a danger."""
         sensors = (each for each in self.entities if isinstance(each, BinarySensor))
-        return sorted(each.label for each in sensors if each.config.text("device_class") in DANGERS)
+        return sorted(each.main_attribute for each in sensors if each.config.text("device_class") in DANGERS)
 
     @property
     def announced(self) -> list[Value]:
         """The attributes that the device can report but not accept in a command."""
-        keys = {key for each in self.entities if not each.reports_events for key in each.keys}
-        return sorted(keys - self.commanded.keys())
+        keys = {key for each in self.entities if not each.reports_events for key in each.possible_attributes}
+        return sorted(keys - self.handlers.keys())
 
     @property
     def events(self) -> list[Value]:
@@ -180,7 +178,7 @@ class MqttDevice(Struct):
         """Light if an entity is a light, Switch if the device accepts a command, otherwise Sensor."""
         if any(entity.announcement.component == "light" for entity in self.entities):
             return DeviceKind.LIGHT
-        return DeviceKind.SWITCH if self.commanded else DeviceKind.SENSOR
+        return DeviceKind.SWITCH if self.handlers else DeviceKind.SENSOR
 
     @property
     def device_class(self) -> str:

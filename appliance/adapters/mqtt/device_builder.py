@@ -47,7 +47,7 @@ def build_devices(
         device.complete()
         for entity in device.entities:
             if problems := entity.config.problems:
-                refusal = Refusal(device.id, entity.label, "; ".join([*problems][:3]))
+                refusal = Refusal(device.id, entity.main_attribute, "; ".join([*problems][:3]))
                 refusals.by_key.setdefault(entity.announcement.key, refusal)
     return [device for device in devices if device.entities]
 
@@ -69,20 +69,20 @@ def _add_others(devices: list[MqttDevice], entities: list[Entity], taken: set[st
     second siren with a tone becomes a separate device.
     """
     main = devices[0]
-    custom = {key for entity in main.entities for key in entity.keys if key.startswith("custom.")}
+    custom = {key for entity in main.entities for key in entity.possible_attributes if key.startswith("custom.")}
     for entity in entities:
         if not any(claim in entity.offers for claim in entity.claims):
             if entity.is_renamed and taken & set(entity.claims):
                 entity.use_custom()
-            if not entity.claims and entity.custom in custom:
+            if not entity.claims and entity.custom_key in custom:
                 entity.use_custom(f"_{entity.announcement.component}")
-            if not entity.claims and entity.custom in custom:
+            if not entity.claims and entity.custom_key in custom:
                 entity.use_custom(f"_{digits_of(entity.announcement.unique_id or entity.announcement.key)}")
-            if taken & set(entity.claims) or custom & (entity.keys - {entity.custom}):
+            if taken & set(entity.claims) or custom & (entity.possible_attributes - {entity.custom_key}):
                 _add_part(devices, entity)
             else:
                 taken.update(entity.claims)
-                custom.update(each for each in entity.keys if each.startswith("custom."))
+                custom.update(each for each in entity.possible_attributes if each.startswith("custom."))
                 main.add(entity)
             yield
 

@@ -22,6 +22,9 @@ MAX_COMPONENTS = 256
 
 MAX_TOPIC_ID_CHARS = 200
 
+MAX_TEXT_CHARS = 200
+"""Maximum length of a name or fact of a device. Longer texts are shortened."""
+
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 
 _INHERITED = (
@@ -191,18 +194,18 @@ def _device(raw: Any) -> DeviceFacts:
     return DeviceFacts(
         identifiers=_texts(facts.get("identifiers")),
         connections=_connections(facts.get("connections")),
-        name=_text(facts.get("name")),
-        manufacturer=_text(facts.get("manufacturer")),
-        model=_text(facts.get("model")) or _text(facts.get("model_id")),
-        firmware=_text(facts.get("sw_version")),
-        serial=_text(facts.get("serial_number")),
-        area=_text(facts.get("suggested_area")),
-        via_device=_text(facts.get("via_device")),
+        name=text_of(facts.get("name")),
+        manufacturer=text_of(facts.get("manufacturer")),
+        model=text_of(facts.get("model")) or text_of(facts.get("model_id")),
+        firmware=text_of(facts.get("sw_version")),
+        serial=text_of(facts.get("serial_number")),
+        area=text_of(facts.get("suggested_area")),
+        via_device=text_of(facts.get("via_device")),
     )
 
 
 def _origin(raw: Any) -> str:
-    return _text(expand_abbreviations(raw, ORIGIN_NAMES).get("name")) if isinstance(raw, dict) else ""
+    return text_of(expand_abbreviations(raw, ORIGIN_NAMES).get("name")) if isinstance(raw, dict) else ""
 
 
 def _connections(raw: Any) -> tuple[str, ...]:
@@ -210,17 +213,17 @@ def _connections(raw: Any) -> tuple[str, ...]:
     if not isinstance(raw, list):
         return ()
     pairs = [each for each in raw[:20] if isinstance(each, list) and len(each) == 2]
-    return tuple(value.lower() for each in pairs if (value := _text(each[1])))
+    return tuple(value.lower() for each in pairs if (value := text_of(each[1])))
 
 
 def _texts(raw: Any) -> tuple[str, ...]:
     values = raw[:20] if isinstance(raw, list) else [raw]
-    return tuple(text for each in values if (text := _text(each)))
+    return tuple(text for each in values if (text := text_of(each)))
 
 
-def _text(raw: Any) -> str:
-    """Convert a text or number to printable text of at most 200 characters. Return an empty string for other
+def text_of(raw: Any) -> str:
+    """Convert a text or number to printable text of at most `MAX_TEXT_CHARS`. Return an empty string for other
     types."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return ""
-    return "".join(char for char in str(raw) if char.isprintable()).strip()[:200]
+    return "".join(char for char in str(raw) if char.isprintable()).strip()[:MAX_TEXT_CHARS]

@@ -69,7 +69,7 @@ class Lifecycle:
         self._is_born = self._is_complete = False
         self._seen.clear()
         self._requested.clear()
-        known = self._publish.devices()
+        known = self._publish.list_devices()
         identifiers = {id_: each.metadata.vendor_specific.get("identifier") for id_, each in known.items()}
         self._live.announced.expect({id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()})
         self._live.restored.remember()
@@ -184,7 +184,7 @@ class Lifecycle:
         await in_steps(self._clock, self._live.replay(rebuilt))
         await in_steps(self._clock, self._publish_rebuilt(rebuilt))
         if complete:
-            built, known = self._live.announced.devices, self._publish.devices()
+            built, known = self._live.announced.devices, self._publish.list_devices()
             absent, refused = known.keys() - built, self._live.announced.refusals.by_key
             kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
             self._live.restored.forget_known(built)

@@ -82,7 +82,7 @@ class LiveDevices:
         except Invalid as fault:
             self.announced.refusals.note_message(device.id, entity, fault)
             return
-        self._take_change(device, entity, {entity.custom: shown}, is_live=not received.is_retained)
+        self._take_change(device, entity, {entity.custom_key: shown}, is_live=not received.is_retained)
 
     def _process_text(self, received: Received, readers: Sequence[Reader]) -> Iterator[None]:
         try:

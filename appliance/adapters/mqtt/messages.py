@@ -131,3 +131,9 @@ class Outgoing(Struct, frozen=True):
     payload: str
     qos: int = 0
     retain: bool = False
+
+
+def retained(topic: str, payload: str) -> Outgoing:
+    """Return a retained message. A retained message with an empty payload deletes the previous one from the
+    broker."""
+    return Outgoing(topic, payload, qos=1, retain=True)

@@ -115,4 +115,4 @@ class PictureStore:
 
 
 def _key(device_id: str, entity: StillPicture) -> _Key:
-    return _Key(device_id, entity.announcement.key, entity.picture_filter, entity.custom)
+    return _Key(device_id, entity.announcement.key, entity.picture_filter, entity.custom_key)

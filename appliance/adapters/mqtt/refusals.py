@@ -88,7 +88,7 @@ class Refusals:
         """Record why a message could not be read, once per entity and once per unknown word."""
         key = entity.announcement.key
         if not isinstance(fault, UnknownValue):
-            self.by_key.setdefault(key, Refusal(device_id, entity.label, reason_of(fault)))
+            self.by_key.setdefault(key, Refusal(device_id, entity.main_attribute, reason_of(fault)))
         elif len(words := self._unknown_words.setdefault(key, set())) < MAX_REPORTED_WORDS:
             words.add(fault.text)
             self.by_key.setdefault(f"{key} {fault.text}", Refusal(device_id, fault.attribute, str(fault)))

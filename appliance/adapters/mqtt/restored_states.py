@@ -39,7 +39,7 @@ class RestoredStates:
 
     def remember(self) -> None:
         """Store the hub's current state of all devices, to restore it when the devices are announced."""
-        self._known |= self._publish.devices()
+        self._known |= self._publish.list_devices()
 
     def forget_known(self, built: Container[str]) -> None:
         """Forget the stored state of these devices, because all of their entities have arrived."""
@@ -56,7 +56,7 @@ class RestoredStates:
         self._restored[device.id] = device
         for entity in device.entities:
             if isinstance(entity, StillPicture):
-                update = {entity.custom: self._pictures.media_type(device.id, entity)}
+                update = {entity.custom_key: self._pictures.media_type(device.id, entity)}
                 entity.apply(update, entity.changed_by(update))
         shown = self._publish.find(device.id)
         if (known := self._known.get(device.id, shown)) is None:

@@ -37,7 +37,7 @@ class VirtualAdapter(Adapter):
 
     async def run(self) -> None:
         async with self._lock:  # commands and observations must wait until their devices exist
-            await in_steps(self.clock, self._publishing(self.publish.devices()))
+            await in_steps(self.clock, self._publishing(self.publish.list_devices()))
         self.publish.full_list((), present=self._devices)
         self.publish.answered()
         self.publish.started()

@@ -14,11 +14,12 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
+from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_COMMANDS
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
-from appliance.adapters.mqtt.out.hub_publisher import MAX_WAITING_COMMANDS
-from appliance.adapters.mqtt.out.section_publishers import open_publishers
-from appliance.adapters.mqtt.out.topics import HubTopics, published_topics
+from appliance.adapters.mqtt.out.section_publishers import build_publishers
+from appliance.adapters.mqtt.out.stored_topics import published_topics
+from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.bus import Bus
@@ -249,7 +250,7 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
         task, before = asyncio.create_task(follow()), replace(home.settings, hub_id="here", publish=True)
         for settings, expected in ((before, ["homeassistant" + CONFIG, "lares/here" + STATE]),
                                  (replace(before, **changed), left)):  # fmt: skip
-            publishers = await open_publishers({"mqtt": settings}, lambda _: kept, access, home.clock, Path())
+            publishers = await build_publishers({"mqtt": settings}, lambda _: kept, access, home.clock, Path())
             async with contextlib.AsyncExitStack() as stack:
                 for publisher in publishers:
                     await stack.enter_async_context(publisher)
@@ -258,7 +259,7 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
                 await until(lambda s=settings, w=is_stored: stored(kept) == w)  # type: ignore[misc]
         assert foreign in retained and stays("here") == (key == "discovery_prefix")
         assert of_lamp() == left
-        again = await open_publishers(
+        again = await build_publishers(
             {"mqtt": replace(before, **changed)}, lambda _: kept, access, home.clock, Path()
         )
         assert len(again) == (0 if key == "publish" else 1)
@@ -307,7 +308,9 @@ async def test_a_message_that_another_client_changes_is_published_again_once(bro
         await client.subscribe([(f"{base}/state", 1), ("lares/here/status", 1)])
         async with publishing(home, "here", Lamp(home.registry, LAMP)) as publisher:
             first = await next_message(client, f"{base}/state")
-            await until(lambda: "lares/here/status" in publisher._published and publisher._connection is not None)
+            await until(
+                lambda: "lares/here/status" in publisher._retained._published and publisher._connection is not None
+            )
             await asyncio.sleep(0.3)
             await client.publish(f"{base}/state", payload, qos=1, retain=True)
             while (again := await next_message(client, f"{base}/state")) == "nonsense":
@@ -316,7 +319,7 @@ async def test_a_message_that_another_client_changes_is_published_again_once(bro
             await client.publish("lares/here/status", payload or "offline", qos=1, retain=True)
             while await next_message(client, "lares/here/status") != "online":
                 pass
-            assert {*publisher._republished_at} == {f"{base}/state", "lares/here/status"}
+            assert {*publisher._retained._republished_at} == {f"{base}/state", "lares/here/status"}
 
 
 async def test_an_error_while_publishing_ends_only_the_connection(

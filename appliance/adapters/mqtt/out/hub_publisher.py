@@ -14,12 +14,14 @@ import orjson
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.messages import Outgoing, parse_json
+from appliance.adapters.mqtt.messages import Outgoing, retained
+from appliance.adapters.mqtt.out.command_queues import CommandQueues, HubCommand
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload, hub_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess
-from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id, retained
+from appliance.adapters.mqtt.out.retained_messages import RetainedMessages
+from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.clock import Clock, timestamp
-from appliance.errors import AdapterFailed, Busy, Invalid, LaresError, NotFound, Unreachable
+from appliance.errors import Busy, LaresError, NotFound, Unreachable
 from appliance.home import events
 from appliance.home.commands import Command
 from appliance.home.model import Device
@@ -40,19 +42,8 @@ MAX_EVENTS = 50
 MAX_FRAMES = 1_000
 """Maximum number of events that wait to be published. The oldest events are dropped."""
 
-MAX_COMMAND_BYTES = 64 * 1024
-
-MAX_WAITING_COMMANDS = 10
-"""For one device, scene, or automation: the maximum number of waiting commands from the broker."""
-
-MAX_BUSY_TARGETS = 1_000
-"""Maximum number of devices, scenes, and automations with waiting commands."""
-
 MAX_SENDING = 1_000
 """Maximum number of results and events in transit to the broker. Further results and events are dropped."""
-
-MIN_REPUBLISH_SECS = 60.0
-"""Minimum seconds before a topic is published again after another client has changed it."""
 
 log = logging.getLogger("adapters")
 
@@ -85,13 +76,11 @@ class HubPublisher:
         self._frames: deque[bytes] = deque(maxlen=MAX_FRAMES)
         self._sequence = 0
         self._events: dict[str, dict[str, None]] = {}
-        self._published: dict[str, str] = {}  # payloads of the retained messages of this connection, by topic
+        self._retained = RetainedMessages(clock)
         self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # announced scenes and automations
         self._automations: set[str] = set()  # state topics of the automations
-        self._queues: dict[tuple[str, str], deque[Command | bool | None]] = {}
+        self._commands = CommandQueues(self._tasks, self._run_command, self._answer)
         self._sending = 0
-        self._overwritten: dict[str, float] = {}  # topics that other clients changed, with the time of the change
-        self._republished_at: dict[str, float] = {}
         self._connection: BrokerConnection | None = None
 
     async def __aenter__(self) -> HubPublisher:
@@ -147,15 +136,14 @@ class HubPublisher:
     async def _publish_all(self, connection: BrokerConnection) -> None:
         """Publish the current state, then each change."""
         self._frames.clear()
-        self._overwritten.clear()
-        self._published.clear()
+        self._retained.clear()
         self._catalogs = None
         self._automations.clear()
         self._connection = connection
         try:
             await connection.subscribe(self._topics.commands)
             await connection.publish_status("online")
-            self._published[self._topics.status] = "online"
+            self._retained.note_published(self._topics.status, "online")
             for device in self._home.registry.list_devices():
                 self._mark_changed(device.id)
             await self._publish_changes(connection)
@@ -173,7 +161,7 @@ class HubPublisher:
                 if self._clock.monotonic() - looked_at >= CATALOG_SECS:
                     looked_at = self._clock.monotonic()
                     await self._publish_catalogs(connection)
-                    await self._publish_overwritten(connection)
+                    await self._retained.restore_overwritten(connection)
         finally:
             self._connection = None
 
@@ -187,42 +175,18 @@ class HubPublisher:
                 if isinstance(end, BaseException):
                     raise end
 
-    async def _keep(self, connection: BrokerConnection, topic: str, payload: str) -> None:
-        """Publish a retained message unless the broker already has it. An empty payload deletes the message."""
-        if self._published.get(topic, "") == payload:
-            return
-        self._published[topic] = payload
-        if not payload:
-            del self._published[topic]
-        await connection.publish(retained(topic, payload))
-
-    async def _publish_overwritten(self, connection: BrokerConnection) -> None:
-        """Restore the messages that another client changed or cleared, at most once per minute for each topic."""
-        now = self._clock.monotonic()
-        recent = {topic: at for topic, at in self._republished_at.items() if now - at < MIN_REPUBLISH_SECS}
-        self._republished_at = recent
-        # If the hub publishes two messages to a topic in quick succession, the broker returns the first one before
-        # the second one.
-        due = [topic for topic, at in self._overwritten.items() if now - at >= CATALOG_SECS and topic not in recent]
-        for topic in due:
-            del self._overwritten[topic]
-            if (payload := self._published.get(topic)) is not None:
-                recent[topic] = now
-                log.warning("publishing: another client changed the topic %s; Lares restores the topic", topic)
-                await connection.publish(retained(topic, payload))
-
     async def _publish_device(self, connection: BrokerConnection, device_id: str) -> None:
         config = self._topics.config(discovery_id(device_id))
         state_topic = self._topics.of("devices", device_id, "state")
         device = self._find(device_id)
         if device is None:
             self._events.pop(device_id, None)
-            await self._keep(connection, config, "")
-            await self._keep(connection, state_topic, "")
+            await self._retained.publish(connection, config, "")
+            await self._retained.publish(connection, state_topic, "")
             return
         room = None if device.room_id is None else self._home.registry.get_room(device.room_id).name
         announced = device_payload(device, room, self._topics, tuple(self._events.get(device_id, ())))
-        await self._keep(connection, config, announced.decode())
+        await self._retained.publish(connection, config, announced.decode())
         self._sequence += 1
         state = {
             "boot": self._boot,
@@ -232,7 +196,7 @@ class HubPublisher:
             "room": room,
             "attributes": device.attributes,
         }
-        await self._keep(connection, state_topic, orjson.dumps(state).decode())
+        await self._retained.publish(connection, state_topic, orjson.dumps(state).decode())
 
     def _find(self, device_id: str) -> Device | None:
         """Return the device that this hub publishes under an id. Return None for an unknown id, or for a device from
@@ -257,75 +221,30 @@ class HubPublisher:
         if self._catalogs != (scenes, names):
             self._catalogs = scenes, names
             announced = hub_payload(scenes, names, self._topics).decode()
-            await self._keep(connection, self._topics.config("hub"), announced)
+            await self._retained.publish(connection, self._topics.config("hub"), announced)
         states = {
             self._topics.of("automations", id_, "state"): "on" if is_enabled else "off"
             for id_, (_, is_enabled) in automations.items()
         }
         known, self._automations = self._automations, {*states}
         for topic in known | states.keys():
-            await self._keep(connection, topic, states.get(topic, ""))
+            await self._retained.publish(connection, topic, states.get(topic, ""))
 
     def _on_message(self, received: Received) -> None:
         """Process a command, or check a retained message of this hub."""
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] in ("state", "status"):
-            self._check_kept(received)
+            if self._retained.is_leftover(received):
+                self._send(retained(received.topic, ""))
         elif received.is_retained:
             log.warning(
                 "the command at %s was ignored because it is retained; publish it without retain",
                 received.topic,
             )
         elif len(levels) == 5:
-            self._take_command(levels[2], unquote(levels[3]), received.payload)
+            self._commands.take(levels[2], unquote(levels[3]), received.payload)
 
-    def _check_kept(self, received: Received) -> None:
-        """Delete a message of an earlier run. If another client replaced a message of this run, record its topic.
-
-        The hub's own messages come back in order, so the last message at a topic is the retained message.
-        """
-        published = self._published.get(received.topic)
-        if published is None:
-            if received.is_retained and received.payload:
-                self._send(retained(received.topic, ""))
-        elif received.payload == published.encode():
-            self._overwritten.pop(received.topic, None)
-        else:
-            self._overwritten[received.topic] = self._clock.monotonic()
-
-    def _take_command(self, target: str, id_: str, payload: bytes) -> None:
-        """Parse a command, and queue it."""
-        queue = self._queues.get((target, id_))
-        if queue is None and len(self._queues) < MAX_BUSY_TARGETS:
-            queue = deque()
-        try:
-            if queue is None or len(queue) >= MAX_WAITING_COMMANDS:
-                raise Busy(f"too many commands wait for {id_[:100]}; send this command again later")
-            queue.append(_parse(target, payload))
-        except LaresError as error:
-            self._answer(target, id_, error)
-            return
-        if (target, id_) not in self._queues:
-            self._queues[target, id_] = queue
-            self._tasks.start(self._run_commands(target, id_), f"commands of the broker to {target} {id_[:100]}")
-
-    async def _run_commands(self, target: str, id_: str) -> None:
-        """Run the waiting commands in order. A failed command does not stop further commands."""
-        queue = self._queues[target, id_]
-        try:
-            while queue:
-                try:
-                    await self._run_command(target, id_, queue[0])
-                except LaresError as error:
-                    self._answer(target, id_, error)
-                except Exception as error:
-                    log.exception("publishing: a command to %s %s failed", target, id_[:100])
-                    self._answer(target, id_, AdapterFailed(f"the command failed ({type(error).__name__})"))
-                queue.popleft()
-        finally:
-            del self._queues[target, id_]
-
-    async def _run_command(self, target: str, id_: str, given: Command | bool | None) -> None:
+    async def _run_command(self, target: str, id_: str, given: HubCommand) -> None:
         if isinstance(given, Command):
             device = self._find(id_)
             if device is None:
@@ -366,17 +285,3 @@ class HubPublisher:
 
         if self._connection is not None and self._sending < MAX_SENDING:
             self._tasks.start(send(self._connection), f"message to {message.topic}")
-
-
-def _parse(target: str, payload: bytes) -> Command | bool | None:
-    """Parse a message. Return a device's command, True or False to enable or disable an automation, or None to run a
-    scene. Raise `LaresError`."""
-    if target == "devices":
-        if len(payload) > MAX_COMMAND_BYTES:
-            raise Invalid(f"the command is larger than {MAX_COMMAND_BYTES // 1024} KiB")
-        return Command.parse(parse_json(payload))
-    if target == "automations":
-        if payload not in (b"on", b"off"):
-            raise Invalid("the payload must be on or off")
-        return payload == b"on"
-    return None

@@ -12,7 +12,8 @@ from typing import Any
 from appliance.adapters.base import Secrets
 from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, next_boot
 from appliance.adapters.mqtt.out.home_access import HomeAccess
-from appliance.adapters.mqtt.out.topics import HubTopics, keep_published, published_topics
+from appliance.adapters.mqtt.out.stored_topics import keep_published, published_topics
+from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.clock import Clock
 from appliance.errors import StoreFailed
 from appliance.tasks import Tasks
@@ -22,15 +23,15 @@ log = logging.getLogger("adapters")
 PUBLISH_RETRY_SECS = 60.0
 """Pause before a publisher tries again to store its ids and its run number."""
 
-OpenPublishers = Callable[[], Awaitable[list[AbstractAsyncContextManager[Any]]]]
+BuildPublishers = Callable[[], Awaitable[list[AbstractAsyncContextManager[Any]]]]
 
 
 class SectionPublishers:
     """Starts the publishers of a section once their ids and the run number are stored."""
 
-    def __init__(self, name: str, open_: OpenPublishers, clock: Clock) -> None:
+    def __init__(self, name: str, build: BuildPublishers, clock: Clock) -> None:
         self._name = name
-        self._open = open_
+        self._build = build
         self._clock = clock
         self._stack = AsyncExitStack()
         self._tasks = Tasks()
@@ -48,7 +49,7 @@ class SectionPublishers:
         await self._stack.aclose()
 
     async def _enter(self) -> None:
-        for each in await self._open():
+        for each in await self._build():
             await self._stack.enter_async_context(each)
 
     async def _retry(self) -> None:
@@ -60,7 +61,7 @@ class SectionPublishers:
                 return
 
 
-async def open_publishers(
+async def build_publishers(
     adapters: Mapping[str, Any],
     secrets_of: Callable[[str], Secrets],
     home: HomeAccess,

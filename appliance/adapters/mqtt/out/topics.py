@@ -5,11 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-import orjson
 from msgspec import Struct
-
-from appliance.adapters.base import Secrets
-from appliance.adapters.mqtt.messages import Outgoing
 
 _ENCODED = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"})
 """Characters that are percent-encoded in a topic level."""
@@ -69,26 +65,3 @@ class HubTopics(Struct, frozen=True):
     def identifier(self, device_id: str) -> str:
         """Return the identifier for a device's discovery payload."""
         return f"lares_{self.hub_id}_{device_id}"
-
-
-def published_topics(secrets: Secrets) -> HubTopics | None:
-    """Return the topics that may still contain retained messages of an earlier run. Return None if all these topics
-    are cleared."""
-    kept = secrets.get("published")
-    hub_id, prefix = orjson.loads(kept) if kept else ("", "")
-    return HubTopics(hub_id, prefix) if hub_id else None
-
-
-async def keep_published(secrets: Secrets, topics: HubTopics | None) -> None:
-    """Store the topics to which the hub publishes. None means that the hub no longer publishes. Raise
-    `StoreFailed`."""
-    if published_topics(secrets) != topics:
-        await secrets.put(
-            "published", "" if topics is None else orjson.dumps([topics.hub_id, topics.prefix]).decode()
-        )
-
-
-def retained(topic: str, payload: str) -> Outgoing:
-    """Return a retained message. A retained message with an empty payload deletes the previous one from the
-    broker."""
-    return Outgoing(topic, payload, qos=1, retain=True)

@@ -22,7 +22,7 @@ class Regulated(Entity):
     def add_power(self) -> None:
         """Offer commands to switch the device on and off. The device does not report its power."""
         if self.can("power_command"):
-            self.offer("power", ("on", "off"), Regulated._write_power)
+            self.add_offer("power", ("on", "off"), Regulated._write_power)
 
     def _write_power(self, command: Command) -> Intent:
         return self.intent("power_command", self.payload(command.action))
@@ -30,7 +30,7 @@ class Regulated(Entity):
     def add_temperature(self, schema: Mapping[str, Value]) -> None:
         """Read the target temperature, and offer to set it, in the announced unit."""
         key, measure = "target_temperature", measured_in(self.unit)
-        self.add(key, "temperature", number_parser(key, measure), {"unit": self.unit, **schema},
+        self.add_value(key, "temperature", number_parser(key, measure), {"unit": self.unit, **schema},
                  to_shown=measure,
                  to_payload=lambda value: plain_number(value["value"]))  # fmt: skip
 
@@ -43,13 +43,13 @@ class Regulated(Entity):
         """Read the mode and the current action. If modes are announced, offer to set the mode."""
         key, action = "custom.mqtt.mode", "custom.mqtt.action"
         parse = self.or_reset("mode", text_parser(key, self.config.texts("modes")))
-        self.add(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
+        self.add_value(key, "mode", parse, {"type": "enum", "values": list(modes)} if modes else None)
         parse = self.or_reset("action", text_parser(action, ()))
-        self.read("action_topic", parse, "action_template", "value_template", shows=(action,))
+        self.add_reader("action_topic", parse, "action_template", "value_template", shows=(action,))
 
     def add_current(self, name: str, unit: str) -> None:
         parse = self.or_reset(name, number_parser(name, measured_in(unit)))
-        self.read(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
+        self.add_reader(f"current_{name}_topic", parse, f"current_{name}_template", "value_template", shows=(name,))
 
     def or_reset(self, name: str, parse: PayloadParser) -> PayloadParser:
         """Return a parser that also treats `payload_reset_<name>` as an unknown value."""
@@ -104,21 +104,23 @@ class Climate(Regulated):
         super().setup()
         self.add_current("temperature", self.unit)
         self.add_current("humidity", "%")
-        self.read("action_topic", WordParser(_ACTIONS, "hvac_state"), "action_template", "value_template")
+        self.add_reader("action_topic", WordParser(_ACTIONS, "hvac_state"), "action_template", "value_template")
         for key, name in _WORDS.items():
-            self.add(key, name, self._parser(key, self.config.texts(f"{name}s")), self._options(name))
+            self.add_value(key, name, self._parser(key, self.config.texts(f"{name}s")), self._options(name))
         self.add_power()
         step = {"step": plain_number(each)} if (each := self.config.number("temp_step", 0)) > 0 else {}
         temperatures = {**self.range_of("temp", *_DEFAULT_RANGE[self.unit]), **step}
         self.add_temperature(temperatures)
         for end in ("low", "high"):
             key = f"custom.mqtt.target_temperature_{end}"
-            self.add(key, f"temperature_{end}", number_parser(key), {"type": "number", **temperatures})
+            self.add_value(key, f"temperature_{end}", number_parser(key), {"type": "number", **temperatures})
         key, humidities = "custom.mqtt.target_humidity", self.range_of("humidity", 30, 99)
         schema: dict[str, Value] = {"type": "number", "unit": "%", **humidities}
-        self.add(key, "target_humidity", number_parser(key), schema)
+        self.add_value(key, "target_humidity", number_parser(key), schema)
         modes: list[Value] = [mode for mode in self.config.texts("modes", _MODES) if mode in _MODES]
-        self.add("hvac_mode", "mode", WordParser({mode: mode for mode in _MODES}, "hvac_mode"), {"values": modes})
+        self.add_value(
+            "hvac_mode", "mode", WordParser({mode: mode for mode in _MODES}, "hvac_mode"), {"values": modes}
+        )
         self.claim_shown({"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
                           "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"})  # fmt: skip
 
@@ -140,14 +142,14 @@ class Humidifier(Regulated):
 
     def setup(self) -> None:
         words = {self.payload(power): power for power in ("on", "off")}
-        self.read("state_topic", WordParser(words, "power"), "state_value_template", shows=("power",))
+        self.add_reader("state_topic", WordParser(words, "power"), "state_value_template", shows=("power",))
         key, schema = "custom.mqtt.target_humidity", self.range_of("humidity", 0, 100)
         parse = self.or_reset("humidity", number_parser(key, plain_number))
-        self.add(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
+        self.add_value(key, "target_humidity", parse, {"type": "number", "unit": "%", **schema})
         self.add_current("humidity", "%")
         self.add_modes(self.config.texts("modes"))
         if self.can("command"):  # offer the power last, because the first offer represents the entity
-            self.offer("power", SWITCHED, Humidifier._switch)
+            self.add_offer("power", SWITCHED, Humidifier._switch)
         self.claim_shown({"humidity": "current_humidity_topic", "power": "state_topic"})
 
     def _switch(self, command: Command) -> Intent:

@@ -42,19 +42,19 @@ class Cover(Entity):
         }
         self._has_position = self.config.topic("position_topic") is not None
         shown = ("cover_position", self._attribute)
-        self.read("state_topic", Cover._parse_state, "value_template", shows=shown)
-        self.read("position_topic", Cover._parse_position, "position_template", shows=shown)
+        self.add_reader("state_topic", Cover._parse_state, "value_template", shows=shown)
+        self.add_reader("position_topic", Cover._parse_position, "position_template", shows=shown)
         parse_tilt = number_parser("cover_tilt", self._tilt.percent, keeps=True)
-        self.read("tilt_status_topic", parse_tilt, "tilt_status_template", shows=("cover_tilt",))
+        self.add_reader("tilt_status_topic", parse_tilt, "tilt_status_template", shows=("cover_tilt",))
         steps, can_set = self._steps(), self.can("set_position")
         if self._door and steps:
-            self.offer(self._door, steps, Cover._write)
+            self.add_offer(self._door, steps, Cover._write)
         if can_set or (steps and not self._door):
             actions = () if self._door else steps or ("open", "close")
-            self.offer("cover_position", (*actions, "set") if can_set else actions, Cover._write)
+            self.add_offer("cover_position", (*actions, "set") if can_set else actions, Cover._write)
         if self.can("tilt_command"):
             stop = ("stop",) if "payload_stop_tilt" in self.config else ()
-            self.offer("cover_tilt", ("open", "close", *stop, "set"), Cover._write_tilt)
+            self.add_offer("cover_tilt", ("open", "close", *stop, "set"), Cover._write_tilt)
         self.claims = tuple(dict.fromkeys((self._attribute, *self.offers)))
 
     def _steps(self) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class Valve(Entity):
         self._states = {
             self.config.text(f"state_{state}", state): state for state in ("closing", "opening", "closed", "open")
         }
-        self.read("state_topic", Valve._parse, "value_template")
+        self.add_reader("state_topic", Valve._parse, "value_template")
         self.need()
         ends: list[Value] = [end for key, end in _ENDS.items() if self.config.raw.get(key, key) is not None]
         schema: dict[str, Value] = {"type": "enum", "values": ends}
@@ -177,20 +177,20 @@ class Valve(Entity):
         can_set = ("set",) if ends or self._reports_position else ()
         actions = (*can_set, "stop") if "payload_stop" in self.config else can_set
         if actions:
-            self.offer(self.custom, actions, Valve._write, **schema)
+            self.add_offer(self.custom_key, actions, Valve._write, **schema)
 
     def _parse(self, text: str) -> Update:
         if text.startswith("{"):
             state = parse_object(text, "the state")
             text = str(state.get("position" if self._reports_position else "state", ""))
         if not self._reports_position:
-            return read_word(text, self._states, self.custom, keeps=False)
-        return {} if text in self._states else read_number(text, self.custom, self._scale.percent)
+            return read_word(text, self._states, self.custom_key, keeps=False)
+        return {} if text in self._states else read_number(text, self.custom_key, self._scale.percent)
 
     def _write(self, command: Command) -> Intent:
         if command.action == "stop":
             return self.intent("command", self.config.text("payload_stop"))
-        custom, target = self.custom, command.value
+        custom, target = self.custom_key, command.value
         if self._reports_position:
             payload = str(self._scale.raw(target))
         else:

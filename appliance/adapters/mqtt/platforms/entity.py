@@ -70,7 +70,7 @@ class Entity:
     """Whether `use_custom` can rename the attribute. If false, the entity keeps the names of its capabilities."""
     event_names: tuple[str, ...] = ()
     """The announced events. The tuple is empty if the events are unknown."""
-    more_keys: tuple[str, ...] = ()
+    more_attributes: tuple[str, ...] = ()
     """Attributes that the entity can have in addition to its claims, offers, and custom attribute."""
 
     def __init__(self, announcement: Announcement, locale: Locale = ANYWHERE) -> None:
@@ -81,7 +81,7 @@ class Entity:
         self.offers: dict[str, Offer] = {}
         self.attributes: dict[str, Value] = {}
         self.claims: tuple[str, ...] = ()
-        self.custom = f"custom.mqtt.{announcement.object_id}"
+        self.custom_key = f"custom.mqtt.{announcement.object_id}"
         self.availability = announced_availability(self.config, announcement.availability)
         self.expire_after = self.config.number("expire_after", 0)
         self.is_expired = False
@@ -90,7 +90,7 @@ class Entity:
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
         self.unconfirmed: tuple[str, ...] = ()
-        self._confirmed: tuple[str, ...] = ()
+        self._reported: tuple[str, ...] = ()
         for key in announcement.config:
             if "command" in key and key.endswith("_template"):
                 self.config.template(key)  # commands read these fields later, but faults must be reported now
@@ -116,19 +116,19 @@ class Entity:
         return list(dict.fromkeys([*(each.topic for each in self.readers), *sorted(self.availability.topics)]))
 
     @property
-    def label(self) -> str:
+    def main_attribute(self) -> str:
         """The attribute that represents the entity in error messages."""
-        return self.claims[0] if self.claims else self.custom
+        return self.claims[0] if self.claims else self.custom_key
 
     @property
-    def keys(self) -> set[str]:
+    def possible_attributes(self) -> set[str]:
         """All attributes that the entity can have."""
-        named = {*self.claims} or {self.custom}
-        return named | self.offers.keys() | {*self.more_keys} | {*self._confirmed} - {""}
+        named = {*self.claims} or {self.custom_key}
+        return named | self.offers.keys() | {*self.more_attributes} | {*self._reported} - {""}
 
     def is_assumed(self, attribute: str) -> bool:
         """Return whether no message will confirm this attribute after a command."""
-        return self.config.flag("optimistic", not self.readers) or {attribute, ""}.isdisjoint(self._confirmed)
+        return self.config.flag("optimistic", not self.readers) or {attribute, ""}.isdisjoint(self._reported)
 
     def assumed(self, update: Update) -> Update:
         """Return the values to assume after a command that no message will confirm."""
@@ -195,15 +195,16 @@ class Entity:
 
     def use_custom(self, suffix: str = "") -> None:
         """Rename the value to a custom attribute, because another entity has the capability or the name."""
-        offer = self.offers.pop(self.custom, None)
-        self.custom, self.claims = self.custom + suffix, ()
+        offer = self.offers.pop(self.custom_key, None)
+        self.custom_key, self.claims = self.custom_key + suffix, ()
         if offer is not None:
-            self.offers[self.custom] = offer
+            self.offers[self.custom_key] = offer
 
     def restore(self, shown: Mapping[str, Value]) -> bool:
         """Restore values from before a restart for attributes without a value. Return whether any value was
         restored."""
-        kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}
+        missing = self.possible_attributes - self.attributes.keys()
+        kept = {key: value for key, value in shown.items() if key in missing}
         self.attributes |= kept
         self.unconfirmed = tuple(dict.fromkeys((*self.unconfirmed, *kept)))
         return bool(kept)
@@ -220,7 +221,7 @@ class Entity:
         """Record that a message has confirmed these attributes."""
         self.unconfirmed = tuple(each for each in self.unconfirmed if each not in update)
 
-    def read(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
+    def add_reader(self, key: str, parse: PayloadParser, *templates: str, shows: tuple[str, ...] = ("",)) -> None:
         """Read the topic under `key`, if it is announced, and further topics under `_<key>s`.
 
         Use the first announced template. After a command, the messages confirm the attributes in `shows`. The entry
@@ -228,16 +229,16 @@ class Entity:
         """
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
-            self._confirmed += shows
+            self._reported += shows
             topics = dict.fromkeys((topic, *filter(is_filter, self.config.texts(f"_{key}s"))))
             self.readers += tuple(TopicReader(each, template, parse) for each in topics)
 
-    def offer(
+    def add_offer(
         self, attribute: str, actions: tuple[str, ...], write: Callable[[Any, Command], Intent], **schema: Value
     ) -> None:
         self.offers[attribute] = Offer(actions=actions, write=write, schema=schema)
 
-    def add(
+    def add_value(
         self,
         attribute: str,
         name: str,
@@ -262,9 +263,9 @@ class Entity:
             return entity.intent(f"{name}_command", payload, shows, value=payload)
 
         templates = f"{name}_state_template", f"{name}_value_template", "value_template"
-        self.read(f"{name}_state_topic", parse, *templates, shows=(attribute,))
+        self.add_reader(f"{name}_state_topic", parse, *templates, shows=(attribute,))
         if schema is not None and self.can(f"{name}_command"):
-            self.offer(attribute, ("set",), write, **schema)
+            self.add_offer(attribute, ("set",), write, **schema)
 
     def can(self, name: str) -> bool:
         """Return whether the entity can publish to `<name>_topic`. The topic must be usable, and `<name>_template`

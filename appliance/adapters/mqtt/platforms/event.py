@@ -34,7 +34,7 @@ class EventEntity(Entity):
     _source: Mapping[str, Value] = {}
 
     def setup(self) -> None:
-        self.read("state_topic", type(self).parse, "value_template")
+        self.add_reader("state_topic", type(self).parse, "value_template")
         self.event_names = tuple(event_of(each).name for each in self.config.texts("event_types"))
 
     def parse(self, text: str) -> EntityEvent | None:
@@ -70,7 +70,7 @@ class TriggerEntity(Entity):
         self._event = event_of(name)
         self.event_names = (self._event.name,)
         self.expected = self.config.text("payload") if "payload" in self.config else None
-        self.read("topic", TriggerEntity.parse, "value_template")
+        self.add_reader("topic", TriggerEntity.parse, "value_template")
 
     def parse(self, text: str) -> EntityEvent | None:
         is_pressed = bool(text) if self.expected is None else text == self.expected
@@ -84,7 +84,7 @@ class Tag(Entity):
     event_names = ("tag",)
 
     def setup(self) -> None:
-        self.read("topic", Tag.parse, "value_template")
+        self.add_reader("topic", Tag.parse, "value_template")
 
     def parse(self, text: str) -> EntityEvent | None:
         return EntityEvent("tag", {"tag": text[:1000]}) if text and not is_unknown(text) else None

@@ -20,9 +20,9 @@ class Input(Entity):
     device_class: str | None = ""
 
     def setup(self) -> None:
-        self.read("state_topic", type(self).parse, "value_template")
+        self.add_reader("state_topic", type(self).parse, "value_template")
         if self.can("command"):
-            self.offer(self.custom, ("set",), type(self).set_value, **self.schema())
+            self.add_offer(self.custom_key, ("set",), type(self).set_value, **self.schema())
 
     def schema(self) -> dict[str, Value]:
         """Return the type and range of the accepted values."""
@@ -31,11 +31,11 @@ class Input(Entity):
     def parse(self, text: str) -> Update:
         """Return the value of a message. Cut a text after 1,000 characters."""
         is_null = text == "None" and "value_template" in self.config and text not in self.config.texts("options")
-        return {self.custom: None if is_null else text[:1000]}
+        return {self.custom_key: None if is_null else text[:1000]}
 
     def set_value(self, command: Command) -> Intent:
         """Return the value's message, rendered by the template if one is announced. Raise `Invalid`."""
-        return self.intent("command", command.value, {self.custom: command.value})
+        return self.intent("command", command.value, {self.custom_key: command.value})
 
 
 class Text(Input):
@@ -49,7 +49,7 @@ class Text(Input):
         schema, length = self.schema(), len(command.value)
         if not schema["min_length"] <= length <= schema["max_length"]:
             expected = f"{schema['min_length']} to {schema['max_length']}"
-            raise Invalid(f"value of {self.custom}: must have {expected} characters, not {length}")
+            raise Invalid(f"value of {self.custom_key}: must have {expected} characters, not {length}")
         return super().set_value(command)
 
 
@@ -70,11 +70,11 @@ class Number(Input):
 
     def parse(self, text: str) -> Update:
         is_reset = text == self.config.text("payload_reset", "None")
-        return {self.custom: None} if is_reset else read_number(text, self.custom, plain_number)
+        return {self.custom_key: None} if is_reset else read_number(text, self.custom_key, plain_number)
 
     def set_value(self, command: Command) -> Intent:
         value = plain_number(command.value)
-        return self.intent("command", value, {self.custom: value}, value=value)
+        return self.intent("command", value, {self.custom_key: value}, value=value)
 
 
 class Select(Input):
@@ -90,7 +90,7 @@ class Select(Input):
 
     def parse(self, text: str) -> Update:
         words = {"None": None, **{option: option[:1000] for option in self.config.texts("options")}}
-        return {} if is_unknown(text) and text not in words else read_word(text, words, self.custom)
+        return {} if is_unknown(text) and text not in words else read_word(text, words, self.custom_key)
 
 
 _EXAMPLES = {"date": "2026-11-23", "time": "07:30:00", "datetime": "2026-11-23T07:30:00+01:00"}
@@ -110,10 +110,10 @@ class Moment(Input):
         super().setup()
 
     def parse(self, text: str) -> Update:
-        return {self.custom: None if text == "None" else self._canonical(text)} if text else {}
+        return {self.custom_key: None if text == "None" else self._canonical(text)} if text else {}
 
     def set_value(self, command: Command) -> Intent:
-        return self.intent("command", command.value, {self.custom: self._canonical(command.value)})
+        return self.intent("command", command.value, {self.custom_key: self._canonical(command.value)})
 
     def _canonical(self, text: str) -> str:
         try:
@@ -146,4 +146,4 @@ class Button(Entity):
         is_button = self.announcement.component == "button"
         payload = self.config.text("payload_press", "PRESS") if is_button else self.payload("on")
         if self.can("command"):
-            self.offer(self.custom, ("press",), lambda self, _: self.intent("command", payload))
+            self.add_offer(self.custom_key, ("press",), lambda self, _: self.intent("command", payload))

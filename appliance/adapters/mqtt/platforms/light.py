@@ -57,7 +57,7 @@ class LightChange(Struct, frozen=True):
 class LightEntity(Entity):
     """A light. The class of each schema sets `_modes`, `_has_brightness`, and `_can_flash`."""
 
-    more_keys: tuple[str, ...] = ("effect", "custom.mqtt.effect", "color_mode")
+    more_attributes: tuple[str, ...] = ("effect", "custom.mqtt.effect", "color_mode")
 
     _modes: frozenset[str] = frozenset()
     _has_brightness = False
@@ -76,7 +76,7 @@ class LightEntity(Entity):
         scale = self.config.number("brightness_scale", 255)
         self._scale = scale if scale >= 1 else 255
         if can_switch:
-            self.offer("power", SWITCHED, type(self).write_change)
+            self.add_offer("power", SWITCHED, type(self).write_change)
         settable = ["brightness"] if self._has_brightness else []
         settable += [f"color_{mode}" for mode in ("xy", "hs") if mode in self._modes]
         settable += ["color_rgb", "color_hex"] if self._modes & set(RGB_MODES) else []
@@ -89,7 +89,7 @@ class LightEntity(Entity):
             self._offer("color_mode", values=["white"])
         for attribute in self._whites():
             self._offer(attribute, type="percentage", min=0, max=100)
-        self.more_keys += self._whites()
+        self.more_attributes += self._whites()
         self._offer_effects()
         self.claims = tuple(dict.fromkeys(("power", *self.offers, "color_mode")))
 
@@ -99,7 +99,7 @@ class LightEntity(Entity):
         return self.config.texts("effect_list") if self.config.flag("effect", True) else ()
 
     def _offer(self, attribute: str, **schema: Value) -> None:
-        self.offer(attribute, ("set",), type(self).write_change, **schema)
+        self.add_offer(attribute, ("set",), type(self).write_change, **schema)
 
     def _whites(self) -> tuple[str, ...]:
         return WHITES[1:] if "rgbww" in self._modes else WHITES[:1] if "rgbw" in self._modes else ()
@@ -111,7 +111,7 @@ class LightEntity(Entity):
             each for each in EFFECTS if self._vendor_effect(each) or (each == "flash" and self._can_flash)
         ]
         if known:
-            self.offer(
+            self.add_offer(
                 "effect", ("set", "stop") if "none" in known else ("set",), type(self).write_change, values=known
             )
         if self.effect_names:

@@ -28,10 +28,10 @@ class LockEntity(Entity):
         moving = tuple(
             self.config.text(f"state_{state}", state.upper()) for state in ("locking", "unlocking", "opening")
         )
-        self.read("state_topic", WordParser(words, "lock", ignored=moving, keeps=False), "value_template")
-        self.offer("lock", ("lock", "unlock"), LockEntity._write)
+        self.add_reader("state_topic", WordParser(words, "lock", ignored=moving, keeps=False), "value_template")
+        self.add_offer("lock", ("lock", "unlock"), LockEntity._write)
         if "payload_open" in self.config:
-            self.offer(self.custom, ("open",), LockEntity._write)
+            self.add_offer(self.custom_key, ("open",), LockEntity._write)
         self.claims = ("lock",)
 
     def _readable_format(self) -> str:
@@ -82,8 +82,8 @@ class AlarmPanel(Entity):
         supported = self.config.texts("supported_features", tuple(_ALARM_MODES.values()))
         modes: list[Value] = [mode for mode, feature in _ALARM_MODES.items() if feature in supported]
         parse = WordParser({state: state for state in _ALARM_STATES}, keeps=False)
-        self.read("state_topic", parse, "value_template")
-        self.offer(self.custom, ("set",), AlarmPanel._write, type="enum", values=["disarmed", *modes])
+        self.add_reader("state_topic", parse, "value_template")
+        self.add_offer(self.custom_key, ("set",), AlarmPanel._write, type="enum", values=["disarmed", *modes])
 
     def _write(self, command: Command) -> Intent:
         """Return the message for a mode. Templates get the mode's payload as `action`, and the command's code."""
@@ -94,7 +94,11 @@ class AlarmPanel(Entity):
         if "state_topic" not in self.config:
             return Intent(messages=(message,))
         begun = (mode, "disarming") if mode == "disarmed" else (mode, "arming", "pending")
-        return Intent(messages=(message,), shows={self.custom: mode}, begins=shows_one_of(self.custom, begun))
+        return Intent(
+            messages=(message,),
+            shows={self.custom_key: mode},
+            begins=shows_one_of(self.custom_key, begun),
+        )
 
     def _checked_code(self, command: Command, feature: str) -> str:
         kind = feature if feature in ("disarm", "trigger") else "arm"

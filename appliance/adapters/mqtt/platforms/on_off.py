@@ -10,7 +10,7 @@ from msgspec import Struct
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import SWITCHED, Entity
 from appliance.adapters.mqtt.platforms.intent import Intent
-from appliance.adapters.mqtt.platforms.numbers import number_parser
+from appliance.adapters.mqtt.platforms.numbers import clamped, number_parser
 from appliance.adapters.mqtt.platforms.payloads import Update, WordParser, read_word
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -30,8 +30,8 @@ class OnOff(Entity):
 
     def add_power(self, *templates: str) -> None:
         """Read the power, and offer to switch the device."""
-        self.read("state_topic", WordParser(self.states, "power"), *templates, shows=("power",))
-        self.offer("power", SWITCHED, OnOff._write_power)
+        self.add_reader("state_topic", WordParser(self.states, "power"), *templates, shows=("power",))
+        self.add_offer("power", SWITCHED, OnOff._write_power)
         self.claims = ("power",)
 
     def _write_power(self, command: Command) -> Intent:
@@ -62,18 +62,18 @@ class Fan(OnOff):
         presets = self.config.texts("preset_modes")
         words = {self.config.text("payload_reset_preset_mode", "None"): None, **{each: each for each in presets}}
         schema: dict[str, Value] | None = {"values": list(presets)} if presets else None
-        self.add("preset_mode", "preset_mode", WordParser(words, "preset_mode"), schema)
+        self.add_value("preset_mode", "preset_mode", WordParser(words, "preset_mode"), schema)
         swings = {
             self.config.text(f"payload_oscillation_{word}", f"oscillate_{word}"): is_on
             for word, is_on in (("off", False), ("on", True))
         }
         payloads = {is_on: payload for payload, is_on in swings.items()}
         key = "custom.mqtt.oscillation"
-        self.add(key, "oscillation", WordParser(swings, key), {"type": "boolean"},
+        self.add_value(key, "oscillation", WordParser(swings, key), {"type": "boolean"},
                   to_payload=payloads.__getitem__, to_shown=swings.__getitem__)  # fmt: skip
         key, ways = "custom.mqtt.direction", ["forward", "reverse"]
         parse = WordParser({way: way for way in ways}, key)
-        self.add(key, "direction", parse, {"type": "enum", "values": ways})
+        self.add_value(key, "direction", parse, {"type": "enum", "values": ways})
         self.claims = ("power", "preset_mode") if "preset_mode" in self.offers else ("power",)
 
     def _add_speed(self) -> None:
@@ -81,11 +81,17 @@ class Fan(OnOff):
         reset = self.config.text("payload_reset_percentage", "None")
         speeds = _Speeds(*self.config.bounds("speed_range_min", "speed_range_max", 1, 100))
         parse = number_parser(key, speeds.percent, keeps=True)
-        self.add(key, "percentage", lambda self, text: {key: None} if text == reset else parse(self, text), percent,
-                  to_payload=speeds.raw, to_shown=speeds.percent)  # fmt: skip
+        self.add_value(
+            key,
+            "percentage",
+            lambda self, text: {key: None} if text == reset else parse(self, text),
+            percent,
+            to_payload=speeds.raw,
+            to_shown=speeds.percent,
+        )
         if (offer := self.offers.get(key)) is not None:
             write = offer.write
-            self.offer(
+            self.add_offer(
                 key,
                 ("set",),
                 lambda self, command: write(self, command) if command.value else self.switch("off"),
@@ -100,7 +106,7 @@ class _Speeds(Struct, frozen=True):
     high: float
 
     def percent(self, raw: float) -> int:
-        return min(max(int((raw - self.low + 1) * 100 // (self.high - self.low + 1)), 0), 100)
+        return clamped((raw - self.low + 1) * 100 // (self.high - self.low + 1))
 
     def raw(self, percent: int) -> int:
         return math.ceil(percent * (self.high - self.low + 1) / 100 + self.low - 1)
@@ -112,9 +118,13 @@ class Siren(OnOff):
 
     def setup(self) -> None:
         super().setup()
-        self.read("state_topic", Siren._parse, "state_value_template", "value_template")
-        self.offer(self.custom, ("set",), lambda self, command: self._write("on" if command.value else "off"),
-                   type="boolean")  # fmt: skip
+        self.add_reader("state_topic", Siren._parse, "state_value_template", "value_template")
+        self.add_offer(
+            self.custom_key,
+            ("set",),
+            lambda self, command: self._write("on" if command.value else "off"),
+            type="boolean",
+        )
         if tones := self.config.texts("available_tones"):
             self._offer_extra("tone", type="enum", values=list(tones))
         if self._can_vary("support_duration", "duration"):
@@ -129,8 +139,8 @@ class Siren(OnOff):
 
     def _offer_extra(self, name: str, **schema: Value) -> None:
         key = f"custom.mqtt.{name}"
-        self.more_keys += (key,)
-        self.offer(key, ("set",), lambda self, command: self._write("on", **{name: command.value}), **schema)
+        self.more_attributes += (key,)
+        self.add_offer(key, ("set",), lambda self, command: self._write("on", **{name: command.value}), **schema)
 
     def _parse(self, text: str) -> Update:
         """Parse a word, or `{"state": …, "tone": …}`."""
@@ -140,7 +150,7 @@ class Siren(OnOff):
             more = {f"custom.mqtt.{key}": state[key] for key in ("tone", "duration", "volume_level") if key in state}
             text = str(state.get("state", ""))
         words = {state: action == "on" for state, action in self.states.items()}
-        return {**more, **read_word(text, words, self.custom)}
+        return {**more, **read_word(text, words, self.custom_key)}
 
     def _write(self, action: str, **extra: Value) -> Intent:
         """Return the payload for on or off, rendered by the command template, or as JSON with the additional
@@ -150,5 +160,5 @@ class Siren(OnOff):
         if template is None:
             payload = orjson.dumps({"state": payload, **extra}).decode()
         message = self.publish_with(template, "command_topic", payload, state=payload, **extra)
-        shows = {self.custom: action == "on"} if "state_topic" in self.config else {}
+        shows = {self.custom_key: action == "on"} if "state_topic" in self.config else {}
         return Intent(messages=(message,), shows=shows)

@@ -69,4 +69,6 @@ class WordParser(Struct, frozen=True, gc=False):
     keeps: bool = True
 
     def __call__(self, entity: Any, text: str) -> Update:
-        return read_word(text, self.words, self.attribute or entity.custom, ignored=self.ignored, keeps=self.keeps)
+        return read_word(
+            text, self.words, self.attribute or entity.custom_key, ignored=self.ignored, keeps=self.keeps
+        )

@@ -33,11 +33,11 @@ class Ordered(Entity):
             sent, states = (message(entity, order),), orders[order]
             if not states or not entity.readers:
                 return Intent(messages=sent)
-            begins = shows_one_of(entity.custom, states)
-            return Intent(messages=sent, shows={entity.custom: states[0]}, begins=begins, fails=("error",))
+            begins = shows_one_of(entity.custom_key, states)
+            return Intent(messages=sent, shows={entity.custom_key: states[0]}, begins=begins, fails=("error",))
 
         if taken:
-            self.offer(self.custom, ("set",), write, type="enum", values=taken)
+            self.add_offer(self.custom_key, ("set",), write, type="enum", values=taken)
 
 
 _VACUUM: Mapping[str, tuple[str, ...]] = {
@@ -61,7 +61,9 @@ class Vacuum(Ordered):
         features = self.config.texts("supported_features", ("start", "stop", "return_home", "clean_spot"))
         named = {order: "return_home" if order == "return_to_base" else order for order in _VACUUM}
         taken: list[Value] = [order for order, feature in named.items() if feature in features]
-        self.read("state_topic", Vacuum._parse, "value_template", shows=("", "battery", "custom.mqtt.fan_speed"))
+        self.add_reader(
+            "state_topic", Vacuum._parse, "value_template", shows=("", "battery", "custom.mqtt.fan_speed")
+        )
         if self.has_target("command_topic"):
             self.offer_orders(
                 _VACUUM,
@@ -70,14 +72,19 @@ class Vacuum(Ordered):
             )
         key, speeds = "custom.mqtt.fan_speed", self.config.texts("fan_speed_list")
         if speeds and self.can("set_fan_speed"):
-            self.offer(key, ("set",), lambda self, each: self.intent("set_fan_speed", each.value, {key: each.value}),
-                       type="enum", values=list(speeds))  # fmt: skip
+            self.add_offer(
+                key,
+                ("set",),
+                lambda self, each: self.intent("set_fan_speed", each.value, {key: each.value}),
+                type="enum",
+                values=list(speeds),
+            )
         if self.can("send_command"):
-            self.offer("custom.mqtt.send_command", ("set",), Vacuum._send,
+            self.add_offer("custom.mqtt.send_command", ("set",), Vacuum._send,
                        type="string")  # fmt: skip
         if self.can("clean_segments_command"):
-            self.more_keys = (_SEGMENTS,)
-            self.offer("custom.mqtt.clean_segments", ("set",), Vacuum._clean_segments, type="string")
+            self.more_attributes = (_SEGMENTS,)
+            self.add_offer("custom.mqtt.clean_segments", ("set",), Vacuum._clean_segments, type="string")
 
     def _send(self, command: Command) -> Intent:
         return self.intent("send_command", command.value)
@@ -97,21 +104,21 @@ class Vacuum(Ordered):
             raise Invalid(f"value of {command.capability}: must be one or more of {listed}")
         chosen: list[Value] = [ids.get(word, ids.get(word.casefold(), word)) for word in words]
         sent = self.publish("clean_segments_command", json.dumps(chosen), value=chosen)
-        begins = shows_one_of(self.custom, ("cleaning",))
-        return Intent(messages=(sent,), shows={self.custom: "cleaning"}, begins=begins, fails=("error",))
+        begins = shows_one_of(self.custom_key, ("cleaning",))
+        return Intent(messages=(sent,), shows={self.custom_key: "cleaning"}, begins=begins, fails=("error",))
 
     def _parse(self, text: str) -> Update:
         state = parse_object(text, "the state")
         update: dict[str, Value] = {}
         if isinstance(state.get("state"), str):
-            update[self.custom] = state["state"][:100]
+            update[self.custom_key] = state["state"][:100]
         elif "state" in state and state["state"] is None:
-            update[self.custom] = None
+            update[self.custom_key] = None
         if isinstance(state.get("fan_speed"), str):
             update["custom.mqtt.fan_speed"] = state["fan_speed"][:100]
         if (level := stated_number(state.get("battery_level"))) is not None:
             update["battery"] = clamped(level)
-        if isinstance(segments := state.get("segments"), dict) and self.more_keys:
+        if isinstance(segments := state.get("segments"), dict) and self.more_attributes:
             update[_SEGMENTS] = {id_[:40]: str(name)[:100] for id_, name in [*segments.items()][:_MAX_SEGMENTS]}
         return update
 
@@ -129,7 +136,7 @@ class LawnMower(Ordered):
 
     def setup(self) -> None:
         states = ("mowing", "paused", "docked", "returning", "error")
-        self.read(
+        self.add_reader(
             "activity_state_topic",
             WordParser({each: each for each in states}, keeps=False),
             "activity_value_template",

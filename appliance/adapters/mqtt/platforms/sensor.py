@@ -8,7 +8,7 @@ from typing import Any
 
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity
-from appliance.adapters.mqtt.platforms.numbers import read_number, stated_number
+from appliance.adapters.mqtt.platforms.numbers import clamped, read_number, stated_number
 from appliance.adapters.mqtt.platforms.payloads import Update, is_unknown, read_word
 from appliance.errors import Invalid
 from appliance.home.device_classes import BINARY_SENSORS, SENSORS
@@ -42,7 +42,7 @@ class Sensor(Entity):
         self._options = self.config.texts("options")
         self._words = f"{self.announcement.object_id} {self.config.text('name')}".lower()
         self.claims = (key,) if (key := self._capability()) else ()
-        self.read("state_topic", Sensor._parse, "value_template")
+        self.add_reader("state_topic", Sensor._parse, "value_template")
 
     def _capability(self) -> str:
         device_class, unit, words = self.config.text("device_class"), self.unit, self._words
@@ -66,17 +66,17 @@ class Sensor(Entity):
         key = self.claims[0] if self.claims else ""
         if not key and not self._is_number and not self._options:
             is_null = text == "None" and ("value_template" in self.config or "device_class" in self.config)
-            return {self.custom: None if is_null else text[:1000]}
+            return {self.custom_key: None if is_null else text[:1000]}
         if self._options and text not in self._options:
-            return read_word(text, dict.fromkeys(self._options), self.label)
+            return read_word(text, dict.fromkeys(self._options), self.main_attribute)
         if key == "air_quality" or not (key or self._is_number):
-            return {self.label: text[:1000]}
-        return read_number(text, self.label, partial(self._measurement, key))
+            return {self.main_attribute: text[:1000]}
+        return read_number(text, self.main_attribute, partial(self._measurement, key))
 
     def _measurement(self, key: str, number: float) -> Value:
         """Convert a measured number to a value of the capability. Without a capability, return the number."""
         if key == "battery":
-            return min(max(round(number), 0), 100)
+            return clamped(number)
         if key in ("illuminance", "wind_direction"):
             return round(number)
         if key in ("", "uv_index"):
@@ -103,14 +103,14 @@ class BinarySensor(Entity):
         found = BINARY_SENSORS.get(device_class)
         self._values = (True, False) if found is None else (found.on, found.off)
         self.claims = () if found is None else (found.capability,)
-        self.more_keys = ("presence",) if device_class == "presence" else ()
-        self.read("state_topic", BinarySensor._parse, "value_template")
+        self.more_attributes = ("presence",) if device_class == "presence" else ()
+        self.add_reader("state_topic", BinarySensor._parse, "value_template")
 
     def showing(self, is_on: Value) -> Update:
         """Return the values for on, off, or unknown (None)."""
         on, off = self._values if self.claims else (True, False)
         value = None if is_on is None else on if is_on else off
-        return {self.label: value, **dict.fromkeys(self.more_keys, is_on)}
+        return {self.main_attribute: value, **dict.fromkeys(self.more_attributes, is_on)}
 
     def _parse(self, text: str) -> Update:
         found = read_word(text, {self._on: True, self._off: self._off == self._on}, "is_on", ignored=self._ignored)
@@ -126,27 +126,27 @@ class DeviceTracker(Entity):
 
     device_class = "person"
     is_renamed = True
-    more_keys = ("custom.mqtt.zone",)
+    more_attributes = ("custom.mqtt.zone",)
 
     def setup(self) -> None:
         self.claims = ("presence",)
-        self.read("state_topic", DeviceTracker._parse, "value_template")
-        self.read("json_attributes_topic", DeviceTracker._parse_zones, "json_attributes_template")
+        self.add_reader("state_topic", DeviceTracker._parse, "value_template")
+        self.add_reader("json_attributes_topic", DeviceTracker._parse_zones, "json_attributes_template")
 
     def use_custom(self, suffix: str = "") -> None:
         super().use_custom(suffix)
-        self.more_keys = (f"{self.custom}_zone",)
+        self.more_attributes = (f"{self.custom_key}_zone",)
 
     def _parse(self, text: str) -> Update:
-        [zone] = self.more_keys
+        [zone] = self.more_attributes
         if text == self.config.text("payload_reset", "None") or is_unknown(text):
-            return {self.label: None, zone: None}
+            return {self.main_attribute: None, zone: None}
         if text == "":
             return {}
         is_home = text == self.config.text("payload_home", "home")
         is_zone = not is_home and text != self.config.text("payload_not_home", "not_home")
         is_room = is_zone and self.config.text("source_type", "gps") != "gps"
-        return {self.label: is_home or is_room, zone: text[:200] if is_zone else None}
+        return {self.main_attribute: is_home or is_room, zone: text[:200] if is_zone else None}
 
     def _parse_zones(self, text: str) -> Update:
         """Return the presence that a JSON object reports through coordinates or through `in_zones`, a list such as
@@ -157,8 +157,8 @@ class DeviceTracker(Entity):
             return {} if "state_topic" in self.config else self._located(attributes)
         names = [str(each).removeprefix("zone.")[:200] for each in zones]
         is_home = "home" in names
-        [zone] = self.more_keys
-        return {self.label: is_home, zone: None if is_home or not names else names[0]}
+        [zone] = self.more_attributes
+        return {self.main_attribute: is_home, zone: None if is_home or not names else names[0]}
 
     def _located(self, attributes: Mapping[str, Any]) -> Update:
         """Return the presence at the coordinates. Within `HOME_RADIUS_METERS`, plus the accuracy of the position, the
@@ -170,5 +170,5 @@ class DeviceTracker(Entity):
             raise Invalid("the home has no coordinates; set latitude and longitude in [locale]")
         accuracy = max(stated_number(attributes.get("gps_accuracy")) or 0, 0)
         is_home = self.locale.distance_to(latitude, longitude) - accuracy < HOME_RADIUS_METERS
-        [zone] = self.more_keys
-        return {self.label: is_home, zone: None}
+        [zone] = self.more_attributes
+        return {self.main_attribute: is_home, zone: None}

@@ -22,10 +22,10 @@ class UpdateEntity(Entity):
 
     def setup(self) -> None:
         self._versions: dict[str, Value] = {}
-        self.read("state_topic", UpdateEntity._parse_installed, "value_template")
-        self.read("latest_version_topic", UpdateEntity._parse_latest, "latest_version_template")
+        self.add_reader("state_topic", UpdateEntity._parse_installed, "value_template")
+        self.add_reader("latest_version_topic", UpdateEntity._parse_latest, "latest_version_template")
         if self.can("command") and (payload := self.config.text("payload_install")):
-            self.offer(self.custom, ("install",), lambda self, _: self.intent("command", payload))
+            self.add_offer(self.custom_key, ("install",), lambda self, _: self.intent("command", payload))
 
     def _parse_installed(self, text: str) -> Update:
         try:
@@ -54,4 +54,4 @@ class UpdateEntity(Entity):
         self._versions |= {
             name: str(version)[:100] for name, version in versions.items() if version not in (None, "", "None")
         }
-        return {self.custom: dict(self._versions)} if self._versions else {}
+        return {self.custom_key: dict(self._versions)} if self._versions else {}

@@ -43,7 +43,7 @@ class TasmotaLight(LightEntity):
         self._has_brightness = self._type > 0
         modes = {CCT: ("color_temp",), RGB: ("hs",), RGBW: ("hs", "white"), RGBCCT: ("hs", "color_temp")}
         self._modes = frozenset(modes.get(self._type, ()))
-        self.read("state_topic", TasmotaLight._parse)
+        self.add_reader("state_topic", TasmotaLight._parse)
         self.offer_all()
 
     @property

@@ -1,0 +1,76 @@
+"""The hub's own retained messages: publishes changes, and restores messages that other clients overwrite."""
+
+from __future__ import annotations
+
+import logging
+
+from appliance.adapters.mqtt.client import BrokerConnection
+from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.messages import retained
+from appliance.clock import Clock
+
+MIN_REPUBLISH_SECS = 60.0
+"""Minimum seconds before a topic is published again after another client has changed it."""
+
+SETTLE_SECS = 1.0
+"""Seconds that the broker takes at most to return messages that the hub published to a topic in quick succession."""
+
+log = logging.getLogger("adapters")
+
+
+class RetainedMessages:
+    """The payloads that the hub has published on the current connection, by topic."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._published: dict[str, str] = {}
+        self._overwritten: dict[str, float] = {}  # topics that other clients changed, with the time of the change
+        self._republished_at: dict[str, float] = {}
+
+    def clear(self) -> None:
+        """Forget the messages of the previous connection."""
+        self._overwritten.clear()
+        self._published.clear()
+
+    def note_published(self, topic: str, payload: str) -> None:
+        """Record a retained message that was published otherwise."""
+        self._published[topic] = payload
+
+    async def publish(self, connection: BrokerConnection, topic: str, payload: str) -> None:
+        """Publish a retained message unless the broker already has it. An empty payload deletes the message."""
+        if self._published.get(topic, "") == payload:
+            return
+        self._published[topic] = payload
+        if not payload:
+            del self._published[topic]
+        await connection.publish(retained(topic, payload))
+
+    def is_leftover(self, received: Received) -> bool:
+        """Return whether a message comes from an earlier run. If another client replaced a message of this run,
+        record the topic.
+
+        The hub's own messages come back in order, so the last message at a topic is the retained message.
+        """
+        published = self._published.get(received.topic)
+        if published is None:
+            return received.is_retained and bool(received.payload)
+        if received.payload == published.encode():
+            self._overwritten.pop(received.topic, None)
+        else:
+            self._overwritten[received.topic] = self._clock.monotonic()
+        return False
+
+    async def restore_overwritten(self, connection: BrokerConnection) -> None:
+        """Restore the messages that another client changed or cleared, at most once per minute for each topic."""
+        now = self._clock.monotonic()
+        recent = {topic: at for topic, at in self._republished_at.items() if now - at < MIN_REPUBLISH_SECS}
+        self._republished_at = recent
+        # If the hub publishes two messages to a topic in quick succession, the broker returns the first one before
+        # the second one.
+        due = [topic for topic, at in self._overwritten.items() if now - at >= SETTLE_SECS and topic not in recent]
+        for topic in due:
+            del self._overwritten[topic]
+            if (payload := self._published.get(topic)) is not None:
+                recent[topic] = now
+                log.warning("publishing: another client changed the topic %s; Lares restores the topic", topic)
+                await connection.publish(retained(topic, payload))

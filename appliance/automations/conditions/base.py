@@ -1,4 +1,4 @@
-"""The base of all conditions: the comparison, and its descriptions."""
+"""The base of all conditions, and the result of a condition."""
 
 from __future__ import annotations
 
@@ -16,26 +16,18 @@ class Fact(Struct, frozen=True, kw_only=True):
     """The result of a condition, with the compared values.
 
     - `holds`: the result; None (neither a match nor a non-match) if the compared value is unknown.
-    - `name`: the compared attribute or time.
-    - `value`: its value.
-    - `needs`: the required value; empty if `sentence` is complete.
-    - `sentence`: replaces name and value, for example if the device is missing.
+    - `past`: a sentence in the past tense, such as `brightness was 20` or `variable 'mode' was 'home'`.
+    - `present`: the sentence in the present tense, such as `brightness of 'desk:light:0' = 20`; empty if `past` fits
+      both tenses.
+    - `needs`: the required value; empty if the sentence is complete.
     - `branch`: the path to the deciding condition within a combination, such as `1.2`.
     """
 
     holds: bool | None
-    name: str = ""
-    value: str = ""
+    past: str = ""
+    present: str = ""
     needs: str = ""
-    sentence: str = ""
-    kind: str = ""
-    device_id: str = ""
     branch: str = ""
-
-    @property
-    def past(self) -> str:
-        """Return the sentence in the past tense: `brightness was 20`, `variable 'mode' was 'home'`."""
-        return self.sentence or f"{self.name if not self.kind else f'{self.kind} {self.name!r}'} was {self.value}"
 
     @property
     def refusal(self) -> str:
@@ -44,11 +36,6 @@ class Fact(Struct, frozen=True, kw_only=True):
         if self.holds:
             return ""
         return f"{self.past}, needs {self.needs}" if self.needs else self.past
-
-    @property
-    def present(self) -> str:
-        """Return the sentence in the present tense: `brightness of 'desk:light:0' = 20`."""
-        return self.sentence or f"{self.name}{f' of {self.device_id!r}' if self.device_id else ''} = {self.value}"
 
 
 class Condition(Struct, frozen=True, kw_only=True):

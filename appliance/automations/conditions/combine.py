@@ -106,7 +106,7 @@ def _all(facts: Iterable[Fact]) -> Fact:
             refusals.append(_refuse(fact.refusal, _path(number, fact), holds=fact.holds))
         if fact.holds is False:
             break
-    return replace(refusals[0], holds=refusals[-1].holds) if refusals else Fact(holds=True, sentence="all holds")
+    return replace(refusals[0], holds=refusals[-1].holds) if refusals else Fact(holds=True, past="all holds")
 
 
 def _any(facts: Iterable[Fact]) -> Fact:
@@ -114,7 +114,7 @@ def _any(facts: Iterable[Fact]) -> Fact:
     refusals: list[Fact] = []
     for number, fact in enumerate(facts, 1):
         if fact.holds:
-            return Fact(holds=True, sentence="any holds")
+            return Fact(holds=True, past="any holds")
         refusals.append(replace(fact, branch=_path(number, fact)))
     reasons = "; ".join(f"{each.branch}: {each.refusal}" for each in refusals)
     is_unknown = any(each.holds is None for each in refusals)
@@ -130,14 +130,14 @@ def _none(facts: Iterable[Fact]) -> Fact:
             return _refuse(f"{fact.past} but must not be", str(number), holds=False)
         if fact.holds is None:
             unknown = unknown or _refuse(f"unknown, because {fact.past}", str(number), holds=None)
-    return unknown or Fact(holds=True, sentence="none holds")
+    return unknown or Fact(holds=True, past="none holds")
 
 
 _COMBINE = {"all": _all, "any": _any, "none": _none}
 
 
 def _refuse(reason: str, branch: str = "", *, holds: bool | None) -> Fact:
-    return Fact(holds=holds, sentence=reason, branch=branch)
+    return Fact(holds=holds, past=reason, branch=branch)
 
 
 def _path(number: int, fact: Fact) -> str:

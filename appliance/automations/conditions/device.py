@@ -63,11 +63,11 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         """Compare the attribute. If the device or attribute is missing, the result is unknown."""
         devices, needs = environment.registry.find_devices([self.device_id]), str(self.requirement)
         if not devices:
-            return Fact(holds=None, sentence=str(NotFound("device", self.device_id)))
+            return Fact(holds=None, past=str(NotFound("device", self.device_id)))
         value = devices[0].attributes.get(self.attribute)
         if value is None:
-            return Fact(holds=None, sentence=f"device '{self.device_id}' has no {self.attribute}", needs=needs)
-        fact = replace(_compare(self.attribute, value, self.requirement), device_id=self.device_id)
+            return Fact(holds=None, past=f"device '{self.device_id}' has no {self.attribute}", needs=needs)
+        fact = _compare(value, self.requirement, self.attribute, f"{self.attribute} of {self.device_id!r}")
         return self._add_duration(environment, devices[0], instant, fact) if fact.holds and self.for_secs else fact
 
     def _add_duration(self, environment: Environment, device: Device, instant: datetime | None, fact: Fact) -> Fact:
@@ -75,13 +75,13 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         unknown."""
         needs = f"{self.requirement} for {self.for_secs:g} s"
         if instant is None:
-            return Fact(holds=None, sentence=UNTRUSTED, needs=needs)
+            return Fact(holds=None, past=UNTRUSTED, needs=needs)
         since = max(timedelta(), instant - environment.change_times.get(device, self.comparison))
         if since >= timedelta(seconds=self.for_secs):
             return replace(fact, needs=needs)
         secs = f"{since.total_seconds():.0f} s"
         held = f"was {self.requirement} for {secs}" if self.requirement.is_range else f"changed {secs} ago"
-        return Fact(holds=False, sentence=f"{self.attribute} {held}", needs=needs)
+        return Fact(holds=False, past=f"{self.attribute} {held}", needs=needs)
 
     @property
     def comparison(self) -> Comparison:
@@ -124,10 +124,10 @@ class PlaceState(Condition, frozen=True, kw_only=True):
         try:
             count = len(list_devices(self.place_id))
         except NotFound as error:
-            return Fact(holds=None, sentence=str(error))
+            return Fact(holds=None, past=str(error))
         is_met = count >= (self.min_devices or 0) and (self.max_devices is None or count <= self.max_devices)
         devices = "1 device" if count == 1 else f"{count} devices"
-        return Fact(holds=is_met, sentence=f"{self.place} '{self.place_id}' had {devices}", needs=self._bounds())
+        return Fact(holds=is_met, past=f"{self.place} '{self.place_id}' had {devices}", needs=self._bounds())
 
     def _bounds(self) -> str:
         bounds = (("at least", self.min_devices), ("at most", self.max_devices))
@@ -154,8 +154,8 @@ class VariableState(Condition, frozen=True, kw_only=True):
         """Compare the variable. An unset variable does not match."""
         value = environment.variables.find(self.name)
         if value is None:
-            return Fact(holds=False, sentence=f"variable '{self.name}' is not set", needs=str(self.requirement))
-        return _compare(self.name, value, self.requirement, kind="variable")
+            return Fact(holds=False, past=f"variable '{self.name}' is not set", needs=str(self.requirement))
+        return _compare(value, self.requirement, f"variable {self.name!r}", self.name)
 
 
 def _demand_comparison(table: Table) -> None:
@@ -163,11 +163,13 @@ def _demand_comparison(table: Table) -> None:
         table.fault("equals", "is missing; set equals, above, or below")
 
 
-def _compare(name: str, value: Value, requirement: Requirement, kind: str = "") -> Fact:
+def _compare(value: Value, requirement: Requirement, past_name: str, present_name: str) -> Fact:
+    """Compare the value. The names are the subjects of the sentences in the past and in the present tense."""
     is_number_missing = "above" in requirement.fields() and number_in(value) is None
     needs = f"{'a number ' if is_number_missing else ''}{requirement}"
     holds = requirement.holds(value) if requirement.is_usable(value) else None
-    return Fact(holds=holds, name=name, value=describe(value), needs=needs, kind=kind)
+    shown = describe(value)
+    return Fact(holds=holds, past=f"{past_name} was {shown}", present=f"{present_name} = {shown}", needs=needs)
 
 
 HOME_CONDITIONS: Mapping[str, type[Condition]] = {

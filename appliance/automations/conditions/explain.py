@@ -40,7 +40,7 @@ def explain(
             yield from explain(condition.conditions, environment, instant, f"{prefix}{number}.", inner)
         else:
             fact = condition.evaluate(environment, instant)
-            yield f"{label}: {_verdict(needed, holds=fact.holds)}: {fact.present}{_needs(fact, needed)}"
+            yield f"{label}: {_verdict(needed, holds=fact.holds)}: {fact.present or fact.past}{_needs(fact, needed)}"
 
 
 _NEEDED = {"all": Needed.MUST, "none": Needed.MUST_NOT, "any": Needed.MAY}

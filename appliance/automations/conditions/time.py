@@ -59,10 +59,10 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
 
     def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:
         if instant is None:
-            return Fact(holds=None, sentence=UNTRUSTED, needs=str(self))
-        is_met = self.is_met(instant)
+            return Fact(holds=None, past=UNTRUSTED, needs=str(self))
+        is_met, value = self.is_met(instant), self.value(instant)
         needs = str(self) if is_met else self.needs(instant)
-        return Fact(holds=is_met, name=self.name, value=self.value(instant), needs=needs)
+        return Fact(holds=is_met, past=f"{self.name} was {value}", present=f"{self.name} = {value}", needs=needs)
 
     def is_met(self, instant: datetime) -> bool:
         raise NotImplementedError

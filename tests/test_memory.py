@@ -6,6 +6,8 @@ import asyncio
 import gc
 import weakref
 
+from msgspec.structs import replace
+
 from appliance.allocator import resident_bytes, serve_python
 from appliance.cli.process.garbage import (
     DEVICES_PER_EXCLUSION,
@@ -16,6 +18,7 @@ from appliance.cli.process.garbage import (
 )
 from appliance.event_loop import run
 from appliance.home.bus import Bus
+from appliance.home.layout import Layout
 from appliance.home.registry import Registry
 from tests.fakes.clock import VirtualClock
 from tests.fakes.furnished import ADAPTER, many, show
@@ -53,6 +56,11 @@ def test_objects_of_new_devices_are_excluded_once() -> None:
     assert not is_excluded_after(DEVICES_PER_EXCLUSION)
     assert not is_excluded_after(2 * DEVICES_PER_EXCLUSION - 1)
     assert is_excluded_after(2 * DEVICES_PER_EXCLUSION)
+
+    restored = [replace(each, attributes={"state": "offline"}) for each in registry.list_devices()]
+    registry.restore(Layout(), restored)
+    exclude_devices(bus)
+    assert is_excluded_after(DEVICES_PER_EXCLUSION)
 
 
 def test_returning_memory_continues_until_it_is_cancelled() -> None:

@@ -21,7 +21,7 @@ A full collection blocks the loop, so it must be rare.
 """
 
 DEVICES_PER_EXCLUSION = 50
-"""Number of new devices after which their objects are excluded from garbage collections."""
+"""Number of devices after which their objects are excluded from garbage collections."""
 
 CHECK_SECS = 10.0
 """Seconds between two checks of the process's memory."""
@@ -44,20 +44,22 @@ def exclude_present() -> None:
 
 
 def exclude_devices(bus: Bus) -> None:
-    """From now on, also exclude the objects of new devices from garbage collections.
+    """From now on, also exclude the objects of devices from garbage collections, after the first report of each
+    device.
 
     Devices that disappear and return exclude nothing, because only a new maximum number of devices matters.
     """
-    devices = excluded = 0
+    reported: set[str] = set()
+    excluded = 0
 
     def count(event: Event) -> None:
-        nonlocal devices, excluded
+        nonlocal excluded
         if isinstance(event, DeviceRemoved):
-            devices -= 1
-        elif isinstance(event, DeviceStateChanged) and event.previous is None:
-            devices += 1
-            if devices >= excluded + DEVICES_PER_EXCLUSION:
-                excluded = devices
+            reported.discard(event.device_id)
+        elif isinstance(event, DeviceStateChanged):
+            reported.add(event.device.id)
+            if len(reported) >= excluded + DEVICES_PER_EXCLUSION:
+                excluded = len(reported)
                 gc.collect(1)
                 gc.freeze()
 

@@ -15,8 +15,9 @@ from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, Clie
 from aiohttp.http import HttpProcessingError
 from msgspec import Struct
 
-from appliance.adapters.broken_json import load_json
-from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS, DeviceConnector, DeviceResolver
+from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS, DeviceConnector
+from appliance.adapters.device_json import parse_json
+from appliance.adapters.device_resolver import DeviceResolver
 from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.http_errors import HttpRefused, named_status, reason_of
 from appliance.adapters.plain_requests import PlainRequests
@@ -362,11 +363,3 @@ def _busy_pause(response: HttpResponse) -> float:
     limits."""
     stated = response.headers.get("Retry-After", "")
     return min(max(float(stated) if stated.isdecimal() else 0.0, BUSY_PAUSE_SECS), MAX_BUSY_PAUSE_SECS)
-
-
-def parse_json(body: bytes | str, address: str) -> Any:
-    """Parse a device's JSON. Raise `Unreadable` on failure."""
-    try:
-        return load_json(body)
-    except ValueError:
-        raise Unreadable(f"{address} answered with something that is not JSON") from None

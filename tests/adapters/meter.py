@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from appliance.adapters.device_http import parse_json
+from appliance.adapters.device_json import parse_json
 from appliance.adapters.kind import AdapterKind, PolledUrl
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.server_events import ServerEvent

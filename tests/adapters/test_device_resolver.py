@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.device_connector import is_allowed_address
 from appliance.adapters.device_http import DeviceSession, HttpClient
+from appliance.adapters.device_resolver import is_allowed_address
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from tests.adapters.lua_kinds.vendor import Vendor

@@ -1,5 +1,5 @@
 """Matter devices, through a controller server on the same machine.
 
-Read `nodes` (the server's data), `clusters` (the meaning of the data), and `requests` (commands). Next, read
-`live_nodes`, which publishes the nodes as devices, and `adapter`, which maintains the connection of `server`.
+Read `nodes` (the server's data), `clusters` (the meaning of the data), and `commands`. Next, read `live_nodes`, which
+publishes the nodes as devices (`observation`), and `adapter`, which maintains the connection of `server`.
 """

@@ -13,10 +13,10 @@ from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Oper
 from appliance.adapters.confirmation import RESULT_SECS, failure, is_long_fade
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.matter.clusters import FAN, IDENTIFY, ON_OFF
+from appliance.adapters.matter.commands import ClusterRequest, command_specs_of, identify, request_for
 from appliance.adapters.matter.kind import Matter, split_url
 from appliance.adapters.matter.large_json import parse_large, parse_small
 from appliance.adapters.matter.live_nodes import MAX_DEVICES, LiveNodes, Target
-from appliance.adapters.matter.requests import ClusterRequest, command_specs_of, identify, request_for
 from appliance.adapters.matter.server import OPENING_SECS, NodeRefused, NodeUnreachable, ServerConnection
 from appliance.adapters.reconnection import keep_open
 from appliance.adapters.web_socket import Messages

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.device_http import parse_json
+from appliance.adapters.device_json import parse_json
 from appliance.clock import Clock
 from appliance.errors import Unreadable
 from appliance.event_loop import in_steps

@@ -9,19 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.matter.clusters import (
-    ENERGY,
-    POWER_SOURCE,
-    SWITCH,
-    class_of,
-    find_nulls,
-    is_device,
-    kind_of,
-    read,
-)
+from appliance.adapters.matter.clusters import ENERGY, SWITCH, is_device
 from appliance.adapters.matter.nodes import ROOT_ENDPOINT, Endpoint, Node, parse_path
-from appliance.adapters.matter.presses import events_of, press_of
-from appliance.adapters.matter.requests import command_specs_of
+from appliance.adapters.matter.observation import observe
+from appliance.adapters.matter.presses import press_of
 from appliance.adapters.publisher import Publisher
 from appliance.home.model import Observation
 
@@ -31,9 +22,6 @@ MAX_DEVICES, MAX_NODES = 2_000, 2_000
 REMEMBERED_EVENTS = 64
 """Number of a node's last events that are remembered, so that repeated events are ignored."""
 
-_POWERED_ENDPOINTS = 31
-"""The attribute with the list of the endpoints that a power source supplies."""
-
 
 class Target(Struct, frozen=True):
     """A device's node and endpoint. `number` distinguishes the devices of one node, and is None for the only
@@ -42,6 +30,19 @@ class Target(Struct, frozen=True):
     node: Node
     endpoint: Endpoint
     number: int | None = None
+
+
+class _KnownNode:
+    """A node, the part of its devices' ids that names the node, the ids, and the numbers of its last events."""
+
+    def __init__(self, node: Node, key: str) -> None:
+        self.node = node
+        self.key = key
+        self.ids: tuple[str, ...] = ()
+        self.events: deque[Any] = deque(maxlen=REMEMBERED_EVENTS)
+
+    def id_of(self, name: str, endpoint: int) -> str:
+        return f"{name}:{self.key}:{endpoint}"
 
 
 class LiveNodes:
@@ -58,20 +59,18 @@ class LiveNodes:
         self.rejected = 0
         self._name = name
         self._publish = publish
-        self._nodes: dict[int, Node] = {}
-        self._keys: dict[int, str] = {}
-        self._taken_keys: set[str] = set()
+        self._nodes: dict[int, _KnownNode] = {}
+        self._keys: set[str] = set()
         self._targets: dict[str, Target] = {}
-        self._ids: dict[int, tuple[str, ...]] = {}
         self._changed: dict[str, set[str]] = {}  # paths that have changed and are not yet published, by device
-        self._events: dict[int, deque[Any]] = {}
         self._waiting: dict[str, tuple[asyncio.Event, Callable[[], bool]]] = {}  # by device
 
     def target_of(self, device_id: str) -> Target | None:
         return self._targets.get(device_id)
 
     def ids_of(self, node_id: int) -> list[str]:
-        return list(self._ids.get(node_id, ()))
+        known = self._nodes.get(node_id)
+        return [] if known is None else [*known.ids]
 
     def is_away(self, target: Target) -> bool:
         """Return whether the device is known to be unreachable."""
@@ -162,16 +161,17 @@ class LiveNodes:
         known = self._nodes.get(node.id)
         if known is None or node.is_available:
             return node
-        known.is_available = False
-        return known
+        known.node.is_available = False
+        return known.node
 
     def _on_attribute(self, data: Any) -> None:
         if not isinstance(data, list) or len(data) != 3 or not isinstance(data[0], int):
             return
-        node, path, value = self._nodes.get(data[0]), data[1], data[2]
-        if node is None or (at := parse_path(path)) is None:
+        known, path, value = self._nodes.get(data[0]), data[1], data[2]
+        if known is None or (at := parse_path(path)) is None:
             return
-        ids = self._ids_at(node, at[0]) if node.is_available else ()
+        node = known.node
+        ids = self._ids_at(known, at[0]) if node.is_available else ()
         is_changed = node.value_at(at) != value
         for device_id in ids if is_changed else ():
             if path in self._changed.get(device_id, ()):
@@ -180,13 +180,13 @@ class LiveNodes:
         self.trust(node.id)
         self._mark_changed(ids, path if is_changed else None)
 
-    def _ids_at(self, node: Node, number: int) -> tuple[str, ...]:
+    def _ids_at(self, known: _KnownNode, number: int) -> tuple[str, ...]:
         """Return the devices that a value at this endpoint can affect. The root endpoint has names and batteries, so
         it affects all devices."""
-        device_id = f"{self._name}:{self._keys[node.id]}:{number}"
+        device_id = known.id_of(self._name, number)
         if device_id in self._targets:
             return (device_id,)
-        return self._ids.get(node.id, ()) if number == ROOT_ENDPOINT else ()
+        return known.ids if number == ROOT_ENDPOINT else ()
 
     def _mark_changed(self, device_ids: Iterable[str], path: str | None = None) -> None:
         for device_id in device_ids:
@@ -198,7 +198,7 @@ class LiveNodes:
     def _on_node(self, data: Any) -> None:
         described = Node(data)
         known = self._nodes.get(described.id)
-        if described.is_available and (known is None or not known.is_available):
+        if described.is_available and (known is None or not known.node.is_available):
             self.suspects.discard(described.id)
         self._flush_node(described.id)
         node = self._newest(described)
@@ -211,86 +211,84 @@ class LiveNodes:
 
     def _on_endpoint(self, data: Any) -> None:
         """Update the node, because the values of an endpoint arrive before its description."""
-        node, _ = self._named(data)
-        if node is not None:
-            self._take_node(node)
-            self._mark_changed(self.ids_of(node.id))
+        known, _ = self._named(data)
+        if known is not None:
+            self._take_node(known.node)
+            self._mark_changed(known.ids)
 
     def _on_endpoint_removed(self, data: Any) -> None:
-        node, number = self._named(data)
-        if node is not None:
-            node.remove(number)
-            self._take_node(node)
+        known, number = self._named(data)
+        if known is not None:
+            known.node.remove(number)
+            self._take_node(known.node)
 
     def _on_event(self, data: Any) -> None:
-        node, number = self._named(data)
-        if node is None:
+        known, number = self._named(data)
+        if known is None:
             return
+        node = known.node
         self.trust(node.id)
-        known = self._events.setdefault(node.id, deque(maxlen=REMEMBERED_EVENTS))
         endpoint = node.endpoints.get(number)
         if (energy := _measured_energy(data)) is not None:
             self._on_attribute([node.id, f"{number}/{ENERGY}/1", {"0": energy}])
-        if data.get("cluster_id") != SWITCH or endpoint is None or data.get("event_number") in known:
+        if data.get("cluster_id") != SWITCH or endpoint is None or data.get("event_number") in known.events:
             return
-        known.append(data.get("event_number"))
+        known.events.append(data.get("event_number"))
         press = press_of(endpoint, data.get("event_id"), data.get("data"))
-        device_id = self._id(node, endpoint)
+        device_id = known.id_of(self._name, number)
         if press is not None and device_id in self._targets:
             self._flush_node(node.id)
             self._publish.event(device_id, *press)
 
-    def _named(self, data: Any) -> tuple[Node | None, int]:
+    def _named(self, data: Any) -> tuple[_KnownNode | None, int]:
         """Return the node and the endpoint number of an event, or None and -1 if they are unknown."""
         stated = data if isinstance(data, dict) else {}
         node_id, endpoint = stated.get("node_id"), stated.get("endpoint_id")
-        node = self._nodes.get(node_id) if isinstance(node_id, int) else None
-        return node, endpoint if isinstance(endpoint, int) else -1
+        known = self._nodes.get(node_id) if isinstance(node_id, int) else None
+        return known, endpoint if isinstance(endpoint, int) else -1
 
     def _take_node(self, node: Node) -> None:
         """Assign a target to each device of the node, within the limits. At the limits, the earlier nodes keep
         their targets."""
-        known = self._ids.get(node.id, ())
+        known = self._nodes.get(node.id)
+        former = () if known is None else known.ids
         endpoints = [each for _, each in sorted(node.endpoints.items()) if is_device(each)]
-        room = MAX_DEVICES - len(self._targets) + len(known)
-        if node.id not in self._nodes and (len(self._nodes) >= MAX_NODES or (endpoints and room == 0)):
+        room = MAX_DEVICES - len(self._targets) + len(former)
+        if known is None and (len(self._nodes) >= MAX_NODES or (endpoints and room == 0)):
             self.rejected += max(len(endpoints), 1)
             return
         self.rejected += max(len(endpoints) - room, 0)
-        self._nodes[node.id] = node
-        if node.id not in self._keys:
+        if known is None:
             unique_id = node.unique_id
-            self._keys[node.id] = unique_id if unique_id not in self._taken_keys else f"{node.id:x}"
-            self._taken_keys.add(self._keys[node.id])
+            known = _KnownNode(node, unique_id if unique_id not in self._keys else f"{node.id:x}")
+            self._nodes[node.id] = known
+            self._keys.add(known.key)
+        known.node = node
         is_single = len(endpoints) == 1
         targets = {
-            self._id(node, endpoint): Target(node, endpoint, None if is_single else number)
+            known.id_of(self._name, endpoint.number): Target(node, endpoint, None if is_single else number)
             for number, endpoint in enumerate(endpoints[:room], 1)
         }
-        for device_id in known:
+        for device_id in former:
             del self._targets[device_id]
         self._targets |= targets
-        self._ids[node.id] = tuple(targets)
-        for device_id in known:
+        known.ids = tuple(targets)
+        for device_id in former:
             if device_id not in targets:
                 self._publish.removed(device_id)
 
     def _forget(self, node_id: int) -> None:
-        for device_id in self._ids.pop(node_id, ()):
+        known = self._nodes.pop(node_id)
+        for device_id in known.ids:
             del self._targets[device_id]
             self._changed.pop(device_id, None)
             self._publish.removed(device_id)
-        self._taken_keys.discard(self._keys.pop(node_id, ""))
-        self._nodes.pop(node_id, None)
-        self._events.pop(node_id, None)
+        self._keys.discard(known.key)
         self.suspects.discard(node_id)
-
-    def _id(self, node: Node, endpoint: Endpoint) -> str:
-        return f"{self._name}:{self._keys[node.id]}:{endpoint.number}"
 
     def _flush_node(self, node_id: int) -> None:
         """Publish the node's pending changes before its next message is processed."""
-        for device_id in self._ids.get(node_id, ()):
+        for device_id in self.ids_of(node_id):
             if self._changed.get(device_id):
                 self._publish_one(device_id)
 
@@ -314,29 +312,10 @@ class LiveNodes:
                 is_over.set()
 
     def _observe(self, device_id: str, target: Target, *, is_old: bool = False) -> Observation:
-        """Return the device's observation. If `is_old` is true, omit values that may be outdated."""
         node, endpoint = target.node, target.endpoint
-        power_source = _power_source(node, endpoint)
-        shows, wrong = ({}, {}) if is_old else read(endpoint, power_source)
-        commands = command_specs_of(endpoint)
         aggregator = node.aggregator_of(endpoint)
-        parent = None if aggregator is None else self._id(node, aggregator)
-        announced = {"events": events_of(endpoint), "attributes": find_nulls(endpoint, power_source)}
-        return Observation(
-            device_id=device_id,
-            kind=kind_of(endpoint, has_commands=bool(commands)),
-            attributes=shows,
-            wrong=wrong,
-            name=node.name_of(endpoint, target.number),
-            info=node.info_of(endpoint, parent, class_of(endpoint)),
-            commands=commands,
-            vendor_specific={
-                "node_id": node.id,
-                "endpoint": endpoint.number,
-                **{name: each for name, each in announced.items() if each},
-            },
-            is_available=not is_old and node.is_reachable(endpoint),
-        )
+        parent_id = None if aggregator is None else self._nodes[node.id].id_of(self._name, aggregator.number)
+        return observe(device_id, node, endpoint, target.number, parent_id, is_old=is_old)
 
 
 def _measured_energy(event: Mapping[str, Any]) -> int | None:
@@ -348,20 +327,3 @@ def _measured_energy(event: Mapping[str, Any]) -> int | None:
     imported = data.get("energyImported") if isinstance(data, dict) else None
     energy = imported.get("energy") if isinstance(imported, dict) else None
     return energy if isinstance(energy, int) else None
-
-
-def _power_source(node: Node, endpoint: Endpoint) -> Endpoint | None:
-    """Return the endpoint with the battery: this endpoint, an endpoint whose list includes it, or the root
-    endpoint."""
-    sources = [each for each in node.endpoints.values() if POWER_SOURCE in each.clusters]
-    if endpoint in sources:
-        return endpoint
-    listing = (each for each in sources if endpoint.number in _powered_by(each))
-    is_bridged = node.aggregator_of(endpoint) is not None
-    root = None if is_bridged else next((each for each in sources if each.number == ROOT_ENDPOINT), None)
-    return next(listing, root)
-
-
-def _powered_by(source: Endpoint) -> list[Any]:
-    listed = source.get(POWER_SOURCE, _POWERED_ENDPOINTS)
-    return listed if isinstance(listed, list) else []

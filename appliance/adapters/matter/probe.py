@@ -6,7 +6,7 @@ import http.client
 from typing import Any
 from urllib.parse import urlsplit
 
-from appliance.adapters.device_http import parse_json
+from appliance.adapters.device_json import parse_json
 from appliance.adapters.matter.kind import Matter
 from appliance.adapters.matter.server import check_schema
 from appliance.errors import AdapterFailed, BadAnswer

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from appliance.adapters.broken_json import load_json
+from appliance.adapters.device_json import load_json
 from appliance.adapters.mqtt.fields import is_topic
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.errors import Invalid

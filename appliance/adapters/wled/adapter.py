@@ -17,7 +17,7 @@ import orjson
 
 from appliance.adapters.base import CommandResult
 from appliance.adapters.confirmation import ExpectedState
-from appliance.adapters.device_http import parse_json
+from appliance.adapters.device_json import parse_json
 from appliance.adapters.polling import PollingAdapter, attributes_in
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.command_specs import CommandSpec, check_offered

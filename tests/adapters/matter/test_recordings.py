@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from appliance.adapters.matter.clusters import read
+from appliance.adapters.matter.commands import request_for
 from appliance.adapters.matter.nodes import Endpoint
 from appliance.adapters.matter.presses import events_of, press_of
-from appliance.adapters.matter.requests import request_for
 from appliance.adapters.matter.server import ServerConnection
 from appliance.clock import Clock
 from appliance.errors import LaresError

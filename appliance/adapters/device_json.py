@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from appliance.errors import Invalid
+from appliance.errors import Invalid, Unreadable
 
 MAX_REPAIRED_BYTES = 1 << 16
 """Maximum size of JSON that is repaired on the event loop. A repair of this size takes about 10 ms."""
@@ -24,6 +24,14 @@ _ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 _NOT_A_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"?|[-+]?\b(?:nan|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL)
 
 _BOM, _JSON_PADDING = b"\xef\xbb\xbf", b"\0\r\n\t "
+
+
+def parse_json(body: bytes | str, address: str) -> Any:
+    """Parse a device's JSON. Raise `Unreadable` on failure."""
+    try:
+        return load_json(body)
+    except ValueError:
+        raise Unreadable(f"{address} answered with something that is not JSON") from None
 
 
 def load_json(body: bytes | str, parse: Callable[[bytes], Any] = orjson.loads) -> Any:

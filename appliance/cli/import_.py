@@ -18,10 +18,11 @@ from msgspec import Struct
 
 from appliance import config
 from appliance.automations.variables import MAX_VARIABLES
-from appliance.cli.homeassistant import scripts
+from appliance.cli.homeassistant import scenes, scripts
 from appliance.cli.homeassistant.automation import MARK, TIMES, LuaFile, translate, translate_times
-from appliance.cli.homeassistant.entities import Entities, KnownDevice, NotTranslated
+from appliance.cli.homeassistant.entities import Entities, KnownDevice
 from appliance.cli.homeassistant.installation import Installation, read_installation
+from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.hub_client import HubRequest, ask, ask_or_act, read_state
 from appliance.cli.initial_config import read_template, write_config
 from appliance.cli.owner import as_owner, as_owner_of_all, become_owner_of_both, give_new_files
@@ -285,7 +286,7 @@ def _makers(
     it requests the next pair."""
     scene_ids = iter(scripts.prepare(entities, taken))
     for origin, each in installation.scenes:
-        yield f"scene ({origin})", partial(scripts.translate_scene, origin, each, entities, scene_ids)
+        yield f"scene ({origin})", partial(scenes.translate_scene, origin, each, entities, scene_ids)
     for origin, key, each in installation.scripts:
         yield f"script ({origin})", partial(scripts.translate_script, origin, key, each, entities)
     for origin, each in installation.automations:

@@ -14,10 +14,11 @@ from ruamel.yaml import YAML
 
 from appliance.cli.homeassistant import actions, automation, conditions, templates, triggers
 from appliance.cli.homeassistant.conditions import Declared
-from appliance.cli.homeassistant.entities import Entities, NotTranslated
+from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.installation import read_installation
+from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.statements import as_yaml
-from appliance.cli.homeassistant.templates import Scope
 from appliance.cli.homeassistant.yaml_parser import Tagged
 from appliance.errors import StartFailed
 from appliance.home.texts import name as checked_name

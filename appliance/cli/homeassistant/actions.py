@@ -12,8 +12,10 @@ from typing import Any
 
 from appliance.cli.homeassistant import conditions, templates, triggers
 from appliance.cli.homeassistant.conditions import check_part
-from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
+from appliance.cli.homeassistant.entities import Comparison, Entities, Target, Variable
+from appliance.cli.homeassistant.entity_values import comparison_in_lua
 from appliance.cli.homeassistant.lua import literal, name, negated, quote
+from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.services import Services
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, as_yaml, words_of
 from appliance.cli.homeassistant.times import SECONDS, duration, seconds, whole
@@ -281,7 +283,7 @@ class Actions:
 
     def _stop(self, action: Mapping[str, Any]) -> None:
         if (answer := action.get("response_variable")) and not self.statements.has_event:
-            self.lines.add(f"do return {templates.named(str(answer), self.statements.scope)} end")
+            self.lines.add(f"do return {self.statements.scope.variable(str(answer))} end")
             return
         if action["stop"]:
             level = quote("error" if action.get("error") else "info")
@@ -323,7 +325,7 @@ class Actions:
         holds = {for_secs for _, for_secs in found}
         if len(holds) != 1:
             raise NotTranslated("the import does not support a wait for triggers with different times")
-        test = " or ".join(templates.comparison_in_lua(test) for test, _ in found)
+        test = " or ".join(comparison_in_lua(test) for test, _ in found)
         more = f", {whole(held)}" if (held := holds.pop()) else ""
         timeout = self._timeout(action)
         self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {timeout}{more})", action)
@@ -352,7 +354,7 @@ class Actions:
     def _wait(self, test: Comparison, action: Mapping[str, Any]) -> None:
         timeout = self._timeout(action)
         if isinstance(test.target, Variable) or timeout > MAX_WAIT_SECS:
-            lua = templates.comparison_in_lua(test)
+            lua = comparison_in_lua(test)
             self._finish_wait(f"ha.wait_until(ctx, function() return {lua} end, {timeout})", action)
             return
         condition = {"attribute": test.target.attribute, test.test: test.value, "timeout_secs": timeout}

@@ -9,11 +9,13 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from appliance.cli.homeassistant import conditions, templates, triggers
+from appliance.cli.homeassistant import conditions, triggers
 from appliance.cli.homeassistant.actions import Actions
 from appliance.cli.homeassistant.conditions import Declared
-from appliance.cli.homeassistant.entities import Entities, NotTranslated
+from appliance.cli.homeassistant.entities import Entities
+from appliance.cli.homeassistant.entity_values import value_in_lua
 from appliance.cli.homeassistant.lua import comment, literal, negated, quote, rows
+from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.statements import ODD_FORMS, as_yaml, words_of
 from appliance.cli.homeassistant.triggers import Trigger
 from appliance.cli.homeassistant.values import as_list, mentions, object_id, title_of
@@ -71,7 +73,7 @@ def translate_times(entities: Entities, taken: set[str]) -> LuaFile:
     """Return an automation that starts timers for all other automations, including disabled automations."""
     id_, title = free_id("helper_times", taken), TIMES
     body = [
-        f"    ha.start_timer(ctx, {literal(timer)}, {templates.value_in_lua(helper)}, {offset})"
+        f"    ha.start_timer(ctx, {literal(timer)}, {value_in_lua(helper)}, {offset})"
         for timer, (helper, offset) in entities.timers.items()
     ]
     variables = dict.fromkeys(helper.name for helper, _ in entities.timers.values())

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from appliance.cli.homeassistant import templates
-from appliance.cli.homeassistant.entities import NotTranslated, Target, Variable
+from appliance.cli.homeassistant.entities import Target, Variable
+from appliance.cli.homeassistant.entity_values import number_in_lua
 from appliance.cli.homeassistant.lua import Raw
+from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.statements import lua_value
-from appliance.cli.homeassistant.templates import Scope
 from appliance.cli.homeassistant.values import is_template
 
 VOLUME_STEP = 5
@@ -152,7 +153,7 @@ def _light(target: Target, data: Mapping[str, Any], scope: Scope) -> list[Comman
         if is_template(step):
             raise NotTranslated("the step is a template")
         if step:
-            shown = templates.number_in_lua(Target(target.device_id, "brightness", "light"), "0")
+            shown = number_in_lua(Target(target.device_id, "brightness", "light"), "0")
             found.append(("brightness", "set", Raw(f"ha.clamp({shown} + {round(float(step) * factor)}, 0, 100)")))
     found += _color(data, scope)
     if data.get("effect") is not None:

@@ -11,11 +11,13 @@ from typing import Any, NoReturn
 
 from msgspec import Struct, structs
 
-from appliance.cli.homeassistant import named, templates
-from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target
+from appliance.cli.homeassistant import purpose_specific, templates
+from appliance.cli.homeassistant.entities import Comparison, Entities, Target
+from appliance.cli.homeassistant.entity_values import comparison_in_lua, number_of, value_in_lua
 from appliance.cli.homeassistant.lua import literal, negated
+from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
+from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.states import CONDITION, limit_of, numeric_tests, state_of, table_of, zone_test
-from appliance.cli.homeassistant.templates import Scope
 from appliance.cli.homeassistant.times import duration, seconds, time_of_day, weekdays
 from appliance.cli.homeassistant.values import as_list, is_template, words
 from appliance.cli.homeassistant.yaml_parser import Tagged
@@ -63,7 +65,7 @@ def translate(value: Any, scope: Scope) -> Declared | Computed:
         "template": lambda each, scope: Computed(templates.condition(str(each.get("value_template", "")), scope)),
         **{each: partial(_combine, each) for each in ("and", "or", "not")},
     }
-    if kind not in methods and (meaning := named.parse(kind)) is not None:
+    if kind not in methods and (meaning := purpose_specific.parse(kind)) is not None:
         return _by_name(meaning, value, scope)
     if kind not in methods:
         _unknown(value)
@@ -95,7 +97,7 @@ def in_lua(value: Any, scope: Scope) -> str:
 def _unknown(value: Any) -> NoReturn:
     name = str(value.get("condition") or "without a type") if isinstance(value, Mapping) else str(value)
     reason = f"the import does not support the condition {name}; instead, compare an attribute of the device"
-    raise NotTranslated(named.WITHOUT_COUNTERPART.get(name.split(".")[0], reason))
+    raise NotTranslated(WITHOUT_COUNTERPART.get(name.split(".")[0], reason))
 
 
 def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
@@ -130,7 +132,7 @@ def _none(part: Declared) -> Declared:
 
 
 def _test(test: Comparison, for_secs: float = 0) -> Declared:
-    return Declared(table_of(CONDITION, test, for_secs), None if for_secs else templates.comparison_in_lua(test))
+    return Declared(table_of(CONDITION, test, for_secs), None if for_secs else comparison_in_lua(test))
 
 
 def _state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
@@ -161,8 +163,8 @@ def _same_as_helper(value: Mapping[str, Any], scope: Scope) -> Computed:
     """Translate a comparison of a state with a helper's state."""
     tests = []
     for entity_id in words(value.get("entity_id")):
-        shown = templates.value_in_lua(scope.entities.target(entity_id))
-        helpers = [templates.value_in_lua(scope.entities.target(str(each))) for each in as_list(value.get("state"))]
+        shown = value_in_lua(scope.entities.target(entity_id))
+        helpers = [value_in_lua(scope.entities.target(str(each))) for each in as_list(value.get("state"))]
         tests.append(" or ".join(f"{shown} == {each}" for each in helpers))
     return Computed(" and ".join(f"({each})" for each in tests))
 
@@ -227,7 +229,7 @@ def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared | Compute
         table: dict[str, Any] = {}
         for each in limits:
             table |= table_of(CONDITION, each)
-        found.append(Declared(table, " and ".join(map(templates.comparison_in_lua, limits)) or None))
+        found.append(Declared(table, " and ".join(map(comparison_in_lua, limits)) or None))
     if not found or not all(each.table for each in found):
         raise NotTranslated("the condition has no limit, or does not name an entity")
     return _all(found)
@@ -238,13 +240,13 @@ def _computed_number(value: Mapping[str, Any], ids: Sequence[str], scope: Scope)
     elevation."""
     tests = []
     for entity_id in ids:
-        shown = templates.number_of(scope, entity_id, value.get("attribute"))
+        shown = number_of(scope.entities, entity_id, value.get("attribute"))
         if (text := value.get("value_template")) is not None:
             shown = templates.expression(text, structs.replace(scope, state_entity=entity_id))
         for word in ("above", "below"):
             if (limit := value.get(word)) is not None:
                 number = limit_of(limit)
-                other = templates.number_of(scope, str(limit), None) if number is None else literal(number)
+                other = number_of(scope.entities, str(limit), None) if number is None else literal(number)
                 tests.append(f"ha.is_{word}({shown}, {other})")
     if not tests:
         raise NotTranslated("the condition has no limit, or does not name an entity")
@@ -283,7 +285,7 @@ def _edge(value: Any, scope: Scope) -> _Edge:
     if value is None:
         return _Edge('"00:00:00"', "00:00:00")
     if str(value).startswith("input_datetime."):
-        return _Edge(templates.value_in_lua(scope.entities.target(str(value))))
+        return _Edge(value_in_lua(scope.entities.target(str(value))))
     time = time_of_day(value)
     return _Edge(f'"{time}"', time)
 
@@ -362,20 +364,21 @@ def _trigger(value: Mapping[str, Any], scope: Scope) -> Computed:
     return Computed(tests[0] if len(tests) == 1 else f"({' or '.join(tests) or 'false'})")
 
 
-def _by_name(meaning: named.Named, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
+def _by_name(meaning: purpose_specific.Named, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
     """Translate a condition, such as `light.is_on`, whose name contains a state of the target."""
-    options, entities = named.options_of(value), scope.entities
+    options, entities = purpose_specific.options_of(value), scope.entities
     for_secs = duration(options)
     made: list[Declared | Computed] = []
-    for entity_id in named.entities_of(meaning, value, entities):
+    for entity_id in purpose_specific.entities_of(meaning, value, entities):
         if not meaning.is_measured:
-            made.append(_test(named.state_test(meaning, entity_id, entities), for_secs))
+            made.append(_test(purpose_specific.state_test(meaning, entity_id, entities), for_secs))
             continue
-        id_, attribute = named.measured(meaning, entity_id, entities)
+        id_, attribute = purpose_specific.measured(meaning, entity_id, entities)
         target = entities.attribute(id_, attribute) if attribute else entities.target(id_)
         assert isinstance(target, Target)
         rows = [
-            {"entity_id": id_, "attribute": attribute, **each} for each in named.ranges(options, target, entities)
+            {"entity_id": id_, "attribute": attribute, **each}
+            for each in purpose_specific.ranges(options, target, entities)
         ]
         made += [_numeric_state(row, scope) for row in rows]
     is_any = options.get("behavior") != "all"

@@ -15,6 +15,7 @@ from msgspec import Struct
 from appliance.adapters.mqtt.grouping import DeviceNames, slug
 from appliance.cli.homeassistant.helper_entities import HELPERS, helper_value
 from appliance.cli.homeassistant.installation import Installation
+from appliance.cli.homeassistant.not_translated import ImpossibleState, NotTranslated
 from appliance.cli.homeassistant.registries import HaDevice, HaEntity
 from appliance.cli.homeassistant.values import is_template, number, object_id, words
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
@@ -121,14 +122,6 @@ class Script(Struct, frozen=True, kw_only=True):
     id: str
     fields: tuple[str, ...] = ()
     is_function: bool = False
-
-
-class NotTranslated(Exception):
-    """Raised if a part cannot be translated. The message contains the reason."""
-
-
-class ImpossibleState(NotTranslated):
-    """Raised if an attribute never has the compared value."""
 
 
 class Entities:

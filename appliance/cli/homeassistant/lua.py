@@ -54,7 +54,7 @@ def literal(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        pairs = [f"{_key(key)} = {literal(each)}" for key, each in value.items() if each is not None]
+        pairs = [f"{key_of(key)} = {literal(each)}" for key, each in value.items() if each is not None]
         return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"{{ {', '.join(map(literal, value))} }}" if value else "{}"
@@ -83,7 +83,7 @@ def rows(value: Any, indent: str) -> list[str]:
         if each is None:
             continue
         first, *rest = rows(each, inner)
-        lines.append(f"{inner}{_key(key)} = {first}" if named else f"{inner}{first}")
+        lines.append(f"{inner}{key_of(key)} = {first}" if named else f"{inner}{first}")
         lines += rest
         lines[-1] += ","
     return [*lines, indent + "}"]
@@ -120,7 +120,8 @@ def is_one_call(expression: str) -> bool:
     return False
 
 
-def _key(key: Any) -> str:
+def key_of(key: Any) -> str:
+    """Return the key of a field in a Lua table: a name, or a text in brackets."""
     text = str(key)
     return text if re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII) and text not in KEYWORDS else f"[{quote(text)}]"
 

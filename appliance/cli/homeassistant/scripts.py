@@ -1,20 +1,21 @@
-"""Translates scripts and scenes of Home Assistant to scenes, or to functions if they have fields or a response.
+"""Translates scripts of Home Assistant to scenes, or to functions if they have fields or a response.
 
-Field names follow Home Assistant's documentation of scripts and scenes.
+Field names follow Home Assistant's documentation of scripts.
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from appliance.cli.homeassistant.actions import Actions
-from appliance.cli.homeassistant.automation import LuaFile, description, free_id, head, mode_of
-from appliance.cli.homeassistant.entities import Entities, NotTranslated, Script
+from appliance.cli.homeassistant.automation import LuaFile, free_id, head
+from appliance.cli.homeassistant.entities import Entities, Script
 from appliance.cli.homeassistant.installation import Installation
-from appliance.cli.homeassistant.lua import KEYWORDS, literal, quote
+from appliance.cli.homeassistant.lua import key_of, literal, quote
+from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.scenes import scene_title, write_scene
 from appliance.cli.homeassistant.values import as_list, mentions, object_id, title_of
 
 NO_FIELDS = frozenset({"entity_id", "variables"})
@@ -40,7 +41,7 @@ def prepare(entities: Entities, taken: Mapping[str, set[str]]) -> list[str]:
     renamed = {each.unique_id: each for each in installation.entities.values() if each.platform == "homeassistant"}
     for _, definition in installation.scenes:
         if isinstance(definition, Mapping):
-            title = _title(definition)
+            title = scene_title(definition)
             entity = renamed.get(str(definition.get("id")))
             key = entity.entity_id.partition(".")[2] if entity is not None else object_id(title)
             scene_ids.append(free_id(title, taken["scenes"]))
@@ -78,46 +79,9 @@ def translate_script(origin: str, key: str, definition: Any, entities: Entities)
         )
         call = f"-- Call it with require({quote(script.id)})(ctx, {{ … }})."
         lines = [*head(title, origin, notes, body), call, "return function(ctx, fields)", body, "end", ""]
-        return _file("scripts", script.id, title, lines, (*notes, *actions.problems))
-    lines = _scene_lines(script.id, title, origin, definition, actions)
-    return _file("scenes", script.id, title, lines, tuple(actions.problems))
-
-
-def translate_scene(origin: str, definition: Any, entities: Entities, ids: Iterator[str]) -> LuaFile:
-    """Translate one scene. The scene gets the next id from `ids`. Raise `NotTranslated` if the definition is not a
-    scene."""
-    if not isinstance(definition, Mapping):
-        raise NotTranslated("this part is not a YAML mapping")
-    id_, title, states = next(ids), _title(definition), definition.get("entities")
-    if not isinstance(states, Mapping):
-        raise NotTranslated("the scene has no entities")
-    actions = Actions(entities, fields={})
-    actions.services.apply(states)
-    actions.lines.add(*([] if actions.lines.lines else ['ctx:log("info", "nothing was translated")']))
-    lines = _scene_lines(id_, title, origin, {"mode": "restart"}, actions)
-    return _file("scenes", id_, title, lines, tuple(actions.problems))
-
-
-def _scene_lines(id_: str, title: str, origin: str, definition: Mapping[str, Any], actions: Actions) -> list[str]:
-    body = "\n".join(actions.lines.lines)
-    return [
-        *head(title, origin, [], body),
-        "---@type Scene",
-        "return {",
-        f"  id = {quote(id_)},",
-        f"  name = {quote(title)},",
-        *description(definition),
-        *mode_of(definition),
-        "  execute = function(ctx)",
-        body,
-        "  end,",
-        "}",
-        "",
-    ]
-
-
-def _file(folder: str, id_: str, title: str, lines: list[str], problems: tuple[str, ...]) -> LuaFile:
-    return LuaFile(folder=folder, id=id_, name=title, text="\n".join(lines), problems=problems)
+        problems = (*notes, *actions.problems)
+        return LuaFile(folder="scripts", id=script.id, name=title, text="\n".join(lines), problems=problems)
+    return write_scene(script.id, title, origin, definition, actions)
 
 
 def _defaults(actions: Actions, definition: Mapping[str, Any]) -> None:
@@ -131,15 +95,8 @@ def _defaults(actions: Actions, definition: Mapping[str, Any]) -> None:
 
 
 def _index(field: str) -> str:
-    return (
-        f".{field}"
-        if re.fullmatch(r"[A-Za-z_]\w*", field, re.ASCII) and field not in KEYWORDS
-        else f"[{quote(field)}]"
-    )
-
-
-def _title(definition: Mapping[str, Any]) -> str:
-    return title_of(definition.get("name"), definition.get("id"), "scene")
+    key = key_of(field)
+    return key if key.startswith("[") else f".{key}"
 
 
 def _passed_fields(installation: Installation) -> defaultdict[str, set[str]]:

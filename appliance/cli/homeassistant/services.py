@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from appliance.cli.homeassistant import named
 from appliance.cli.homeassistant.commands import FIELDS, SWITCHED, Command, commands_of, service_for
-from appliance.cli.homeassistant.entities import NotTranslated, Target
+from appliance.cli.homeassistant.entities import Target
 from appliance.cli.homeassistant.helper_entities import helper_value
 from appliance.cli.homeassistant.lua import Raw, literal, name, quote
+from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, words_of
 from appliance.cli.homeassistant.times import seconds, whole
 from appliance.cli.homeassistant.values import is_template, words
@@ -55,8 +55,8 @@ class Services:
         if method is not None:
             method(verb, action, data)
             return
-        if domain in named.WITHOUT_COUNTERPART:
-            raise NotTranslated(named.WITHOUT_COUNTERPART[domain])
+        if domain in WITHOUT_COUNTERPART:
+            raise NotTranslated(WITHOUT_COUNTERPART[domain])
         if self._is_about_trigger(action, data):
             self._command_trigger(domain, verb, service, data)
             return

@@ -10,9 +10,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.representer import SafeRepresenter
 
 from appliance.cli.homeassistant import templates
-from appliance.cli.homeassistant.entities import Entities, NotTranslated
+from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.lua import Lines, Raw, literal
-from appliance.cli.homeassistant.templates import Scope
+from appliance.cli.homeassistant.not_translated import NotTranslated
+from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.values import is_template, number
 from appliance.cli.homeassistant.yaml_parser import Tagged
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
+from appliance.cli.homeassistant.entities import Comparison, Entities, Target, Variable
+from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.times import whole
 from appliance.cli.homeassistant.values import words
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from appliance.cli.homeassistant.entities import NotTranslated
+from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.values import words
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

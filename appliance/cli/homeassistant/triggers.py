@@ -13,10 +13,12 @@ from typing import Any
 from msgspec import Struct, structs
 
 from appliance.adapters.mqtt.presses import press_name
-from appliance.cli.homeassistant import named, templates
+from appliance.cli.homeassistant import purpose_specific, templates
 from appliance.cli.homeassistant.conditions import check_part, state_test
-from appliance.cli.homeassistant.entities import Comparison, Entities, NotTranslated, Target, Variable
+from appliance.cli.homeassistant.entities import Comparison, Entities, Target, Variable
+from appliance.cli.homeassistant.entity_values import comparison_in_lua
 from appliance.cli.homeassistant.lua import literal
+from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
 from appliance.cli.homeassistant.states import TRIGGER, change_of, numeric_tests, state_of, table_of, zone_test
 from appliance.cli.homeassistant.times import WEEKDAYS, duration, seconds, time_of_day, weekdays, whole
 from appliance.cli.homeassistant.values import as_list, words
@@ -65,12 +67,12 @@ def translate(value: Any, entities: Entities) -> list[Trigger]:
     }.get(kind)
     if method is None and kind.split(".", maxsplit=1)[0] in ("timer", "schedule"):
         method = _helper
-    if method is None and named.parse(kind) is not None:
+    if method is None and purpose_specific.parse(kind) is not None:
         method = _by_name
     if method is None:
         shown = kind or "without a type"
         reason = f"the import does not support the trigger {shown}; instead, use an attribute or event of the device"
-        raise NotTranslated(named.WITHOUT_COUNTERPART.get(kind.split(".", maxsplit=1)[0], reason))
+        raise NotTranslated(WITHOUT_COUNTERPART.get(kind.split(".", maxsplit=1)[0], reason))
     id_ = None if value.get("id") is None else str(value["id"])
     variables = value.get("variables")
     found = [
@@ -231,17 +233,17 @@ def _homeassistant(value: Mapping[str, Any], entities: Entities) -> Iterator[Tri
 
 def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     """Translate a trigger, such as `light.turned_on`, whose name contains the target's event."""
-    meaning = named.parse(str(value["trigger"]))
+    meaning = purpose_specific.parse(str(value["trigger"]))
     assert meaning is not None
-    options = named.options_of(value)
-    ids, for_secs = named.entities_of(meaning, value, entities), duration(options)
+    options = purpose_specific.options_of(value)
+    ids, for_secs = purpose_specific.entities_of(meaning, value, entities), duration(options)
     if meaning.is_measured:
         for each in ids:
             yield from _measured(meaning, each, options, for_secs, entities)
         return
-    tests = {each: named.state_test(meaning, each, entities) for each in ids}
+    tests = {each: purpose_specific.state_test(meaning, each, entities) for each in ids}
     for entity_id, test in tests.items():
-        others = [templates.comparison_in_lua(each) for id_, each in tests.items() if id_ != entity_id]
+        others = [comparison_in_lua(each) for id_, each in tests.items() if id_ != entity_id]
         behavior = {"last": "all", "any": "each"}.get(str(options.get("behavior")), options.get("behavior"))
         guard = " and ".join(others) if behavior == "all" else ""
         guard = f"not ({' or '.join(others)})" if behavior == "first" and others else guard
@@ -249,16 +251,16 @@ def _by_name(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
 
 
 def _measured(
-    meaning: named.Named, entity_id: str, options: Mapping[str, Any], for_secs: float, entities: Entities
+    meaning: purpose_specific.Named, entity_id: str, options: Mapping[str, Any], for_secs: float, entities: Entities
 ) -> Iterator[Trigger]:
-    id_, attribute = named.measured(meaning, entity_id, entities)
+    id_, attribute = purpose_specific.measured(meaning, entity_id, entities)
     target = entities.attribute(id_, attribute) if attribute else entities.target(id_)
     if isinstance(target, Variable):
         raise NotTranslated("a helper has no measured value")
     if str(options.get("trigger")).endswith("changed"):
         yield Trigger(table=change_of(TRIGGER, target), entities=(entity_id,))
         return
-    for limits in named.ranges(options, target, entities):
+    for limits in purpose_specific.ranges(options, target, entities):
         yield from _numeric_state({"entity_id": id_, "attribute": attribute, "for": for_secs, **limits}, entities)
 
 
@@ -318,7 +320,7 @@ def _event(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
         elif kind in ("homeassistant_started", "homeassistant_start"):
             yield Trigger(table={"type": "adapter_lifecycle", "adapter": entities.section, "event": "started"})
         else:
-            raise NotTranslated(named.WITHOUT_COUNTERPART["event"])
+            raise NotTranslated(WITHOUT_COUNTERPART["event"])
 
 
 def _template(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:

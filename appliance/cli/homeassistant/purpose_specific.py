@@ -1,4 +1,4 @@
-"""Translates triggers and conditions that are named after an event or state, such as `door.opened` and `light.is_on`.
+"""Purpose-specific triggers and conditions, which are named after an event or state: `door.opened`, `light.is_on`.
 
 Names, options, and thresholds follow Home Assistant's documentation of triggers and conditions.
 """
@@ -11,26 +11,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.cli.homeassistant.entities import NAMED_CLASSES, Comparison, Entities, NotTranslated, Target
+from appliance.cli.homeassistant.entities import NAMED_CLASSES, Comparison, Entities, Target
+from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.states import STATES, word_for
-
-WITHOUT_COUNTERPART: Mapping[str, str] = {
-    **dict.fromkeys(["assist_satellite", "conversation", "tts"], "Lares has no voice assistant"),
-    **dict.fromkeys(["shell_command", "python_script"], "Lares does not run other programs"),
-    "rest_command": "the import does not support web requests; use a `notify` section or an adapter kind in Lua",
-    **dict.fromkeys(["todo", "shopping_list"], "Lares has no to-do lists"),
-    **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
-    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares does this automatically"),
-    "automation": "an automation cannot switch another automation on or off; instead, use a variable and a condition",
-    "calendar": "Lares has no calendars",
-    "event": "Lares has no custom events; instead, use device_event, a hook, or a timer",
-    "geo_location": "Lares has no geolocation",
-    "persistent_notification": "Lares does not store notifications",
-    "tag": "Lares has no tags; instead, call a hook from the program that reads the tag",
-    "timer": "Lua cannot read a timer; instead, set a variable when you start the timer",
-    "weather": "Lares has no forecasts",
-}
-"""Reasons why triggers, conditions, and actions cannot be translated, by the first part of the name."""
 
 ACTIONS: Mapping[str, str] = {
     f"{start}_{verb}": verb for verb in ("heating", "cooling", "drying") for start in ("started", "is")

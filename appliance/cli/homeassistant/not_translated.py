@@ -1,0 +1,31 @@
+"""The reasons why parts of the configuration are not translated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+WITHOUT_COUNTERPART: Mapping[str, str] = {
+    **dict.fromkeys(["assist_satellite", "conversation", "tts"], "Lares has no voice assistant"),
+    **dict.fromkeys(["shell_command", "python_script"], "Lares does not run other programs"),
+    "rest_command": "the import does not support web requests; use a `notify` section or an adapter kind in Lua",
+    **dict.fromkeys(["todo", "shopping_list"], "Lares has no to-do lists"),
+    **dict.fromkeys(["camera", "image", "image_processing"], "Lares has no cameras"),
+    **dict.fromkeys(["recorder", "update", "backup", "hassio"], "Lares does this automatically"),
+    "automation": "an automation cannot switch another automation on or off; instead, use a variable and a condition",
+    "calendar": "Lares has no calendars",
+    "event": "Lares has no custom events; instead, use device_event, a hook, or a timer",
+    "geo_location": "Lares has no geolocation",
+    "persistent_notification": "Lares does not store notifications",
+    "tag": "Lares has no tags; instead, call a hook from the program that reads the tag",
+    "timer": "Lua cannot read a timer; instead, set a variable when you start the timer",
+    "weather": "Lares has no forecasts",
+}
+"""Reasons why triggers, conditions, and actions cannot be translated, by the first part of the name."""
+
+
+class NotTranslated(Exception):
+    """Raised if a part cannot be translated. The message contains the reason."""
+
+
+class ImpossibleState(NotTranslated):
+    """Raised if an attribute never has the compared value."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from appliance.adapters.access_settings import file_path
 from appliance.adapters.base import Secrets
 from appliance.adapters.kind import AdapterKind, DiscoveryMethod, SectionKeys
 from appliance.clock import Clock
@@ -21,7 +22,6 @@ from appliance.tables.fields import Settings, key
 
 _prefix = matching(r"(?=.{1,200}\Z)[^+#$\0\s/]+(/[^+#\0\s/]+)*", 'the first part of topics like "homeassistant"')
 _hub_id = matching(r"[a-z0-9-]{1,32}", '1 to 32 characters a-z, 0-9 and -, like "cellar"')
-_path = matching(r"[^\0]+", "the path of a file")
 
 
 def _secret(value: Any) -> str:
@@ -41,11 +41,11 @@ class Mqtt(Settings, frozen=True, kw_only=True):
     port: int | None = key(whole(1, 65535), required=False)
     username: str | None = key(_secret, required=False)
     password: str | None = key(_secret, required=False, secret=True)
-    password_file: str | None = key(_path, required=False)
+    password_file: str | None = key(file_path, required=False)
     tls: bool = key(boolean, default=False)
-    ca_file: str | None = key(_path, required=False)
-    cert_file: str | None = key(_path, required=False)
-    key_file: str | None = key(_path, required=False)
+    ca_file: str | None = key(file_path, required=False)
+    cert_file: str | None = key(file_path, required=False)
+    key_file: str | None = key(file_path, required=False)
     discovery_prefix: str = key(_prefix, "homeassistant")
     tasmota: bool = key(boolean, default=True)
     publish: bool = key(boolean, default=False)

@@ -1,6 +1,6 @@
 """Imports a Home Assistant folder: areas, names, and automations as Lua.
 
 Read in this order: `installation` (the whole folder), `entities` (entity → device and attribute), `templates`
-(Jinja → Lua), `conditions`, `triggers`, `actions`, and `automation`, which writes one file. `scripts` and `scenes`
-use the same parts.
+(Jinja → Lua), `conditions`, `triggers`, `actions`, `waits`, and `automation`, which writes one file. `scripts` and
+`scenes` use the same parts.
 """

@@ -1,4 +1,4 @@
-"""Translates actions of Home Assistant, such as conditions, loops, and waits, to Lua statements.
+"""Translates actions of Home Assistant, such as conditions and loops, to Lua statements.
 
 Action types and fields follow Home Assistant's documentation of scripts. An untranslated part becomes a comment with
 the reason and the YAML.
@@ -10,17 +10,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from appliance.cli.homeassistant import conditions, templates, triggers
+from appliance.cli.homeassistant import conditions
 from appliance.cli.homeassistant.conditions import check_part
-from appliance.cli.homeassistant.entities import Comparison, Entities, Target, Variable
-from appliance.cli.homeassistant.entity_values import comparison_in_lua
+from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.lua import literal, name, negated, quote
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.services import Services
 from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, as_yaml, words_of
-from appliance.cli.homeassistant.times import SECONDS, duration, seconds, whole
 from appliance.cli.homeassistant.values import as_list, contains_template, is_template, mentions
-from appliance.lua.lua_execution import MAX_WAIT_SECS
+from appliance.cli.homeassistant.waits import Waits
 
 MAX_UNROLLED = 20
 
@@ -31,9 +29,6 @@ TARGET_ITEM = re.compile(r"(?:entity|device|area|floor|label)_id:\s*(?:-\s*)?'?\
 
 RAISING = ("ctx:invoke(", "ctx:run_scene(", "require(")
 """Lua calls that raise an error if they fail."""
-
-COMPARED = frozenset({"device_state_change", "variable_change"})
-"""Types of triggers for which Lua can wait by comparing a state."""
 
 
 class Actions:
@@ -53,11 +48,11 @@ class Actions:
         self.statements = Statements(entities, trigger_entities, fields or {}, has_event=fields is None, depth=depth)
         self._entities = entities
         self.services = Services(self.statements)
+        self._waits = Waits(self.statements, reads_waits=reads_waits)
         self.lines, self.problems = self.statements.lines, self.statements.problems
         self._known: dict[str, Any] = {}
         self._loops = 0
         self._copies = 1
-        self._reads_waits = reads_waits
 
     def define(self, variables: Any) -> None:
         """Write variables of an automation or action as Lua locals."""
@@ -95,12 +90,6 @@ class Actions:
         for each in as_list(value):
             self._one(each)
 
-    def stop(self, what: str) -> None:
-        """End the run at a condition that cannot be translated, because this condition might prevent the next
-        actions."""
-        self.lines.add(f'ctx:log("warn", {quote(f"{what} is not translated; write it in Lua in this file")})')
-        self.lines.add("do return end")
-
     def _one(self, action: Any) -> None:
         if isinstance(action, str) and is_template(action):
             action = {"condition": "template", "value_template": action}
@@ -126,9 +115,9 @@ class Actions:
             if str(reason) == "this part is disabled":
                 return
             if _is_condition(action):
-                self.stop("this condition")
+                self.statements.end_run("this condition")
             elif "wait_template" in action or "wait_for_trigger" in action:
-                self._without_wait(action)
+                self._waits.replace_by_delay(action)
 
     def _protect(self, start: int) -> None:
         """Wrap the lines from `start` on, so that the run continues after an error. Device commands do not need
@@ -143,7 +132,8 @@ class Actions:
 
     def _method(self, action: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], None]:
         methods: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
-            "delay": self._delay, "wait_template": self._wait_template, "wait_for_trigger": self._wait_for_trigger,
+            "delay": self._waits.write_delay, "wait_template": self._waits.write_wait_template,
+            "wait_for_trigger": self._waits.write_wait_for_trigger,
             "choose": self._choose, "if": self._if, "repeat": self._repeat, "parallel": self._parallel,
             "sequence": lambda each: self.sequence(each["sequence"]), "stop": self._stop,
             "variables": lambda each: self.define(each["variables"]), "scene": self.services.write_scene,
@@ -289,104 +279,6 @@ class Actions:
             level = quote("error" if action.get("error") else "info")
             self.lines.add(f"ctx:log({level}, {self.statements.message(action['stop'])})")
         self.lines.add("do return end")
-
-    def _delay(self, action: Mapping[str, Any]) -> None:
-        delay = action["delay"]
-        if is_template(delay):
-            self.lines.add(f"ha.sleep(ctx, {self.statements.value(delay)})")
-            return
-        if isinstance(delay, Mapping) and any(is_template(each) for each in delay.values()):
-            terms = [
-                f"({self.statements.value(each)}) * {SECONDS[unit]}"
-                for unit, each in delay.items()
-                if unit in SECONDS
-            ]
-            self.lines.add(f"ha.sleep(ctx, {' + '.join(terms)})")
-            return
-        secs = whole(seconds(delay))
-        self.lines.add(f"ctx:sleep({secs})" if secs <= MAX_WAIT_SECS else f"ha.sleep(ctx, {secs})")
-
-    def _wait_template(self, action: Mapping[str, Any]) -> None:
-        text = str(action["wait_template"])
-        try:
-            self._wait(templates.comparison(text, self._entities), action)
-        except NotTranslated:
-            test = templates.condition(text, self.statements.scope)
-            self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {self._timeout(action)})", action)
-
-    def _wait_for_trigger(self, action: Mapping[str, Any]) -> None:
-        """Write a wait for the first of several triggers. A state that already matches ends the wait."""
-        found = [
-            (test, duration(each)) for each in as_list(action["wait_for_trigger"]) for test in self._awaited(each)
-        ]
-        if len(found) == 1 and not found[0][1]:
-            self._wait(found[0][0], action)
-            return
-        holds = {for_secs for _, for_secs in found}
-        if len(holds) != 1:
-            raise NotTranslated("the import does not support a wait for triggers with different times")
-        test = " or ".join(comparison_in_lua(test) for test, _ in found)
-        more = f", {whole(held)}" if (held := holds.pop()) else ""
-        timeout = self._timeout(action)
-        self._finish_wait(f"ha.wait_until(ctx, function() return {test} end, {timeout}{more})", action)
-
-    def _awaited(self, trigger: Any) -> list[Comparison]:
-        """Return the Lua tests for a trigger. The trigger matches if any of the tests is true."""
-        if not isinstance(trigger, Mapping):
-            raise NotTranslated("this part is not a YAML mapping")
-        check_part(trigger)
-        without = {key: each for key, each in trigger.items() if key != "for"}
-        rows = triggers.translate(without, self._entities)
-        kinds = [row.table for row in rows if not row.guard]
-        if len(kinds) != len(rows) or any(each["type"] not in COMPARED for each in kinds):
-            raise NotTranslated("the import does not support a wait for this trigger")
-        found = []
-        for row in kinds:
-            tests = [each for each in ("equals", "above", "below") if each in row]
-            if len(tests) != 1:
-                raise NotTranslated("the import does not support a wait for a range or for any change")
-            target: Target | Variable = Variable(str(row.get("name")), "")
-            if "device_id" in row:
-                target = Target(row["device_id"], row["attribute"], "")
-            found.append(Comparison(target, tests[0], row[tests[0]]))
-        return found
-
-    def _wait(self, test: Comparison, action: Mapping[str, Any]) -> None:
-        timeout = self._timeout(action)
-        if isinstance(test.target, Variable) or timeout > MAX_WAIT_SECS:
-            lua = comparison_in_lua(test)
-            self._finish_wait(f"ha.wait_until(ctx, function() return {lua} end, {timeout})", action)
-            return
-        condition = {"attribute": test.target.attribute, test.test: test.value, "timeout_secs": timeout}
-        self._finish_wait(f"ctx:wait_for({quote(test.target.device_id)}, {literal(condition)})", action)
-
-    def _without_wait(self, action: Mapping[str, Any]) -> None:
-        """If a wait cannot be translated, replace the wait with a delay as long as the wait's timeout. If the wait
-        has no timeout, end the run."""
-        try:
-            self._delay({"delay": action["timeout"]})
-        except (KeyError, NotTranslated):
-            self.stop("this wait")
-        else:
-            if action.get("continue_on_timeout", True) is False:
-                self.stop("this wait")
-
-    def _timeout(self, action: Mapping[str, Any]) -> int | float:
-        if action.get("timeout") is None:
-            self.lines.note("Home Assistant waits without a time limit, but Lares needs a limit")
-            return MAX_WAIT_SECS
-        return whole(seconds(action["timeout"]))
-
-    def _finish_wait(self, call: str, action: Mapping[str, Any]) -> None:
-        if action.get("continue_on_timeout", True) is False:
-            self.lines.open(f"if not {call} then")
-            self.lines.add("return")
-            self.lines.close()
-        elif self._reads_waits:
-            self.lines.add(f"local completed = {call}")
-            self.statements.names |= {"wait_completed": "completed", "wait_trigger": "(completed or nil)"}
-        else:
-            self.lines.add(call)
 
     def _event(self, action: Mapping[str, Any]) -> None:
         raise NotTranslated("Lares has no custom events; instead, set a variable, or call a scene")

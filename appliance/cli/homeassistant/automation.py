@@ -185,7 +185,7 @@ def _conditions(definition: Mapping[str, Any], actions: Actions, notes: list[str
             made = conditions.translate(each, actions.statements.scope)
         except ODD_FORMS as reason:
             notes.append(_note(f"condition {number}", words_of(reason), each))
-            actions.stop(f"condition {number}")
+            actions.statements.end_run(f"condition {number}")
             continue
         if isinstance(made, Declared):
             declared.append(made.table)

@@ -11,7 +11,7 @@ from ruamel.yaml.representer import SafeRepresenter
 
 from appliance.cli.homeassistant import templates
 from appliance.cli.homeassistant.entities import Entities
-from appliance.cli.homeassistant.lua import Lines, Raw, literal
+from appliance.cli.homeassistant.lua import Lines, Raw, literal, quote
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.scope import Scope
 from appliance.cli.homeassistant.values import is_template, number
@@ -63,6 +63,12 @@ class Statements:
             reason = f"{service}: {', '.join(others)} omitted, because Lares does not support them"
             self.problems.append(reason)
             self.lines.note(reason)
+
+    def end_run(self, what: str) -> None:
+        """End the run at a condition that cannot be translated, because this condition might prevent the next
+        actions."""
+        self.lines.add(f'ctx:log("warn", {quote(f"{what} is not translated; write it in Lua in this file")})')
+        self.lines.add("do return end")
 
     def value(self, value: Any) -> str:
         """Return a value, which may contain templates, as Lua."""

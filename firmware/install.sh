@@ -40,13 +40,13 @@ SCRATCH=
 PYTHON=
 IS_NEW=
 IS_LOCKED=${LARES_UPGRADE_IS_LOCKED-}
-IS_UNFINISHED= # the upgrade must be undone unless it finishes
+IS_UNFINISHED= # the change of the version must be undone unless it finishes
 READY_SECS=180 # the first start of a version unpacks the file, which takes time on a slow card
 DOWN_SECS=10   # procd starts a failed hub again after five seconds, so this is the second failure
 trap finish EXIT
 trap 'exit 130' HUP INT TERM
 
-# Undo an unfinished upgrade, even if the upgrade was interrupted, and remove temporary files.
+# Undo an unfinished change of the version, even if the change was interrupted, and remove temporary files.
 finish() {
 	code=$?
 	set +e
@@ -270,32 +270,40 @@ link() {
 	}
 }
 
-# Make NEW the current version. At any moment, a current version exists.
+# replace FILE: make FILE the current version. At any moment, a current version exists.
 replace() {
-	sync "$NEW"
-	mv -f "$NEW" "$CURRENT"
+	mv -f "$1" "$CURRENT"
 	sync "$HOME_DIR"
 	forget_unpacked
 }
 
-# Run the previous version again, and remove the failed version, also to free space on a full disk.
+# Run NEW, and keep the current version as the previous version. Unless NEW becomes ready, `finish` calls `undo`.
+# activate WORD: the word describes NEW in the error message.
+activate() {
+	sync "$NEW"
+	rm -f "$OLDER"
+	if [ -f "$CURRENT" ]; then
+		[ ! -f "$PREVIOUS" ] || mv "$PREVIOUS" "$OLDER"
+		link "$CURRENT" "$PREVIOUS"
+		IS_UNFINISHED=yes
+	fi
+	replace "$NEW"
+	make_service
+	start || fail 69 "the $1 version did not become ready; see its log"
+	IS_UNFINISHED=
+	rm -f "$OLDER"
+}
+
+# Run the replaced version again, and remove the failed version, also to free space on a full disk.
 undo() {
-	mv -f "$PREVIOUS" "$CURRENT"
-	sync "$HOME_DIR"
-	forget_unpacked
+	replace "$PREVIOUS"
 	find_python "$CURRENT"
 	make_service
-	start || fail 69 "the previous version did not become ready either; see the log"
-	say "the upgrade was undone; $(version "$CURRENT") runs again" >&2
-}
-
-# Exchange the current version and the previous version.
-swap() {
-	trap '' HUP INT TERM # until the older version has its new name, an interruption would delete it
-	link "$PREVIOUS" "$NEW"
-	link "$CURRENT" "$PREVIOUS"
-	replace
-	trap 'exit 130' HUP INT TERM
+	start || fail 69 "$(version "$CURRENT") did not become ready either; see the log"
+	case $command in
+	install) say "the upgrade was undone; $(version "$CURRENT") runs again" >&2 ;;
+	rollback) say "the rollback was undone; $(version "$CURRENT") runs again" >&2 ;;
+	esac
 }
 
 version() { try "$1" --version | sed -n 's/^lares //p'; }
@@ -330,32 +338,18 @@ install() {
 	fi
 	[ "$file" = "$NEW" ] || cp "$file" "$NEW"
 	chmod 0755 "$NEW"
-	rm -f "$OLDER"
-	if [ -f "$CURRENT" ]; then
-		if [ -f "$PREVIOUS" ]; then
-			mv "$PREVIOUS" "$OLDER"
-		fi
-		link "$CURRENT" "$PREVIOUS"
-		IS_UNFINISHED=yes
-	fi
-	replace
-	make_service
-	start || fail 69 "the new version did not become ready; see its log"
-	IS_UNFINISHED=
-	rm -f "$OLDER"
+	activate new
 	say "$(version "$CURRENT") is installed"
 }
 
 rollback() {
-	scratch
-	if [ -f "$PREVIOUS" ]; then
-		find_python "$PREVIOUS"
-		lock
-	fi
 	[ -f "$PREVIOUS" ] || fail 66 "there is no previous version"
-	swap
-	make_service
-	start || fail 69 "the previous version did not become ready; see its log"
+	scratch
+	find_python "$PREVIOUS"
+	lock
+	check "$PREVIOUS"
+	link "$PREVIOUS" "$NEW"
+	activate previous
 	say "$(version "$CURRENT") is installed again; to undo this, roll back once more"
 }
 

@@ -156,7 +156,7 @@ def install(machine: Machine, kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_systemd_upgrades_rolls_back_and_keeps_the_old_version_if_the_new_one_fails(machine: Machine) -> None:
+def test_systemd_upgrades_rolls_back_and_keeps_the_running_version_if_the_other_one_fails(machine: Machine) -> None:
     install(machine, "systemd")
     new = make_file(machine.folder / "new.pyz", "2")
     digest = hashlib.sha256(new.read_bytes()).hexdigest()
@@ -179,6 +179,24 @@ def test_systemd_upgrades_rolls_back_and_keeps_the_old_version_if_the_new_one_fa
     make_file(machine.folder / "strict.pyz", "4", code=os.EX_CONFIG)
     message = machine.run("lares", "upgrade", "strict.pyz", code=os.EX_CONFIG)
     assert "unknown section" in message and "nothing was changed" in message and machine.running() == "2"
+
+    previous = machine.folder / "lares.previous.pyz"
+    for code, answer, exit_code, sentence in (
+        (os.EX_CONFIG, "200 OK", os.EX_CONFIG, "unknown section\nlares: the configuration has faults, see above"),
+        (
+            0,
+            "",
+            os.EX_UNAVAILABLE,
+            "the previous version did not become ready; see its log\nlares: the rollback was ",
+        ),
+    ):
+        make_file(previous, "1", code=code, answer=answer)
+        machine.run("cp", previous, "/opt/lares")
+        message = machine.run("lares", "upgrade", "--rollback", code=exit_code)
+        assert sentence in message and machine.running() == "2"
+        assert machine.run("ls", "/opt/lares").split() == ["lares.previous.pyz", "lares.pyz"]
+        machine.run("cmp", previous, "/opt/lares/lares.previous.pyz")
+    assert "lares: the rollback was undone; 2 runs again" in message
 
     make_file(machine.folder / "five.pyz", "5")
     assert "lares: 5 is installed" in machine.run("python3", "five.pyz", "upgrade", "five.pyz")

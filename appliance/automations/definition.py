@@ -78,12 +78,20 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
     mode: Mode
     enabled: bool = True
 
-    def explain(self, environment: Environment, instant: datetime | None) -> Iterator[str]:
+    def needs_clock(self) -> bool:
+        """Return whether a trigger or condition depends on the time."""
+        has_trigger = any(trigger.needs_clock for trigger in self.triggers)
+        return has_trigger or any(condition.needs_clock for condition in list_nested(self.conditions))
+
+    def explain(
+        self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False
+    ) -> Iterator[str]:
         """Yield a sentence with current values for each trigger and condition.
 
-        `instant` is None while the clock is not trusted.
+        `instant` is None while the clock is not trusted. `is_waiting` is true if a match waits for its duration to
+        end.
         """
-        yield from (trigger.describe(environment, instant) for trigger in self.triggers)
+        yield from (trigger.describe(environment, instant, is_waiting=is_waiting) for trigger in self.triggers)
         yield from explain(self.conditions, environment, instant)
 
 

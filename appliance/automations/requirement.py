@@ -122,7 +122,7 @@ def describe_requirement(name: str, requirement: Requirement) -> str:
     return f"{name} {'' if requirement.equals is UNSET else '= '}{requirement}"
 
 
-ONLY_A_CHANGE = ", so the value must change first"
+MUST_CHANGE = ", so the value must change first"
 
 
 def take_requirement(table: Table, attribute: str | None) -> Requirement:

@@ -240,6 +240,11 @@ class Catalog(Generic[T]):
                     found += failed.faults
         return found
 
+    def list_copies(self, file: LoadedFile[T]) -> list[Fault]:
+        """Return a fault for each other file that repeats the id of this loaded file."""
+        same = [each for each in self._valid.values() if each.definition.id == file.definition.id]
+        return sorted(_repeats(each, file.source.name) for each in same if each.source.name != file.source.name)
+
     async def is_outdated(self, source: Source) -> bool:
         """Return whether a loaded file has since been changed or deleted on disk."""
         return source not in (await read_folder(self._folder)).sources

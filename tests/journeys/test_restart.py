@@ -20,7 +20,7 @@ from appliance.adapters.elgato_lights.simulator import LightSimulator, Simulated
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.figures import started_at
-from appliance.api.reasons import Reasons
+from appliance.api.why.device import state_since
 from appliance.clock import timestamp
 from appliance.home.events import SystemErrorReported
 from appliance.store.disk import Disk
@@ -369,12 +369,12 @@ async def test_the_begin_of_an_outage_survives_restarts(tmp_path: Path, clock: V
         async with living(tmp_path, clock, late=60.0) as app:
             summary = (await app.get(f"/why?id={LIGHT}")).json["summary"]
             assert "no message has arrived since the hub started" in summary
-            return Reasons(app.hub).state_since(app.hub.registry.get_device(LIGHT))
+            return state_since(app.hub, app.hub.registry.get_device(LIGHT))
 
     async with living(tmp_path, clock) as app:
         began = clock.now() + timedelta(days=1)
         clock.set(began)
-        since = Reasons(app.hub).state_since(app.hub.registry.get_device(LIGHT))
+        since = state_since(app.hub, app.hub.registry.get_device(LIGHT))
         assert since == began, "it came online in this run, by whatever clock"
         clock.suspend(0.0006)
         assert started_at(app.hub) == began, "a fraction of a second is no other start"

@@ -10,9 +10,9 @@ import orjson
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.reasons import Reasons
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.simulation import SIMULATED_PREFIXES
+from appliance.api.why.device import state_since
 from appliance.automations.automations import View
 from appliance.automations.policy import NEVER_BEGAN
 from appliance.event_loop import in_steps
@@ -128,13 +128,12 @@ class StatusApi(ApiResource):
         return await asyncio.to_thread(lambda: orjson.dumps(_STATUS(status)))
 
     def _list_offline(self) -> Iterator[dict[str, Any]]:
-        reasons = Reasons(self.hub)
         return (
             {
                 "id": device.id,
                 "name": device.name,
                 "state": device.attributes["state"],
-                "since": reasons.state_since(device),
+                "since": state_since(self.hub, device),
             }
             for device in self.hub.registry.list_devices()
             if device.attributes.get("state") in AWAY

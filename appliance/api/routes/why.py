@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from appliance.api.auth import Role
-from appliance.api.reasons import Reasons
 from appliance.api.route import ApiResource, Call, route
+from appliance.api.why.explain import explain
 from appliance.home.texts import identifier
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import INSTANT, OBJECT, TEXT, array_of, described, maybe
@@ -28,4 +28,4 @@ class WhyApi(ApiResource):
     @route("GET", "/why", Role.READ, _WHY, statuses=(200, 404), query={"id": Field(identifier)})
     async def explain(self, call: Call) -> object:
         """Explain in sentences the state of an automation, scene, or device, and its last ten decisions."""
-        return {**await Reasons(self.hub).explain(call.query()["id"]), "timezone": self.hub.timezone.key}
+        return {**await explain(self.hub, call.query()["id"]), "timezone": self.hub.timezone.key}

@@ -54,6 +54,11 @@ class Condition(Struct, frozen=True, kw_only=True):
         trusted."""
         raise NotImplementedError
 
+    @property
+    def needs_clock(self) -> bool:
+        """Return whether the condition depends on the time. The conditions inside a combination are not included."""
+        return False
+
     def names(self) -> list[NamedThing]:
         """Return the devices, rooms, and variables that the condition names. Nested conditions are not included."""
         return []

@@ -36,6 +36,10 @@ class DeviceState(Condition, frozen=True, kw_only=True):
     requirement: Requirement
     for_secs: float = 0
 
+    @property
+    def needs_clock(self) -> bool:
+        return self.for_secs > 0
+
     @classmethod
     def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
         device_id = table.need("device_id", check.text)

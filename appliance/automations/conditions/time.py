@@ -57,6 +57,10 @@ class TimeCondition(Condition, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "time"
 
+    @property
+    def needs_clock(self) -> bool:
+        return True
+
     def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:
         if instant is None:
             return Fact(holds=None, past=UNTRUSTED, needs=str(self))

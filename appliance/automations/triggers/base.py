@@ -34,6 +34,9 @@ class Match(Struct, frozen=True, kw_only=True):
 class Trigger(Struct, frozen=True, kw_only=True):
     """A trigger of an automation. `id` distinguishes the automation's triggers."""
 
+    needs_clock: ClassVar[bool] = False
+    """Whether the trigger depends on the time of day."""
+
     type: str = ""
     id: str | None = None
 
@@ -52,8 +55,9 @@ class Trigger(Struct, frozen=True, kw_only=True):
         `names`."""
         return [each.subject for each in self.names() if each.owner is None]
 
-    def describe(self, environment: Environment, instant: datetime | None) -> str:
-        """Describe the trigger with current values. `instant` is None while the clock is not trusted."""
+    def describe(self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False) -> str:
+        """Describe the trigger with current values. `instant` is None while the clock is not trusted. `is_waiting` is
+        true if a match waits for its duration to end."""
         raise NotImplementedError
 
 
@@ -69,6 +73,8 @@ class TimedTrigger(Trigger, frozen=True, kw_only=True):
     """A trigger that is due at certain times. All kinds except intervals follow the calendar. If `is_daily` is true,
     the trigger is due at most once per day."""
 
+    needs_clock: ClassVar[bool] = True
+
     is_daily: ClassVar[bool] = False
 
     def next_after(self, instant: datetime) -> datetime | None:
@@ -79,7 +85,7 @@ class TimedTrigger(Trigger, frozen=True, kw_only=True):
         """Return the event table for this due time."""
         return {"type": self.type, "scheduled_at": timestamp(due)}
 
-    def describe(self, environment: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False) -> str:
         if instant is None:
             return f"waits for {self}; {UNTRUSTED}"
         due = self.next_after(instant)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
+from functools import partial
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from appliance.automations import field_checks as check
 from appliance.automations.environment import Environment
 from appliance.automations.field_checks import take_attribute
 from appliance.automations.named_things import NamedThing, Subject
-from appliance.automations.requirement import ONLY_A_CHANGE, Requirement, describe_requirement, take_requirement
+from appliance.automations.requirement import MUST_CHANGE, Requirement, describe_requirement, take_requirement
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
 from appliance.home.model import AWAY, Device
@@ -172,20 +173,22 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return [("attribute", self.attribute)]
         return super().subjects()
 
-    def describe(self, environment: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False) -> str:
+        describe_value = partial(self._describe_value, is_waiting=is_waiting)
         change = f"{self.devices} changes"
         if self.attribute is not None:
             secs = "" if self.wait_secs is None else f" for {self.wait_secs:g} s"
             change = f"{self.devices} reports {describe_requirement(self.attribute, self.requirement)}{secs}"
-        return f"waits until {change}{self.devices.describe_each(environment, self._describe_value)}"
+        return f"waits until {change}{self.devices.describe_each(environment, describe_value)}"
 
-    def _describe_value(self, device: Device) -> str:
+    def _describe_value(self, device: Device, *, is_waiting: bool) -> str:
         if self.attribute is None:
             return ""
         value = device.attributes.get(self.attribute)
         if value is not None:
             reported = f"reports {self.attribute} = {describe(value)}"
-            return f"already {reported}{ONLY_A_CHANGE}" if self.requirement.must_change(value) else reported
+            matches = self.requirement.must_change(value)
+            return f"already {reported}{'' if is_waiting else MUST_CHANGE}" if matches else reported
         names = ", ".join(sorted(each for each in device.attributes if each != "state"))
         reported = f"reports no {self.attribute}, but {names}" if names else "reports nothing now"
         return reported + ("" if device.known(self.attribute) else f"; {self._first_value(device, self.attribute)}")
@@ -297,7 +300,7 @@ class DeviceEventTrigger(EventTrigger, frozen=True, kw_only=True):
         field = None if self.event is None else "event"
         return whose + [NamedThing(field or each.field, "event", self.event or "", each.subject) for each in whose]
 
-    def describe(self, environment: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False) -> str:
         devices = self.devices.describe_each(environment, _sent)
         return f"waits until {self.devices} sends {self.event or 'any event'}{devices}"
 

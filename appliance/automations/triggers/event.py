@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from appliance.automations import field_checks as check
 from appliance.automations.environment import UNTRUSTED, Environment
 from appliance.automations.named_things import NamedThing, Subject
-from appliance.automations.requirement import ONLY_A_CHANGE, Requirement, describe_requirement, take_requirement
+from appliance.automations.requirement import MUST_CHANGE, Requirement, describe_requirement, take_requirement
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger
 from appliance.clock import timestamp
 from appliance.home import events
@@ -38,7 +38,7 @@ class AdapterLifecycle(EventTrigger, frozen=True, kw_only=True):
     def subjects(self) -> list[Subject]:
         return [("adapter", "")]
 
-    def describe(self, environment: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False) -> str:
         return f"waits until {'an adapter' if self.adapter is None else f'the adapter {self.adapter!r}'} starts"
 
     def match(self, event: Event) -> Match | None:
@@ -60,7 +60,7 @@ class SystemErrorTrigger(EventTrigger, frozen=True, kw_only=True):
     def subjects(self) -> list[Subject]:
         return [("error", "")]
 
-    def describe(self, environment: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False) -> str:
         return "waits until " + (
             "something fails" if self.contains is None else f"an error message contains {self.contains!r}"
         )
@@ -88,11 +88,11 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing("name", "variable", self.name)]
 
-    def describe(self, environment: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False) -> str:
         value = environment.variables.find(self.name)
         shown = "is not set" if value is None else f"is {describe(value)}"
         if value is not None and self.requirement.must_change(value):
-            shown = f"is already {describe(value)}{ONLY_A_CHANGE}"
+            shown = f"is already {describe(value)}{'' if is_waiting else MUST_CHANGE}"
         demand = f"for variable {describe_requirement(self.name, self.requirement)}"
         change = f"until variable {self.name} changes" if self.requirement.is_any else demand
         return f"waits {change}; the variable {shown}"
@@ -114,6 +114,8 @@ class VariableTrigger(EventTrigger, frozen=True, kw_only=True):
 class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
     """A timer ends."""
 
+    needs_clock: ClassVar[bool] = True
+
     type: str = "timer"
     name: str
 
@@ -125,7 +127,7 @@ class TimerTrigger(EventTrigger, frozen=True, kw_only=True):
     def names(self) -> list[NamedThing]:
         return [NamedThing("name", "timer", self.name)]
 
-    def describe(self, environment: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False) -> str:
         due = environment.timers.find_end(self.name)
         doubt = f", and {UNTRUSTED}" if instant is None else ""
         remaining = "the timer is not running" if due is None else f"it ends at {timestamp(due)}{doubt}"
@@ -155,7 +157,7 @@ class WebhookTrigger(EventTrigger, frozen=True, kw_only=True):
     def subjects(self) -> list[Subject]:
         return [("hook", self.hook)]
 
-    def describe(self, environment: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False) -> str:
         return f"waits for a call of the hook '{self.hook}'"
 
     def match(self, event: Event) -> Match | None:

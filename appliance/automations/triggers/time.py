@@ -223,6 +223,8 @@ class DateTrigger(TimedTrigger, frozen=True, kw_only=True):
 class Interval(TimedTrigger, frozen=True, kw_only=True):
     """A trigger that is due every `every_secs` seconds of real time."""
 
+    needs_clock: ClassVar[bool] = False
+
     type: str = "interval"
     every_secs: float
 
@@ -231,7 +233,7 @@ class Interval(TimedTrigger, frozen=True, kw_only=True):
         every_secs = table.need("every_secs", check.period)
         return None if every_secs is None else cls(every_secs=every_secs)
 
-    def describe(self, environment: Environment, instant: datetime | None) -> str:
+    def describe(self, environment: Environment, instant: datetime | None, *, is_waiting: bool = False) -> str:
         return f"waits for its interval, every {self.every_secs:g} s"
 
     def next_after(self, instant: datetime, since: datetime | None = None) -> datetime:

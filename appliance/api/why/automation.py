@@ -1,0 +1,88 @@
+"""Explains an automation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from appliance.api.why.executions import describe_executions, describe_file, list_decisions
+from appliance.api.why.explanation import ONE, Explanation, list_safe_mode, word_for
+from appliance.automations.automations import NOT_YET_ON, View
+from appliance.automations.conditions.base import Condition
+from appliance.automations.conditions.combine import Combination
+from appliance.automations.definition import state_fields
+from appliance.automations.environment import Environment
+from appliance.automations.names import HomeNames
+from appliance.clock import timestamp
+from appliance.hub import Hub
+
+WHY_MISSED = (
+    "the hub was off, the machine slept, or the clock was set past this time; a missed run starts later only if "
+    "the delay is at most five minutes, and not after a power cut or a kill"
+)
+
+
+async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanation:
+    """Raise `NotFound` for an unknown id."""
+    automations, trust = hub.automations, hub.recorder.trust
+    view, file = automations.view(id_), automations.catalog.get(id_)
+    definition = view.definition
+    armed = automations.figures()["each"].get(id_, {})
+    instant = hub.clock.now() if trust.is_trusted() else None
+    pending = automations.due_times.list_waits(id_)
+    waits = [*definition.explain(hub.environment, instant, is_waiting=bool(pending))]
+    words = ((word_for(hub, each), timestamp(at)) for each, at in pending)
+    waits += [f"'{word}' matches; the automation runs at {at} if '{word}' still matches then" for word, at in words]
+    now = describe_executions(hub, id_)
+    wrong = [fault.message for fault in (*known.faults_of(file), *known.inspect(file.source))]
+    as_it_was = [*list_safe_mode(hub), *await describe_file(automations.catalog, file)]
+    if definition.needs_clock() and (reason := trust.distrust_reason()) is not None:
+        as_it_was.append(reason)
+    missed = [*_describe_missed(automations.due_times.find_missed(id_))] if view.is_enabled else []
+    idle = _describe(view, armed, now or automations.list_runs(id_, ONE))
+    return Explanation(
+        kind="automation",
+        id=id_,
+        summary=[*as_it_was, *now, *idle, *missed, *waits, *wrong],
+        decisions=await list_decisions(hub, "automation", id_),
+        automation={
+            "triggers": [state_fields(trigger) for trigger in definition.triggers],
+            "conditions": _state_conditions(definition.conditions, hub.environment, instant),
+            "notes": [*as_it_was, *missed, *wrong],
+        },
+    )
+
+
+def _state_conditions(
+    conditions: Sequence[Condition], environment: Environment, instant: datetime | None
+) -> list[dict[str, Any]]:
+    """Return the fields of each condition, and whether it holds now."""
+    stated = []
+    for each in conditions:
+        fields = {**state_fields(each), "holds": each.evaluate(environment, instant).holds is True}
+        if isinstance(each, Combination):
+            fields["conditions"] = _state_conditions(each.conditions, environment, instant)
+        stated.append(fields)
+    return stated
+
+
+def _describe(view: View, armed: Mapping[str, Any], runs: Sequence[object]) -> Iterator[str]:
+    trigger = " or ".join(dict.fromkeys(each.type for each in view.definition.triggers))
+    if not view.is_enabled:
+        yield "it is switched off" if view.definition.enabled else NOT_YET_ON
+    if (paused := armed.get("braked_secs")) is not None:
+        yield f"it is paused for {paused:.0f} s more, because it triggered itself too often"
+    if armed.get("next_fire") is not None:
+        yield f"its trigger ({trigger}) is next due at {armed['next_fire']}"
+    elif armed.get("waiting"):
+        yield f"its trigger ({trigger}) has begun to match and waits"
+    else:
+        yield f"it waits for its trigger ({trigger})"
+    if not runs:
+        yield "nothing has triggered it since the hub started"
+
+
+def _describe_missed(at: datetime | None) -> Iterator[str]:
+    if at is not None:
+        yield f"it was due at {timestamp(at)} and did not run: {WHY_MISSED}"

@@ -1,0 +1,46 @@
+"""The form of an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from appliance.history.period import Period
+from appliance.hub import Hub
+
+MAX_DECISIONS = 10
+
+ONE, LATEST = Period(limit=1), Period(limit=MAX_DECISIONS)
+
+HOW_TO_LOAD = "correct the errors that `lares check` lists, then run `lares reload`"
+"""The advice if the file of an automation, a scene, or a kind is not loaded."""
+
+
+class Decision(Struct, frozen=True):
+    """A decision's time (RFC 3339), and a sentence that describes the decision."""
+
+    at: str
+    sentence: str
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """The kind of object, sentences about the object's current state, the decisions, and an automation's fields."""
+
+    kind: str
+    id: str
+    summary: Sequence[str]
+    decisions: Sequence[Decision] = ()
+    automation: dict[str, Any] | None = None
+
+
+def list_safe_mode(hub: Hub) -> list[str]:
+    """Return the reason why enabled automations do not run, if there is one."""
+    return [] if hub.safe_mode.reason is None else [hub.safe_mode.reason]
+
+
+def word_for(hub: Hub, device_id: str) -> str:
+    """Return the device's alias, or its id if it has no alias."""
+    found = hub.registry.find_devices([device_id])
+    return device_id if not found or found[0].alias is None else found[0].alias

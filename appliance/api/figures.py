@@ -33,7 +33,7 @@ class Figures:
         self._connections = connections
 
     def tree(self) -> dict[str, Any]:
-        hub, stream, history, lag = self._hub, self._stream, self._hub.history, loop_lag()
+        hub, stream, history, loop = self._hub, self._stream, self._hub.history, loop_lag()
         return {
             "hub": {
                 "version": VERSION,
@@ -60,14 +60,14 @@ class Figures:
             "scripts": _scripts(hub),
             "events": {
                 "published": hub.bus.published,
-                "readers": stream.readers,
+                "readers": stream.reader_count,
                 "frames": stream.frames,
                 "dropped": stream.dropped,
-                "lag": stream.lag,
+                "lag": stream.longest_queue,
             },
             "sockets": self._connections.figures(),
             "log": hub.log.count_by_level(),
-            "loop": {"lag_secs": lag.last_secs, "max_lag_secs": lag.max_secs, "total_lag_secs": lag.total_secs},
+            "loop": {"lag_secs": loop.last_secs, "max_lag_secs": loop.max_secs, "total_lag_secs": loop.total_secs},
             "process": _process(),
         }
 

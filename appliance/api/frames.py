@@ -65,7 +65,7 @@ _ERROR = _frame(
     "system.error",
     f"{events.SystemErrorReported.__doc__} A reader that was too slow also receives this event, with the number of "
     "lost frames in `dropped`.",
-    {"dropped": Part({**COUNT, "description": _DROPPED}, lambda _: None)},  # only `lag_frame` sets this field
+    {"dropped": Part({**COUNT, "description": _DROPPED}, lambda _: None)},  # only `dropped_frame` sets this field
     message=TEXT,
 )
 
@@ -143,7 +143,7 @@ def frame_of(event: events.Event) -> bytes | None:
     return orjson.dumps(found.record.encode(event))
 
 
-def lag_frame(dropped: int) -> bytes:
+def dropped_frame(dropped: int) -> bytes:
     """Return the frame that reports to a reader how many frames it lost."""
     message = f"subscriber lagged: {dropped} events dropped"
     return orjson.dumps(_ERROR.record({"message": message, "dropped": dropped}))

@@ -1,12 +1,12 @@
 """Processes each request: finds the route, authorizes the request, calls the handler, and counts the response.
 
-Without a valid key, every path returns 401, so that paths cannot be probed.
+The first failed check decides the status: key (401), role (403), path and method (404, 405), rate (429), resource
+(404), body. Without a valid key, every path returns 401, so that paths cannot be probed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from functools import partial
 from urllib.parse import unquote
 
@@ -26,6 +26,7 @@ from appliance.api.route import Call, Handler, Route
 from appliance.api.router import Router
 from appliance.api.sanic_http.http1 import exchange_of
 from appliance.api.tokens import bearer_of
+from appliance.api.wrong_key_log import WrongKeyLog
 from appliance.errors import LaresError, MalformedRequest, Unauthenticated
 from appliance.event_loop import wait_for_short_turn
 
@@ -35,15 +36,6 @@ _SUBPROTOCOL_PREFIX = "bearer."
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """The methods that the role `read` may use, because they change nothing."""
-
-WRONG_KEY_LOG_SECS = 3600.0
-"""Wrong keys of one client are logged at most once in this time."""
-
-MAX_KEPT_WRONG_PEERS = 256
-"""Maximum number of clients whose wrong keys are remembered. When this number is reached, all clients are
-forgotten."""
-
-log = logging.getLogger("api")
 
 
 class Gate:
@@ -64,7 +56,7 @@ class Gate:
         self._bodies = Bodies(limits)
         self._counts = counts
         self._router = Router()
-        self._wrong_key_logged: dict[str, float] = {}
+        self._wrong_keys = WrongKeyLog()
 
     def add(self, route: Route, handler: Handler) -> None:
         """Respond to requests of the route with the results of `handler`."""
@@ -83,7 +75,7 @@ class Gate:
         try:
             if route.role is not None:
                 await wait_for_short_turn()
-            principal = await self._authorize(request, route, ids.get("hook_id"))
+            principal = await self._admit(request, route, ids.get("hook_id"))
             recheck = partial(self._authenticator.recheck, principal)
             call = Call(request=request, route=route, bodies=self._bodies, principal=principal, recheck=recheck)
             result = await handler(call, **ids)
@@ -103,18 +95,22 @@ class Gate:
             took = None if route.is_websocket else loop.time() - began
             self._counts.add(request.method, route.path, status, took)
 
-    async def _authorize(self, request: Request, route: Route, hook: str | None) -> Principal | None:
-        """Return the principal of the request's token, or None for a public route. Writes count towards the rate
-        limit of the key.
+    async def _admit(self, request: Request, route: Route | None, hook: str | None = None) -> Principal | None:
+        """Return the principal of the request's key, or None for a public route. Check the key (401), the role (403),
+        and the rate limit (429), in this order.
 
-        `hook` is the id of the hook in the path. Raise `Unauthenticated`, `TooManyChecks`,
-        `AuthenticationUnavailable`, `Forbidden`, or `RateLimited` on failure.
+        `route` is None if no route matches. `hook` is the id of the hook in the path. Raise `Unauthenticated`,
+        `TooManyChecks`, `AuthenticationUnavailable`, `Forbidden`, or `RateLimited` on failure.
         """
-        if route.role is None:
+        if route is None:
+            role = Role.READ if request.method in SAFE_METHODS else Role.WRITE
+        elif route.role is None:
             return None
+        else:
+            role = route.role
         principal = await self._identify(request, route)
-        principal.require(route.role, hook)
-        if route.is_rate_limited:
+        principal.require(role, hook)
+        if route is not None and route.is_rate_limited:
             self._buckets.take(principal.key_id)
         return principal
 
@@ -132,24 +128,11 @@ class Gate:
             principal = await self._authenticator.identify(token)
         except Unauthenticated as refusal:
             if token is not None and type(refusal) is Unauthenticated:
-                self._log_wrong_key(exchange.connection.peer)
+                self._wrong_keys.note(exchange.connection.peer)
             raise
         if route is not None and not route.is_websocket and route.role is not Role.HOOK:
             exchange.identified = principal
         return principal
-
-    def _log_wrong_key(self, peer: str) -> None:
-        """Log the wrong keys of a client at most once per hour, because a client with a revoked key may retry every
-        second."""
-        now = asyncio.get_running_loop().time()
-        if now - self._wrong_key_logged.get(peer, -WRONG_KEY_LOG_SECS) < WRONG_KEY_LOG_SECS:
-            return
-        if len(self._wrong_key_logged) >= MAX_KEPT_WRONG_PEERS:
-            self._wrong_key_logged.clear()
-        self._wrong_key_logged[peer] = now
-        log.warning(
-            "refused a request from %s: its key is wrong or revoked; `lares key list` shows the valid keys", peer
-        )
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
         """Return the response to a failed request, or to a CORS preflight request."""
@@ -157,19 +140,13 @@ class Gate:
             return self._cors.add_headers(request, error_response(request, error))
         response = self._cors.preflight(request)
         if response is None:
-            response = error_response(request, await self._explain_unmatched(request, error))
+            try:
+                await self._admit(request, None)
+            except LaresError as refusal:
+                error = refusal
+            response = error_response(request, error)
         self._counts.add(request.method, UNMATCHED, response.status)
         return self._cors.add_headers(request, response)
-
-    async def _explain_unmatched(self, request: Request, error: Exception) -> Exception:
-        """Return the error for a request without a route: 401 for a wrong key, 403 for a wrong role, otherwise the
-        router's error."""
-        try:
-            principal = await self._identify(request, None)
-            principal.require(Role.READ if request.method in SAFE_METHODS else Role.WRITE)
-        except LaresError as refusal:
-            return refusal
-        return error
 
 
 def _token_of(request: Request, route: Route | None) -> str | None:

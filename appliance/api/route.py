@@ -1,5 +1,5 @@
-"""Declares routes, and the parts of the API that handlers use. `dispatch.py`, `gate.py` (which checks the roles), and
-`openapi.py` read the same declarations."""
+"""Declares routes, and the parts of the API that handlers use. `gate.py`, which checks the roles, and `openapi.py`
+read the same declarations."""
 
 from __future__ import annotations
 

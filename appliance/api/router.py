@@ -17,24 +17,26 @@ RouteHandler = tuple[Route, Handler]
 MAX_KEPT_PATHS = 1024
 """Maximum number of recently requested paths whose routes are cached."""
 
+_Segments = tuple[str, ...]
+
 
 class _RestPattern(Struct, frozen=True):
     """A path with an id that consists of one or more segments. The name of such an id ends in `_path`."""
 
-    before: tuple[str, ...]
+    before: _Segments
     name: str
-    after: tuple[str, ...]
+    after: _Segments
     handlers: Mapping[str, RouteHandler]
 
-    def match(self, segments: list[str]) -> dict[str, str] | None:
+    def match(self, segments: _Segments) -> dict[str, str] | None:
         """Return the ids in a path, or None if the path does not match."""
         first, last = len(self.before), len(segments) - len(self.after)
-        if first >= last or tuple(segments[:first]) != self.before or not all(segments[first:]):
+        if first >= last or segments[:first] != self.before or not all(segments[first:]):
             return None
-        ids = {self.name: "/".join(map(unquote, segments[first:last]))}
+        ids = {self.name: "/".join(segments[first:last])}
         for word, segment in zip(self.after, segments[last:], strict=True):
             if word.startswith("<"):
-                ids[word[1:-1]] = unquote(segment)
+                ids[word[1:-1]] = segment
             elif word != segment:
                 return None
         return ids
@@ -48,7 +50,7 @@ class _Pattern(Struct, frozen=True):
     ids: tuple[tuple[int, str], ...]
     handlers: Mapping[str, RouteHandler]
 
-    def matches(self, segments: list[str]) -> bool:
+    def matches(self, segments: _Segments) -> bool:
         """Return whether a path with the same number of segments matches."""
         return all(segments[index] == text for index, text in self.fixed) and all(segments[i] for i, _ in self.ids)
 
@@ -63,29 +65,32 @@ class Router:
 
     def __init__(self) -> None:
         self._paths: dict[str, dict[str, RouteHandler]] = {}
+        self._fixed: dict[_Segments, Mapping[str, RouteHandler]] = {}
         self._patterns: dict[int, list[_Pattern]] = {}
         self._rest_patterns: list[_RestPattern] = []
         self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
 
     def add(self, path: str, methods: Iterable[str], handler: RouteHandler) -> None:
         """Add the handler for these methods of a path. `<name>` in the path is an id."""
-        if path not in self._paths and "_path>" in path:
-            words = path.split("/")
-            at = next(index for index, word in enumerate(words) if word.endswith("_path>"))
-            before, after = tuple(words[:at]), tuple(words[at + 1 :])
-            rest = _RestPattern(before, words[at][1:-1], after, self._paths.setdefault(path, {}))
-            self._rest_patterns = sorted([*self._rest_patterns, rest], key=lambda each: -len(each.after))
-        elif path not in self._paths and "<" in path:
-            parts = [*enumerate(path.split("/"))]
-            fixed = tuple((index, text) for index, text in parts if not text.startswith("<"))
-            ids = tuple((index, text[1:-1]) for index, text in parts if text.startswith("<"))
-            pattern = _Pattern(fixed, ids, self._paths.setdefault(path, {}))
-            self._patterns.setdefault(len(parts), []).append(pattern)
-        self._paths.setdefault(path, {}).update(dict.fromkeys(methods, handler))
+        if path not in self._paths:
+            self._paths[path] = {}
+            self._add_path(tuple(path.split("/")), self._paths[path])
+        self._paths[path].update(dict.fromkeys(methods, handler))
+
+    def _add_path(self, words: _Segments, handlers: Mapping[str, RouteHandler]) -> None:
+        ids = tuple((index, text[1:-1]) for index, text in enumerate(words) if text.startswith("<"))
+        rest = next((index for index, name in ids if name.endswith("_path")), None)
+        if rest is not None:
+            pattern = _RestPattern(words[:rest], words[rest][1:-1], words[rest + 1 :], handlers)
+            self._rest_patterns = sorted([*self._rest_patterns, pattern], key=lambda each: -len(each.after))
+        elif ids:
+            fixed = tuple((index, text) for index, text in enumerate(words) if not text.startswith("<"))
+            self._patterns.setdefault(len(words), []).append(_Pattern(fixed, ids, handlers))
+        else:
+            self._fixed[words] = handlers
 
     def find(self, method: str, path: str) -> tuple[RouteHandler, dict[str, str]]:
-        """Return the handler for the method, and the ids in the path. Each id is a non-empty segment, decoded from
-        percent-encoding once.
+        """Return the handler for the method, and the ids in the path. Each id is a non-empty segment.
 
         Raise `NotFound`, or `MethodNotAllowed` with the methods of the path.
         """
@@ -95,12 +100,13 @@ class Router:
         return handler, ids
 
     def _find_handlers(self, path: str) -> tuple[Mapping[str, RouteHandler], dict[str, str]]:
-        if (handlers := self._paths.get(path)) is not None and "<" not in path:
+        """Decode each segment once, and match the decoded segments. An encoded slash does not separate segments."""
+        segments = tuple(map(unquote, path.split("/")))
+        if (handlers := self._fixed.get(segments)) is not None:
             return handlers, {}
-        segments = path.split("/")
         for pattern in self._patterns.get(len(segments), ()):
             if pattern.matches(segments):
-                return pattern.handlers, {name: unquote(segments[index]) for index, name in pattern.ids}
+                return pattern.handlers, {name: segments[index] for index, name in pattern.ids}
         for rest in self._rest_patterns:
             if (ids := rest.match(segments)) is not None:
                 return rest.handlers, ids

@@ -144,7 +144,7 @@ class DashboardApi:
 
     async def show(self, call: Call) -> HTTPResponse:
         """Return one file, or 304 if the browser already has it."""
-        file = self._files[call.request.path]
+        file = self._files[call.route.path]
         headers = {"etag": file.etag, "cache-control": file.caching, "vary": "Accept-Encoding"}
         if file.path == DASHBOARD_PATH and (words := self._find_words(call.request)) is not None:
             headers["link"] = f"<{words}>; rel=modulepreload"

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from appliance.api.frames import BY_EVENT, fault_frame, frame_of, heartbeat_frame, lag_frame
+from appliance.api.frames import BY_EVENT, dropped_frame, fault_frame, frame_of, heartbeat_frame
 from appliance.api.websocket import WebSocket
 from appliance.event_loop import loop_lag
 from appliance.home.bus import Bus, Rank
@@ -30,7 +30,7 @@ OpenSocket = Callable[[Callable[[], None]], WebSocket]
 """Opens a socket that calls the given function when its send buffer has room again."""
 
 
-class Subscriber:
+class Reader:
     """A bounded queue of frames for one socket. When the queue is full, its oldest frame is dropped and counted."""
 
     def __init__(self, open_socket: OpenSocket, key_id: str, capacity: int) -> None:
@@ -66,23 +66,23 @@ class Subscriber:
             count = min(MAX_FRAMES_PER_WRITE, len(self._frames))
             batch = [self._frames.popleft() for _ in range(count)]
             if self._dropped:
-                batch.insert(0, encode_text_frame(lag_frame(self._dropped)))
+                batch.insert(0, encode_text_frame(dropped_frame(self._dropped)))
                 self._dropped = 0
             self.socket.write(b"".join(batch))
 
 
 class EventStream:
-    """Sends the frame of every event to all subscribers. While there are no subscribers, the stream does not listen
+    """Sends the frame of every event to all readers. While there are no readers, the stream does not listen
     to the bus.
 
-    `frames` is the number of frames since the hub's start; `dropped` is the number of frames that slow subscribers
-    lost. The first subscriber also receives `start_errors`, because no client could connect before these errors
+    `frames` is the number of frames since the hub's start; `dropped` is the number of frames that slow readers
+    lost. The first reader also receives `start_errors`, because no client could connect before these errors
     happened.
     """
 
     def __init__(self, bus: Bus, capacity: int, start_errors: Iterable[Event] = ()) -> None:
         self._capacity = capacity
-        self._subscribers: set[Subscriber] = set()
+        self._readers: set[Reader] = set()
         self._unread = [encode_text_frame(frame) for each in start_errors if (frame := frame_of(each)) is not None]
         self._is_flush_due = False
         self._flushed_in = -1
@@ -96,35 +96,35 @@ class EventStream:
         self._stop_listening: Callable[[], None] = lambda: None
 
     @property
-    def readers(self) -> int:
-        """Return the number of subscribed sockets."""
-        return len(self._subscribers)
+    def reader_count(self) -> int:
+        """Return the number of open streams."""
+        return len(self._readers)
 
     @property
-    def lag(self) -> int:
-        """Return the number of frames that wait for the slowest subscriber."""
-        return max((subscriber.waiting for subscriber in self._subscribers), default=0)
+    def longest_queue(self) -> int:
+        """Return the number of frames that wait for the slowest reader."""
+        return max((reader.waiting for reader in self._readers), default=0)
 
     @contextmanager
-    def subscribe(self, open_socket: OpenSocket, key_id: str) -> Iterator[Subscriber]:
+    def subscribe(self, open_socket: OpenSocket, key_id: str) -> Iterator[Reader]:
         """Send every frame to the socket while the context is open. If the key is revoked, close the socket."""
-        subscriber = Subscriber(open_socket, key_id, self._capacity)
-        if not self._subscribers:
-            self._lag = loop_lag()
+        reader = Reader(open_socket, key_id, self._capacity)
+        if not self._readers:
+            self._loop_lag = loop_lag()
             self._stop_listening = self._bus.listen(self._broadcast, *self._kinds, rank=Rank.CLIENT)
-        self._subscribers.add(subscriber)
+        self._readers.add(reader)
         unread, self._unread = self._unread, []
         for data in unread:
             self._put(data)
         try:
-            yield subscriber
+            yield reader
         finally:
-            self._remove(subscriber)
+            self._remove(reader)
 
-    def _remove(self, subscriber: Subscriber) -> None:
-        if subscriber in self._subscribers:
-            self._subscribers.remove(subscriber)
-            if not self._subscribers:
+    def _remove(self, reader: Reader) -> None:
+        if reader in self._readers:
+            self._readers.remove(reader)
+            if not self._readers:
                 self._stop_listening()
 
     def _broadcast(self, event: Event) -> None:
@@ -140,18 +140,18 @@ class EventStream:
 
     def _disconnect(self, key_id: str) -> None:
         """Close the sockets that were opened with this key."""
-        for subscriber in [each for each in self._subscribers if each.key_id == key_id]:
-            self._remove(subscriber)
-            subscriber.socket.close(POLICY_VIOLATION, "the key was revoked")
+        for reader in [each for each in self._readers if each.key_id == key_id]:
+            self._remove(reader)
+            reader.socket.close(POLICY_VIOLATION, "the key was revoked")
 
     def _put(self, data: bytes) -> None:
         self.frames += 1
-        for subscriber in self._subscribers:
-            self.dropped += subscriber.put(data)
+        for reader in self._readers:
+            self.dropped += reader.put(data)
         if self._is_flush_due:
             return
-        turn = self._lag.turns
-        if turn != self._flushed_in and len(self._subscribers) <= MAX_PROMPT_READERS:
+        turn = self._loop_lag.turns
+        if turn != self._flushed_in and len(self._readers) <= MAX_PROMPT_READERS:
             self._flushed_in = turn
             self._flush()
         else:
@@ -164,8 +164,8 @@ class EventStream:
         self._flush()
 
     def _flush(self) -> None:
-        for subscriber in tuple(self._subscribers):
-            subscriber.flush()
+        for reader in tuple(self._readers):
+            reader.flush()
 
 
 def encode_text_frame(payload: bytes) -> bytes:

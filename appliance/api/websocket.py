@@ -86,7 +86,7 @@ NO_PONG = 1011
 
 SEND_BUFFER_BYTES = 64 * 1024
 """Requested size of the socket's send buffer. Linux doubles this size. The buffer is small, so that unsent frames
-wait in the subscriber's queue."""
+wait in the reader's queue."""
 
 MAX_READ_BYTES = 1024
 """Number of bytes from a client that are processed per iteration of the loop: at most 170 pings, which take a few

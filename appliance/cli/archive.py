@@ -24,8 +24,9 @@ from msgspec import Struct
 
 from appliance.api.keyring import KEY_BODY
 from appliance.api.routes.devices import ALIAS_BODY, ASSIGNMENT_BODY, NAME_BODY
+from appliance.api.routes.groups import GROUP_BODY
 from appliance.api.routes.preferences import check_preferences
-from appliance.api.routes.rooms_groups import GROUP_BODY, ROOM_BODY
+from appliance.api.routes.rooms import ROOM_BODY
 from appliance.api.routes.variables import VARIABLE_BODY
 from appliance.automations.timers import check_timer
 from appliance.automations.variables import check_variable

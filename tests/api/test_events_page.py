@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 
 from appliance.api.codes import CODES
-from appliance.api.frames import FRAMES, EventFrame, fault_frame, frame_of, heartbeat_frame, lag_frame
+from appliance.api.frames import FRAMES, EventFrame, dropped_frame, fault_frame, frame_of, heartbeat_frame
 from appliance.api.openapi import describe_events
 from appliance.home import events
 from tests.api.test_stream import EVENT_FRAMES
@@ -41,7 +41,7 @@ def test_every_frame_matches_the_document() -> None:
             assert not faults_of(json.loads(encoded)), encoded
             seen.add(json.loads(encoded)["type"])
     assert seen == {frame.type for frame in FRAMES} == set(DOCUMENT["channels"]["events"]["messages"])
-    for encoded in (heartbeat_frame(), lag_frame(3), fault_frame(events.SystemErrorReported(message="x"))):
+    for encoded in (heartbeat_frame(), dropped_frame(3), fault_frame(events.SystemErrorReported(message="x"))):
         assert not faults_of(json.loads(encoded))
 
 

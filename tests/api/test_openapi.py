@@ -18,7 +18,7 @@ from appliance.api.auth import REACH, Role
 from appliance.api.codes import CODES
 from appliance.api.openapi import describe, statuses_of
 from appliance.api.route import Route
-from appliance.api.routes import devices, rooms_groups
+from appliance.api.routes import devices, groups, rooms
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.json_shapes import COMMAND
@@ -180,7 +180,7 @@ class TestOneSource:
         assert described == takes(CHECKS[kind], value), (kind, value)
 
     @pytest.mark.parametrize(
-        "check", [rooms_groups.ROOM_BODY, rooms_groups.GROUP_BODY, rooms_groups.MEMBERS_BODY, devices.ASSIGNMENT_BODY]
+        "check", [rooms.ROOM_BODY, groups.GROUP_BODY, groups.MEMBERS_BODY, devices.ASSIGNMENT_BODY]
     )
     @given(value=BODIES)
     def test_bodies(self, check: Check, value: Any) -> None:

@@ -8,7 +8,6 @@ A file is named after the first segment of its paths. These files have other or 
 - `documents`: `/openapi.json`, `/asyncapi.json`
 - `history`: `/audit`, `/devices/<device_id>/history`
 - `keys`: `/auth`
-- `rooms_groups`: `/rooms`, `/groups`
 - `sections`: `/kinds`, `/files/sections`
 - `status`: `/diagnostics/status`, `/diagnostics/state`
 - `system`: `/health`, `/ready`, `/capabilities`

@@ -28,9 +28,9 @@ class EventsApi(ApiResource):
         interval = call.query()["heartbeat_secs"]
         connection = connection_of(call.request)
         upgrade = partial(connection.upgrade, *accept_handshake(call.request, connection.limits))
-        with self.parts.stream.subscribe(upgrade, call.principal.key_id) as subscriber:
-            socket = subscriber.socket
+        with self.parts.stream.subscribe(upgrade, call.principal.key_id) as reader:
+            socket = reader.socket
             while interval is not None and not socket.closed.done():
-                subscriber.beat()
+                reader.beat()
                 await asyncio.wait({socket.closed}, timeout=interval)
             await socket.closed

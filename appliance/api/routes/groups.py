@@ -1,4 +1,4 @@
-"""Rooms and groups of devices, and commands to all their devices."""
+"""Groups of devices, and commands to all devices of a group."""
 
 from __future__ import annotations
 
@@ -10,58 +10,15 @@ from appliance.api.responses import encode_list
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import body_check, list_of
 from appliance.home import json_shapes
-from appliance.home.model import Room
 from appliance.home.texts import identifier, name
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import array_of
 
-ROOM_BODY = body_check("RoomRequest", {"id": Field(identifier), "name": Field(name)})
 GROUP_BODY = body_check(
     "GroupRequest",
     {"id": Field(identifier), "name": Field(name), "members": Field(list_of(identifier), required=False)},
 )
 MEMBERS_BODY = body_check("MembersRequest", {"members": Field(list_of(identifier))})
-
-_DEVICES, _OUTCOMES = array_of(json_shapes.DEVICE), array_of(schemas.OUTCOME)
-
-
-class RoomsApi(ApiResource):
-    """Handlers of the routes under `/rooms`."""
-
-    @route("GET", "/rooms", Role.READ, array_of(json_shapes.ROOM))
-    async def list_all(self, call: Call) -> object:
-        """Return every room by id."""
-        return self.hub.registry.list_rooms()
-
-    @route("POST", "/rooms", Role.WRITE, json_shapes.ROOM, statuses=(200, 503), body=ROOM_BODY)
-    async def put(self, call: Call) -> object:
-        """Create a room, or rename the existing room."""
-        room = Room(**await call.body())
-        await self.hub.changes.make(lambda layout, _: layout.put_room(room))
-        return room
-
-    @route("GET", "/rooms/<room_id>", Role.READ, json_shapes.ROOM)
-    async def get(self, call: Call, room_id: str) -> object:
-        """Return one room."""
-        return self.hub.registry.get_room(room_id)
-
-    @route("DELETE", "/rooms/<room_id>", Role.WRITE, statuses=(204, 503))
-    async def remove(self, call: Call, room_id: str) -> None:
-        """Remove the room. The devices in the room remain, without a room."""
-        await self.hub.changes.make(lambda layout, _: layout.remove_room(room_id))
-
-    @route("GET", "/rooms/<room_id>/devices", Role.READ, _DEVICES)
-    async def list_devices(self, call: Call, room_id: str) -> object:
-        """Return the devices in the room, sorted by id."""
-        find = partial(self.hub.registry.list_room_devices, room_id)
-        return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=False)
-
-    @route("POST", "/rooms/<room_id>/command", Role.WRITE, _OUTCOMES, body=json_shapes.ANY_COMMAND)
-    async def command(self, call: Call, room_id: str) -> object:
-        """Send a command to every device in the room. Return a result for each device."""
-        self.hub.registry.get_room(room_id)
-        command = await call.body()
-        return await self.hub.dispatcher.send(self.hub.registry.list_room_devices(room_id), command, "room")
 
 
 class GroupsApi(ApiResource):
@@ -100,13 +57,13 @@ class GroupsApi(ApiResource):
         layout = await make(lambda layout, devices: layout.set_members(group_id, members, devices))
         return layout.groups[group_id]
 
-    @route("GET", "/groups/<group_id>/devices", Role.READ, _DEVICES)
+    @route("GET", "/groups/<group_id>/devices", Role.READ, array_of(json_shapes.DEVICE))
     async def list_devices(self, call: Call, group_id: str) -> object:
         """Return the group's devices that currently exist, in membership order."""
         find = partial(self.hub.registry.list_group_devices, group_id)
         return await self.parts.encoder.encode_found(find, self.hub.clock, with_commands=False)
 
-    @route("POST", "/groups/<group_id>/command", Role.WRITE, _OUTCOMES, body=json_shapes.ANY_COMMAND)
+    @route("POST", "/groups/<group_id>/command", Role.WRITE, array_of(schemas.OUTCOME), body=json_shapes.ANY_COMMAND)
     async def command(self, call: Call, group_id: str) -> object:
         """Send a command to every device in the group. Return a result for each device."""
         self.hub.registry.get_group(group_id)

@@ -29,7 +29,7 @@ MEMORY = 16 << 20
 """Maximum memory for unpacking on a box, in bytes. A lower limit would make the file larger, because similar objects
 of different targets are compressed together."""
 
-FIRST = ("__main__.py", "lares_launcher.py", "lares_folder.py", "lares_unpack.py")
+FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
 """Modules that run from the packed file itself, before the files are unpacked."""
 
 HUB = (

@@ -10,8 +10,6 @@ try:
 except ImportError:  # a very old Python
     EXTENSION_SUFFIXES = [""]
 
-EX_UNAVAILABLE = 69
-
 TAG = EXTENSION_SUFFIXES[0][1:].replace(".so", "")
 """This Python's tag of compiled modules; empty for a very old Python."""
 
@@ -55,7 +53,7 @@ if __name__ == "__main__":
     open_standard_streams()
     if not is_supported():
         sys.stderr.write("lares: this file needs %s; %s\n" % (NEEDS, describe_box()))
-        sys.exit(EX_UNAVAILABLE)
+        sys.exit(os.EX_UNAVAILABLE)
     from lares_launcher import launch
 
     sys.exit(launch())

@@ -6,13 +6,32 @@ The module imports little, because it runs at each start.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
+import json
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Mapping, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
 
-from lares_folder import BOOT_ID, BOOTED, FILES, NAME, SITE, hold, is_whole, read_boot
+from lares_file import BUILD, DATE
+
+TAG = EXTENSION_SUFFIXES[0][1:-3]
+"""This Python's tag for compiled modules."""
+
+NAME = f"{BUILD}-{TAG}"
+"""Name of the unpacked folder."""
+
+SITE = "site-packages"
+FILES = "files.json"
+"""A file that lists the size and CRC-32 of every unpacked file."""
+
+BOOTED = "booted"
+"""A file that contains the id of the boot during which bytecode was last removed."""
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 FOLDERS = ("LARES_DATA_DIR", "STATE_DIRECTORY", "CACHE_DIRECTORY")
 INSTALLED = "/opt/lares"
@@ -20,11 +39,6 @@ INSTALLED = "/opt/lares"
 the hub's user."""
 
 SHARED = ("/var/tmp", "/tmp", "/run")
-EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
-
-
-class Unusable(Exception):
-    """Raised if no folder can be used. The message contains the reason why each folder is unusable."""
 
 
 def launch() -> int:
@@ -32,12 +46,12 @@ def launch() -> int:
     archive = os.path.abspath(os.path.dirname(__file__))
     try:
         folder = find_folder(archive, candidate_folders(os.environ))
-    except Unusable as error:
+    except OSError as error:
         print(f"lares: {error}", file=sys.stderr)
-        return EX_CANTCREAT
+        return os.EX_CANTCREAT
     except ValueError as error:
         print(f"lares: {archive} is damaged ({error}); copy the file to this box again", file=sys.stderr)
-        return EX_DATAERR
+        return os.EX_DATAERR
     return run(folder)
 
 
@@ -52,10 +66,10 @@ def run(folder: str) -> int:
         from appliance.cli.main import main
     except Exception as error:  # a damaged file can cause any exception
         print(f"lares: cannot be started: {type(error).__name__}: {error}", file=sys.stderr)
-        code = EX_SOFTWARE
+        code = os.EX_SOFTWARE
     else:
         code = main()
-    if code == EX_SOFTWARE and os.geteuid() == user and not is_whole(folder, deep=True):
+    if code == os.EX_SOFTWARE and os.geteuid() == user and not is_whole(folder, deep=True):
         with contextlib.suppress(OSError):  # a read-only card cannot be changed
             os.unlink(f"{folder}/{FILES}")  # otherwise, the next start unpacks the files again
             os.execv(sys.executable, sys.orig_argv)
@@ -92,7 +106,7 @@ def is_ours(folder: str) -> bool:
 def find_folder(archive: str, bases: Sequence[str]) -> str:
     """Return a folder with all files of this build, and lock it against removal. Unpack the files if necessary.
 
-    Raise `Unusable` if no folder can be used, and `ValueError` if the archive is damaged.
+    Raise `OSError` if no folder can be used, with the reason for each, and `ValueError` if the archive is damaged.
     """
     refusals = []
     for base in bases:
@@ -113,7 +127,7 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
             refusals.append(f"{base}: {(error.strerror or str(error)).lower()}")
         else:
             return folder
-    raise Unusable(
+    raise OSError(
         f"cannot unpack ({'; '.join(refusals)}); set CACHE_DIRECTORY to a folder that belongs to this user, "
         "allows execution, and has 30 MB free"
     )
@@ -139,3 +153,40 @@ def make_base(base: str) -> None:
         os.chmod(base, 0o700)
     if os.statvfs(base).f_flag & os.ST_NOEXEC:
         raise OSError("does not allow execution")
+
+
+def hold(folder: str) -> bool:
+    """Lock the folder against removal until this process ends. Return False if the folder is missing or is being
+    removed."""
+    try:
+        fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def is_whole(folder: str, *, deep: bool = False) -> bool:
+    """Return whether the size and date of every file are unchanged. If `deep` is true, also check the bytecode and
+    the contents."""
+    try:
+        for name, (size, checksum) in json.loads(read(f"{folder}/{FILES}")).items():
+            if deep or not name.endswith(".pyc"):  # Python itself replaces bytecode whose size is wrong
+                status = os.stat(f"{folder}/{name}")
+                is_same = status.st_size == size and status.st_mtime == DATE
+                if not is_same or (deep and zlib.crc32(read(f"{folder}/{name}")) != checksum):
+                    return False
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+    return True
+
+
+def read_boot(path: str) -> bytes:
+    """Return the id of a boot, or an empty string if the id cannot be read."""
+    with contextlib.suppress(OSError):
+        return read(path)
+    return b""
+
+
+def read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from lares_file import DATE
-from lares_folder import BOOT_ID, BOOTED, FILES, SITE, TAG, is_whole, read, read_boot
+from lares_launcher import BOOT_ID, BOOTED, FILES, SITE, TAG, is_whole, read, read_boot
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
 """Magic number of this Python's bytecode."""

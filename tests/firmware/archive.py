@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import lares_folder
+import lares_launcher
 
 from firmware.pack import write_archive
 from firmware.parts import MACHINES, Parts
@@ -33,7 +33,7 @@ NATIVE = {"fast/one.so": b"object one" * 500, "fast/two.so": b"object two" * 500
 
 def this_target() -> Target:
     """Return the target of this Python."""
-    _, python, machine, _, libc = lares_folder.TAG.split("-")
+    _, python, machine, _, libc = lares_launcher.TAG.split("-")
     return Target(python=f"3.{python[1:]}", machine=machine, libc=libc, wheels=())
 
 
@@ -82,5 +82,5 @@ def expected(version: bytes = b"x = 1\n") -> dict[str, bytes]:
 
 def age(folder: Path) -> None:
     """Change the dates of the files, as if the machine had been restarted."""
-    (folder / lares_folder.BOOTED).write_text("another boot")
+    (folder / lares_launcher.BOOTED).write_text("another boot")
     os.sync()

@@ -8,7 +8,6 @@ import os
 import py_compile
 from pathlib import Path
 
-import lares_folder
 import lares_launcher
 import lares_unpack
 import pytest
@@ -72,7 +71,7 @@ def test_files_are_synced_before_the_folder_is_named(
     monkeypatch.setattr(os, "rename", note_rename)
     monkeypatch.setattr(os, "fsync", lambda _: steps.append("fsync"))
     lares_unpack.unpack(str(archive), str(folder))
-    assert steps == ["sync", "rename", "fsync"] and lares_folder.is_whole(str(folder), deep=True)
+    assert steps == ["sync", "rename", "fsync"] and lares_launcher.is_whole(str(folder), deep=True)
 
 
 def test_imports_are_found_in_the_source() -> None:

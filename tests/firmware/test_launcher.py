@@ -13,7 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import lares_file
-import lares_folder
 import lares_launcher
 import lares_unpack
 import pytest
@@ -87,7 +86,7 @@ class TestChoice:
     ) -> None:
         (tmp_path / "file").touch()
         monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
-        with pytest.raises(lares_launcher.Unusable) as refused:
+        with pytest.raises(OSError) as refused:
             self.choose(archive, tmp_path / "a", tmp_path / "file" / "b")
         reasons = f"cannot unpack ({tmp_path}/a: does not allow execution; {tmp_path}/file/b: not a directory); set"
         assert str(refused.value).startswith(reasons)
@@ -122,7 +121,7 @@ class TestChoice:
             os.chown(way, OTHER, OTHER)
             base = base / "b" if what == "new in theirs" else base
         before = sorted(tmp_path.rglob("*"))
-        with pytest.raises(lares_launcher.Unusable, match=re.escape(str(base))):
+        with pytest.raises(OSError, match=re.escape(str(base))):
             self.choose(archive, base)
         assert sorted(tmp_path.rglob("*")) == before
         assert self.choose(archive, base, tmp_path / "c") == tmp_path / "c", "the next place will do"
@@ -151,7 +150,7 @@ class TestChoice:
         assert not list((tmp_path / "a").iterdir())
 
     def test_files_of_a_killed_start_are_removed(self, archive: Path, tmp_path: Path) -> None:
-        part = tmp_path / "a" / f"{lares_folder.NAME}.part"
+        part = tmp_path / "a" / f"{lares_launcher.NAME}.part"
         (part / "site-packages").mkdir(parents=True)
         (part / "site-packages" / "half").write_text("ha")
         (tmp_path / "a").chmod(0o700)
@@ -161,10 +160,10 @@ class TestChoice:
     @pytest.mark.slow
     def test_concurrent_starts_unpack_once_and_all_run(self, archive: Path, tmp_path: Path) -> None:
         code = (
-            "import sys, lares_folder, lares_launcher, lares_unpack; read_files = lares_unpack.read_files\n"
+            "import sys, lares_launcher, lares_unpack; read_files = lares_unpack.read_files\n"
             "lares_unpack.read_files = lambda *each: print('unpacks') or read_files(*each)\n"
             "folder = lares_launcher.find_folder(sys.argv[1], [sys.argv[2]])\n"
-            "print(lares_folder.is_whole(folder, deep=True))"
+            "print(lares_launcher.is_whole(folder, deep=True))"
         )
         command = [sys.executable, "-c", code, str(archive), str(tmp_path / "a")]
         starts = [
@@ -232,7 +231,7 @@ def started(archive: Path, folder: Path) -> bool:
 class TestUnpacked:
     def test_exactly_the_files_of_this_target_are_unpacked(self, folder: Path) -> None:
         assert content(folder) == expected()
-        assert lares_folder.is_whole(str(folder), deep=True)
+        assert lares_launcher.is_whole(str(folder), deep=True)
         assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_file.DATE}
 
     def test_a_second_start_writes_nothing(self, archive: Path, folder: Path) -> None:
@@ -245,16 +244,16 @@ class TestUnpacked:
     )
     def test_the_next_start_repairs_damage(self, archive: Path, folder: Path, harm: Callable[[Path], None]) -> None:
         harm(folder)
-        assert not lares_folder.is_whole(str(folder))
+        assert not lares_launcher.is_whole(str(folder))
         assert started(archive, folder)
-        assert content(folder) == expected() and lares_folder.is_whole(str(folder), deep=True)
+        assert content(folder) == expected() and lares_launcher.is_whole(str(folder), deep=True)
 
     def test_rotten_bytecode_is_found_after_a_failure(self, folder: Path) -> None:
         victim = next(folder.rglob("*.pyc"))
         date = victim.stat().st_mtime
         victim.write_bytes(victim.read_bytes()[:-1] + b"x")
         os.utime(victim, (date, date))
-        assert lares_folder.is_whole(str(folder)) and not lares_folder.is_whole(str(folder), deep=True)
+        assert lares_launcher.is_whole(str(folder)) and not lares_launcher.is_whole(str(folder), deep=True)
 
     def test_bytecode_that_python_wrote_before_the_boot_is_removed(self, archive: Path, folder: Path) -> None:
         shipped = sorted(path for path in folder.rglob("*.pyc"))
@@ -281,7 +280,7 @@ def make_others(base: Path) -> Path:
         (each / "site-packages").mkdir(parents=True)
     base.chmod(0o700)
     (base / "link-cpython-311-x").symlink_to(foreign)
-    assert lares_folder.hold(str(used))
+    assert lares_launcher.hold(str(used))
     return idle
 
 
@@ -295,7 +294,7 @@ class TestOthers:
         base = tmp_path / "a"
         make_others(base)
         lares_launcher.find_folder(str(archive), [str(base)])
-        assert {path.name for path in base.iterdir()} == {lares_folder.NAME, *KEPT}
+        assert {path.name for path in base.iterdir()} == {lares_launcher.NAME, *KEPT}
 
     @pytest.mark.parametrize("is_full", [False, True])
     def test_a_damaged_archive_removes_no_version(
@@ -314,12 +313,12 @@ class TestOthers:
         base = tmp_path / "a"
         fill_card(monkeypatch, until_gone=make_others(base))
         folder = Path(lares_launcher.find_folder(str(archive), [str(base)]))
-        assert {path.name for path in base.iterdir()} == {lares_folder.NAME, *KEPT}
+        assert {path.name for path in base.iterdir()} == {lares_launcher.NAME, *KEPT}
         assert content(folder) == expected()
 
     def test_a_folder_that_is_being_removed_is_not_used(self, archive: Path, folder: Path) -> None:
         shutil.rmtree(folder)
-        assert not lares_folder.hold(str(folder))
+        assert not lares_launcher.hold(str(folder))
 
 
 @pytest.mark.parametrize(

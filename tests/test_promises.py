@@ -14,8 +14,8 @@ from appliance.adapters.kinds import KINDS
 from appliance.api.app import ROUTES
 from appliance.api.frames import BY_EVENT
 from appliance.automations.policy import Policy
+from appliance.cli.arguments import build_parser
 from appliance.cli.help import subcommands
-from appliance.cli.main import _parser
 from appliance.history.card_lines import decode_changes, decode_command, decode_execution, decode_hours
 from appliance.home import events
 from appliance.store.file_format import check_crc, decode_snapshot, read_journal
@@ -54,7 +54,7 @@ def test_a_page_names_every_route() -> None:
 
 
 def test_a_page_names_every_command() -> None:
-    for name in subcommands(_parser()):
+    for name in subcommands(build_parser()):
         assert f"`lares {name}" in COMMANDS, f"docs/command-line.md does not name {name}"
 
 

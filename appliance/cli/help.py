@@ -6,28 +6,9 @@ import argparse
 import os
 from collections.abc import Mapping, Sequence
 
+from appliance.cli.exit_codes import EXIT_CODES
 from appliance.cli.terminal import say
 from appliance.errors import StartFailed
-
-EXIT_CODES: Mapping[int, str] = {
-    os.EX_OK: "success, or stopped on request",
-    1: "lares doctor found a problem",
-    os.EX_USAGE: "unknown or invalid arguments, or an unsupported request",
-    os.EX_DATAERR: "a specified file or the store is damaged",
-    os.EX_NOINPUT: "a specified file or folder, or the data directory, is missing or unreadable",
-    os.EX_NOUSER: "unknown key, automation, scene, or device",
-    os.EX_UNAVAILABLE: "the port is taken, no hub responds, a device did not execute a command, or a new version "
-    "is not suitable or does not start",
-    os.EX_SOFTWARE: "an internal error; please report it",
-    os.EX_CANTCREAT: "a file or folder cannot be created",
-    os.EX_IOERR: "a file cannot be read or written, or standard output was closed",
-    os.EX_TEMPFAIL: "another hub uses the data directory, or the hub is starting, stopping or busy; try again",
-    os.EX_NOPERM: "permission denied",
-    os.EX_CONFIG: "the configuration or a Lua file has errors",
-    130: "interrupted with Ctrl-C",
-}
-"""The meaning of every exit code. The codes from 64 to 78 come from sysexits.h."""
-
 
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "run": (

@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 import orjson
 
+from appliance.cli.exit_codes import exit_code_of
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.process.control_socket import SOCKET, socket_path
@@ -37,22 +38,6 @@ HUB_START_SECS = 10.0
 """Time limit for waiting until a hub starts or stops, or another command ends."""
 
 HUB_RETRY_SECS = 0.05
-
-EXIT_CODE_OF_STATUS = {
-    400: os.EX_USAGE,
-    403: os.EX_NOPERM,
-    404: os.EX_NOUSER,
-    429: os.EX_TEMPFAIL,
-    501: os.EX_USAGE,
-    503: os.EX_IOERR,
-}
-"""Exit codes by HTTP status of an error."""
-
-EXIT_CODE_OF_CODE = {
-    **dict.fromkeys(("device_unreachable", "device_refused", "adapter_failed"), os.EX_UNAVAILABLE),
-    **dict.fromkeys(("busy", "stopping"), os.EX_TEMPFAIL),
-}
-"""Exit codes by error code, for any HTTP status."""
 
 
 class HubRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,8 +125,7 @@ def ask(data_dir: Path, request: HubRequest) -> Any:
     finally:
         connection.close()
     if response.status >= 400:
-        by_status = EXIT_CODE_OF_STATUS.get(response.status, os.EX_SOFTWARE)
-        raise StartFailed(reply["error"], EXIT_CODE_OF_CODE.get(reply.get("code"), by_status))
+        raise StartFailed(reply["error"], exit_code_of(response.status, reply.get("code")))
     return reply
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from appliance.api.codes import status_of
-from appliance.cli.hub_client import EXIT_CODE_OF_STATUS
+from appliance.cli.exit_codes import exit_code_of
 from appliance.clock import Clock
 from appliance.errors import LaresError, StartFailed
 from appliance.store.disk import Disk
@@ -23,4 +22,4 @@ async def open_document(data_dir: Path) -> AsyncIterator[tuple[Document, Clock]]
         try:
             yield document, clock
         except LaresError as error:
-            raise StartFailed(str(error), EXIT_CODE_OF_STATUS.get(status_of(error), os.EX_SOFTWARE)) from None
+            raise StartFailed(str(error), exit_code_of(status_of(error), error.code)) from None

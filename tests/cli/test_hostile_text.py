@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
+from appliance.cli.arguments import build_parser
 from appliance.cli.help import subcommands
 from appliance.cli.log_output import JsonLines
-from appliance.cli.main import _parser, main
+from appliance.cli.main import main
 from appliance.cli.process.control_socket import socket_path
 from appliance.history.card_lines import encode_changes
 from appliance.store.disk import Disk
@@ -242,7 +243,7 @@ def test_every_command_is_tested() -> None:
         found = [each for name, child in children.items() for each in paths(child, f"{path} {name}".strip())]
         return found or [path]
 
-    assert set(paths(_parser())) <= tried | {each.split()[0] for each in ANSWERED}
+    assert set(paths(build_parser())) <= tried | {each.split()[0] for each in ANSWERED}
 
 
 def test_only_the_terminal_module_prints() -> None:

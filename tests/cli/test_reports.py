@@ -24,9 +24,10 @@ from aiohttp import web
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.cli import hub_client, terminal
-from appliance.cli.help import EXAMPLES, EXIT_CODES, subcommands
+from appliance.cli.arguments import build_parser
+from appliance.cli.exit_codes import EXIT_CODES
+from appliance.cli.help import EXAMPLES, subcommands
 from appliance.cli.hub_client import HubRequest
-from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span
 from appliance.errors import StartFailed
 from appliance.store.lock import DirectoryLock
@@ -221,7 +222,7 @@ def test_durations_have_two_units(secs: float, text: str) -> None:
 
 def commands() -> dict[str, Any]:
     """Return the parser of each command, including `key create`."""
-    found = dict(subcommands(_parser()))
+    found = dict(subcommands(build_parser()))
     for name, parser in list(found.items()):
         found.update({f"{name} {inner}": each for inner, each in subcommands(parser).items()})
     return found
@@ -229,7 +230,7 @@ def commands() -> dict[str, Any]:
 
 def test_every_command_shows_examples_that_can_be_typed() -> None:
     assert set(commands()) == set(EXAMPLES)
-    whole = _parser()
+    whole = build_parser()
     for name, parser in commands().items():
         for example in EXAMPLES[name]:
             words = shlex.split(example.partition(">")[0])
@@ -239,7 +240,7 @@ def test_every_command_shows_examples_that_can_be_typed() -> None:
 
 
 def test_every_command_takes_a_configuration_and_a_data_directory() -> None:
-    parser = _parser()
+    parser = build_parser()
     for name in set(commands()) - {"completion", "help"}:
         words = shlex.split(EXAMPLES[name][0].partition(">")[0])[1:]
         read = parser.parse_args([*words, "--config", "here.toml", "--data-dir", "there"])

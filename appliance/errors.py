@@ -33,7 +33,7 @@ Resource = Literal[
 
 class LaresError(Exception):
     """Any foreseen failure. `str()` returns the sentence for users. `code` is a stable snake_case identifier for
-    programs; `api/codes.py` lists the codes of responses."""
+    programs; `api/error_codes.py` lists the codes of responses."""
 
     code: str = "internal"
 

@@ -40,9 +40,9 @@ from appliance.api.routes import (
     variables,
     why,
 )
+from appliance.api.routes.dashboard import DashboardApi
 from appliance.api.sanic_http.connection import Application, build_application
 from appliance.api.simulation import Simulate
-from appliance.api.static_files import DashboardApi
 from appliance.api.stream import EventStream
 from appliance.home.events import DeviceRemoved
 from appliance.hub import Hub

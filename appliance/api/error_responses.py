@@ -11,7 +11,7 @@ from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
 from appliance import errors
-from appliance.api.codes import CODES, SANIC_CODES, status_of
+from appliance.api.error_codes import CODES, SANIC_CODES, status_of
 from appliance.api.responses import json_response
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 

@@ -15,8 +15,8 @@ from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role
 from appliance.api.body import Bodies
-from appliance.api.codes import status_of
 from appliance.api.cors import Cors
+from appliance.api.error_codes import status_of
 from appliance.api.error_responses import error_response
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets

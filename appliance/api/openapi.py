@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from appliance.api.auth import REACH, Role
-from appliance.api.codes import CODES
+from appliance.api.error_codes import CODES
 from appliance.api.frames import EventFrame
 from appliance.api.route import COMMON_STATUSES, Route
 from appliance.api.schemas import error_of

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import os
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
@@ -22,41 +21,16 @@ from typing import IO, Any, Self
 import orjson
 from msgspec import Struct
 
-from appliance.api.keyring import KEY_BODY
-from appliance.api.routes.devices import ALIAS_BODY, ASSIGNMENT_BODY, NAME_BODY
-from appliance.api.routes.groups import GROUP_BODY
-from appliance.api.routes.preferences import check_preferences
-from appliance.api.routes.rooms import ROOM_BODY
-from appliance.api.routes.variables import VARIABLE_BODY
-from appliance.automations.timers import check_timer
-from appliance.automations.variables import check_variable
 from appliance.cli.log_output import one_line
 from appliance.cli.owner import open_named
-from appliance.config import MASTER_KEY_PATH, parse_toml
-from appliance.errors import ConfigFailed, Fault, Invalid, StartFailed
-from appliance.home.texts import identifier
-from appliance.home.texts import name as check_name
+from appliance.cli.record_checks import check_record
+from appliance.errors import Invalid, StartFailed
 from appliance.store.file_format import STORE_FORMAT
 from appliance.store.files import MIGRATIONS
 from appliance.store.month_files import HISTORY_FOLDER
-from appliance.store.record_keys import (
-    ALIAS_PREFIX,
-    ASSIGNMENT_PREFIX,
-    DEVICE_PREFIX,
-    GROUP_PREFIX,
-    KEY_PREFIX,
-    NAME_PREFIX,
-    PREFERENCES_PREFIX,
-    ROOM_PREFIX,
-    STATE_PREFIX,
-    TIMER_PREFIX,
-    VARIABLE_PREFIX,
-)
 from appliance.store.records import read_devices, read_layout
 from appliance.store.saved_files import VERSIONS_FOLDER, is_version
 from appliance.store.stored_keys import read_keys
-from appliance.tables.fields import line_at
-from appliance.tables.toml_lines import line_finder
 from appliance.version import VERSION
 
 ARCHIVE_FORMAT = 3
@@ -304,35 +278,11 @@ def _parse(members: dict[str, bytes], file: Path, packed: IO[bytes]) -> Archive:
     return found
 
 
-CHECKS: Mapping[str, Callable[[str, Any], object]] = {
-    ROOM_PREFIX: lambda id_, value: ROOM_BODY({**value, "id": id_}),
-    GROUP_PREFIX: lambda id_, value: GROUP_BODY({**value, "id": id_}),
-    ASSIGNMENT_PREFIX: lambda _, value: ASSIGNMENT_BODY({"room_id": value}),
-    NAME_PREFIX: lambda _, value: NAME_BODY({"name": value}),
-    ALIAS_PREFIX: lambda _, value: ALIAS_BODY({"alias": value}),
-    KEY_PREFIX: lambda _, value: KEY_BODY({**value}),
-    VARIABLE_PREFIX: lambda name, value: check_variable(
-        name, VARIABLE_BODY({**value})["value"] if "value" in value else None
-    ),
-    TIMER_PREFIX: lambda name, value: check_timer(name, 0, value.get("payload")),
-    PREFERENCES_PREFIX: lambda _, value: check_preferences(value),
-    DEVICE_PREFIX: lambda _, value: value.get("name") is None or check_name(value["name"]),
-}
-"""The checks of stored records, by key prefix. The API checks new records in the same way."""
-
-_WITH_IDS = (ROOM_PREFIX, GROUP_PREFIX, ASSIGNMENT_PREFIX, NAME_PREFIX, ALIAS_PREFIX, DEVICE_PREFIX, STATE_PREFIX)
-
-
 def _check_records(found: Archive) -> None:
     """Raise `_Refused` for records that the API would reject."""
     for key, value in found.values.items():
-        prefix, slash, id_ = key.partition("/")
-        prefix += slash
         try:
-            if prefix in _WITH_IDS:
-                identifier(id_)
-            if value is not None and prefix in CHECKS:
-                CHECKS[prefix](id_, value)
+            check_record(key, value)
         except Invalid as fault:
             shown, why = one_line(key[:MAX_SHOWN_CHARS]), one_line(str(fault)[: 2 * MAX_SHOWN_CHARS])
             raise _Refused(f"contains an invalid record ({shown}: {why})") from None
@@ -344,75 +294,3 @@ def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:
     for each in range(store_format, STORE_FORMAT):
         encoded = MIGRATIONS[each](encoded)
     return {key: orjson.loads(value) for key, value in encoded.items()}
-
-
-KEY_OMITTED = "# master_key is not in the backup; a restore keeps the master key of the box"
-
-_SECTION = re.compile(r"\s*\[\s*auth\s*\]\s*(#.*)?")
-
-
-def decode(data: bytes, file: Path) -> str:
-    """Return the text of a configuration file. Raise `StartFailed` if the file is not UTF-8."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise StartFailed(f"{file} is not UTF-8 text; run `lares check`", os.EX_CONFIG) from None
-
-
-def key_of(text: str, name: str) -> str | None:
-    section = parse_toml(text, name).get("auth")
-    key = section.get("master_key") if isinstance(section, dict) else None
-    return key if isinstance(key, str) else None
-
-
-def without_key(text: str, name: str) -> str:
-    """Remove the master key's line from a configuration. Raise `ConfigFailed` if the line cannot be removed."""
-    key = key_of(text, name)
-    if key is None:
-        return text
-    number, lines = line_at(MASTER_KEY_PATH, line_finder(text)), text.split("\n")
-    lines[number - 1] = KEY_OMITTED
-    changed = "\n".join(lines)
-    if not _differ_only_in_key(changed, text) or key_of(changed, name) is not None:
-        message = "the backup cannot omit auth.master_key; write the key on a separate line below [auth]"
-        raise ConfigFailed([Fault(name, number, message)])
-    return changed
-
-
-def with_key(text: str, key: str, name: str) -> str:
-    """Set the master key in a configuration, or replace the existing key."""
-    bare = without_key(text, name)
-    for changed in _with_line(bare.split("\n"), json.dumps(key)):
-        if _differ_only_in_key(changed, bare) and key_of(changed, name) == key:
-            return changed
-    raise ConfigFailed([Fault(name, 0, "has no place for auth.master_key; add a section [auth]")])
-
-
-def _with_line(lines: list[str], value: str) -> list[str]:
-    """Yield the text once for each possible position of the line with the key. Some of these texts may be invalid
-    TOML."""
-    texts: list[list[str]] = []
-    for number, line in enumerate(lines):
-        if line.strip() == KEY_OMITTED:
-            texts.append([*lines[:number], f"master_key = {value}", *lines[number + 1 :]])
-            texts.append([*lines[:number], f"auth.master_key = {value}", *lines[number + 1 :]])
-        elif _SECTION.fullmatch(line):
-            texts.append([*lines[: number + 1], f"master_key = {value}", *lines[number + 1 :]])
-    texts.append([f"auth.master_key = {value}", *lines])
-    return ["\n".join(each) for each in texts]
-
-
-def _differ_only_in_key(one: str, other: str) -> bool:
-    """Return whether both texts are valid, and differ only in the master key."""
-    try:
-        return _bare(one) == _bare(other)
-    except ConfigFailed:
-        return False
-
-
-def _bare(text: str) -> dict[str, Any]:
-    raw = parse_toml(text, "")
-    section = raw.setdefault("auth", {})
-    if isinstance(section, dict):
-        section.pop("master_key", None)
-    return raw

@@ -18,10 +18,8 @@ from appliance.cli.archive import (
     MAX_HISTORY_BYTES,
     Archive,
     check_size,
-    decode,
-    key_of,
-    without_key,
 )
+from appliance.cli.configured_master_key import decode, key_of, without_key
 from appliance.cli.owner import as_owner, write_named
 from appliance.cli.paths import HubPaths, config_folder
 from appliance.cli.restore import MARKER

@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from appliance.cli import archive
-from appliance.cli.archive import UNREADABLE, Archive, decode, history_of, key_of, with_key, without_key
+from appliance.cli.archive import UNREADABLE, Archive, history_of
+from appliance.cli.configured_master_key import decode, key_of, with_key, without_key
 from appliance.cli.owner import as_owner, become_owner_of_both
 from appliance.cli.paths import HubPaths, config_folder, make_data_dir
 from appliance.cli.terminal import counted, progress, say

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from appliance.api.codes import status_of
+from appliance.api.error_codes import status_of
 from appliance.cli.exit_codes import exit_code_of
 from appliance.clock import Clock
 from appliance.errors import LaresError, StartFailed

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import get_args
 
 from appliance import errors
-from appliance.api.codes import CODES, SANIC_CODES
+from appliance.api.error_codes import CODES, SANIC_CODES
 
 CONTRACT = {
     "authentication_required",

@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 from sanic import Request
 
 from appliance import errors
-from appliance.api.codes import CODES, status_of
+from appliance.api.error_codes import CODES, status_of
 from appliance.api.error_responses import error_response
 from appliance.api.limits import MAX_SMALL_BODY_BYTES, ApiLimits
 from appliance.api.sanic_http.http1 import CHUNKS_PER_TURN

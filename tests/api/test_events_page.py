@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from appliance.api.codes import CODES
+from appliance.api.error_codes import CODES
 from appliance.api.frames import FRAMES, EventFrame, dropped_frame, fault_frame, frame_of, heartbeat_frame
 from appliance.api.openapi import describe_events
 from appliance.home import events

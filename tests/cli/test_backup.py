@@ -26,7 +26,7 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.cli import archive
-from appliance.cli.archive import KEY_OMITTED, key_of, with_key, without_key
+from appliance.cli.configured_master_key import KEY_OMITTED, key_of, with_key, without_key
 from appliance.cli.main import main
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.file_format import STORE_FORMAT

@@ -15,8 +15,8 @@ import pytest
 import appliance
 from appliance import config
 from appliance.adapters.dispatch import Status
-from appliance.api.codes import CODES
-from appliance.api.static_files import FOLDER, load_files, security_headers
+from appliance.api.error_codes import CODES
+from appliance.api.routes.dashboard import FOLDER, load_files, security_headers
 from appliance.cli import archive
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus

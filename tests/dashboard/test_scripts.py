@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.api.static_files import FOLDER
+from appliance.api.routes.dashboard import FOLDER
 from tests.dashboard.npm import installed
 
 pytestmark = pytest.mark.slow

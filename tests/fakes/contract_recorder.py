@@ -47,9 +47,14 @@ _PATTERNS = sorted(
 """Patterns with their routes, longest paths first: `/files/<file_path>/versions` precedes `/files/<file_path>`."""
 
 
+_UNRESERVED = re.compile(r"%(2[DE]|3\d|4[1-9A-F]|5[\dAF]|6[1-9A-F]|7[\dAE])", re.IGNORECASE)
+"""The percent-encoded characters that RFC 3986 treats like the characters themselves."""
+
+
 def _rows_of(path: str) -> list[Route]:
     """Return the routes of a path in the same way as the router: those of a fixed path if there is one, otherwise
     those of the longest matching pattern."""
+    path = _UNRESERVED.sub(lambda code: chr(int(code[1], 16)), path)
     found = [route for pattern, route in _PATTERNS if pattern.match(path)]
     of = path if any(route.path == path for route in found) else next((route.path for route in found), "")
     return [route for route in found if route.path == of]

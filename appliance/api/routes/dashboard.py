@@ -16,7 +16,7 @@ from sanic import HTTPResponse, Request
 from appliance.api.responses import Response
 from appliance.api.route import Call, Handler, Route
 
-FOLDER = Path(__file__).parent / "dashboard"
+FOLDER = Path(__file__).parent.parent / "dashboard"
 DASHBOARD_PATH = "/dashboard/"
 PAGE = "index.html"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from math import inf
 from typing import Any, Protocol
@@ -17,36 +17,19 @@ import orjson
 from msgspec import Struct
 
 from appliance.adapters.lua_calls import LuaCalls
-from appliance.errors import ExecutionCancelled, Fault, Invalid, LaresError, NotFound, ScriptFailed
-from appliance.event_loop import wait_for_short_turn
+from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
+from appliance.lua.ctx_calls import READING, UNCOUNTED, answer_call, describe_call, seconds_of_sleep
 from appliance.lua.execution_limits import ExecutionSettings
 from appliance.lua.execution_times import ExecutionTimes
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import answer_require
 from appliance.lua.source import Source
-from appliance.lua_worker.ctx_methods import CTX_METHODS, KIND_READING
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
-from appliance.tables.checks import nearest
 
 log = logging.getLogger("lua")
-calls_log = logging.getLogger("scripts")
 
 Failure = ScriptFailed | ExecutionCancelled | None
 """The result of an execution. None means success."""
-
-UNCOUNTED = frozenset(name for name, method in CTX_METHODS.items() if method.waits)
-"""Methods of `ctx` whose duration the backstop does not count. For `run_scene`, the backstop adds the time that the
-scene's own backstop has counted."""
-
-READING = KIND_READING.union(name for name, method in CTX_METHODS.items() if method.reads)
-"""Requests that the hub answers from memory. Requests of these types do not interrupt Lua's running time."""
-
-MAX_ANSWER_BYTES = 4 << 20
-"""Maximum size of the JSON that one call returns to Lua."""
-
-MAX_DOING_CHARS = 200
-MAX_WAIT_SECS = 3600
-"""The longest wait of `ctx:sleep` and `ctx:wait_for`."""
 
 
 class Phase(Enum):
@@ -200,7 +183,7 @@ class LuaExecution:
         """Return the execution's status (`queued`, `running`, or `waiting`), and a description of its activity."""
         if (call := self._call) is not None:
             began = call.began_at.astimezone(self._settings.zone)
-            return "waiting", _describe_call(call.operation, call.arguments, began)
+            return "waiting", describe_call(call.operation, call.arguments, began)
         if (secs := self.times.computing_secs) is None:
             return ("running", "running") if self.is_begun else ("queued", "waiting for the Lua worker")
         return "running", f"computing for {secs:.0f} s"
@@ -244,9 +227,9 @@ class LuaExecution:
         began, counted = self._settings.machine.monotonic(), self._calls.counted_secs
         self.times.begin_call(is_counted=is_counted, is_reading=is_reading)
         if not is_reading:
-            until = -inf if is_counted else began + _seconds_of_sleep(operation, arguments)
+            until = -inf if is_counted else began + seconds_of_sleep(operation, arguments)
             self._call = _Call(operation, arguments, self._settings.clock.now(), until)
-        answer = await _answer_call(self._calls, operation, arguments)
+        answer = await answer_call(self._calls, operation, arguments)
         self._call = None
         secs = 0.0 if is_counted else self._settings.machine.monotonic() - began
         self.times.end_call(secs if is_counted else secs + counted - self._calls.counted_secs)
@@ -337,44 +320,3 @@ class LuaExecution:
 
 def _lost(sentence: str) -> WorkerFrame:
     return WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),))
-
-
-def _seconds_of_sleep(operation: str, arguments: bytes) -> float:
-    """Return the duration of `ctx:sleep`, or infinity for other methods."""
-    secs = orjson.loads(arguments)[0] if operation == "sleep" else inf
-    return secs if isinstance(secs, int | float) else inf
-
-
-def _describe_call(operation: str, arguments: bytes, began: datetime) -> str:
-    """Describe the call that Lua is waiting for, in at most `MAX_DOING_CHARS` characters. `began` is in the home's
-    time zone."""
-    first, second, *_ = orjson.loads(arguments)
-    words = [operation, first if isinstance(first, str) else None]
-    wait = first if operation == "sleep" else None
-    if isinstance(second, dict):
-        words += [second.get(name) for name in ("attribute", "capability", "action", "value")]
-        wait = second.get("timeout_secs")
-    if isinstance(wait, int | float) and 0 <= wait <= MAX_WAIT_SECS:
-        words.append(f"until {began + timedelta(seconds=wait):%H:%M:%S}")
-    return " ".join(str(each) for each in words if each is not None)[:MAX_DOING_CHARS]
-
-
-async def _answer_call(calls: LuaCalls, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-    """Return the result or the error message of a `ctx` call. Arguments and result are JSON. Never raise."""
-    await wait_for_short_turn()
-    try:
-        result = await calls.call(operation, orjson.loads(arguments))
-        await wait_for_short_turn()
-        answer = orjson.dumps(result)
-        if len(answer) > MAX_ANSWER_BYTES:
-            raise Invalid(f"ctx:{operation}: the answer is larger than 4 MiB")
-        return b"1", answer
-    except LaresError as error:
-        near = None
-        if isinstance(error, NotFound) and (known := [*error.known]):
-            near = await asyncio.to_thread(nearest, error.name, known)
-        hint = "" if near is None else f" (did you mean {near}?)"
-        return b"", f"{error}{hint}".encode(errors="replace")
-    except Exception as error:  # a fault of the hub ends only this execution
-        calls_log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error, exc_info=error)
-        return b"", f"ctx:{operation} failed inside the hub ({type(error).__name__})".encode()

@@ -49,11 +49,11 @@ class Overlay:
         return given
 
     def end_flush(self, *, is_stored: bool) -> None:
-        """If the values are not stored, wait for the next flush."""
+        """End the flush. If the values are not stored, keep them for the next flush."""
         if not is_stored:
             self.put_back(self._flushing)
         self._flushing = {}
 
     def put_back(self, values: Mapping[str, Any]) -> None:
-        """Wait for the next flush with these values, but do not replace newer values of the same keys."""
+        """Keep these values for the next flush, but do not replace newer values of the same keys."""
         self._later, self._minor = {**values, **self._minor, **self._later}, {}

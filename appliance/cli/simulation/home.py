@@ -22,8 +22,8 @@ from appliance.home.model import ONLINE, UNAVAILABLE, Device, DeviceKind, Observ
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.lua.context import Context
+from appliance.lua.ctx_calls import UNCOUNTED
 from appliance.lua.executor import Execution, Executor
-from appliance.lua.lua_execution import UNCOUNTED
 
 T = TypeVar("T")
 

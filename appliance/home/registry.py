@@ -19,6 +19,7 @@ from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
+from appliance.home.dropped_values import DroppedValues
 from appliance.home.first_reports import NO_ATTRIBUTES, FirstReports
 from appliance.home.layout import Change, Layout, LayoutChange, compare_layouts, missing_device
 from appliance.home.model import (
@@ -37,10 +38,6 @@ from appliance.home.model import (
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event, device_after
 from appliance.home.values import Value
 from appliance.tables.checks import format_value
-
-MAX_REPORTED_DROPS = 1000
-"""Maximum number of dropped values to publish. Each combination of adapter, device, and attribute is published
-once."""
 
 T = TypeVar("T")
 
@@ -61,7 +58,7 @@ class Registry:
         self._by_adapter: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._unavailable: set[str] = set()
         self._first_reports = FirstReports()
-        self._dropped: dict[tuple[str, str], set[str]] = {}
+        self._dropped = DroppedValues(bus)
         self.layout = Layout()
 
     def ids_of(self, adapter: str) -> Mapping[str, None]:
@@ -157,7 +154,7 @@ class Registry:
         gone = [name for name, value in attributes.items() if value is None]
         stated = {name: value for name, value in attributes.items() if value is not None}
         valid = check_attributes(stated, device.attributes, dropped)
-        self._report_dropped(adapter, device_id, dropped)
+        self._dropped.publish(adapter, device_id, dropped)
         self._unavailable.discard(device_id)
         now = self._clock.now()
         shown = {**device.attributes, **valid, "state": ONLINE}
@@ -175,7 +172,7 @@ class Registry:
             self._first_reports.forget(device_id)
             device = self._devices.pop(device_id)
             self._listed = None
-            self._dropped.pop((adapter, device_id), None)
+            self._dropped.forget(adapter, device_id)
             if not is_kept:
                 log.info("%s: device '%s' no longer exists; its room, name, and groups are kept", adapter, device_id)
             self._bus.publish(events.DeviceRemoved(device_id=device_id, name=device.name, is_kept=is_kept))
@@ -204,7 +201,7 @@ class Registry:
         try:
             event, valid = check_event(event, data)
         except Invalid as fault:
-            self._report_dropped(adapter, device_id, {"event": str(fault)})
+            self._dropped.publish(adapter, device_id, {"event": str(fault)})
             return
         alias = self._devices[device_id].alias
         self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=valid, alias=alias))
@@ -267,10 +264,10 @@ class Registry:
             before = self._known(device_id, adapter, now)
             after = device_after(before, seen, ONLINE if seen.is_available else UNAVAILABLE, now, dropped)
         except Invalid as fault:
-            self._report_dropped(adapter, format_value(device_id), {"device": str(fault)})
+            self._dropped.publish(adapter, format_value(device_id), {"device": str(fault)})
             return
         if dropped:
-            self._report_dropped(adapter, device_id, dropped)
+            self._dropped.publish(adapter, device_id, dropped)
         (self._unavailable.discard if seen.is_available else self._unavailable.add)(device_id)
         is_new = device_id not in self._devices
         changed, after = _with_last_values(before, after)
@@ -362,17 +359,6 @@ class Registry:
         self._devices[device.id] = device
         self._listed = None
         return device
-
-    def _report_dropped(self, adapter: str, device_id: str, dropped: Dropped) -> None:
-        """Publish the dropped values, once per device and attribute."""
-        for attribute, reason in dropped.items():
-            reported = self._dropped.get((adapter, device_id), ())
-            if attribute not in reported and sum(map(len, self._dropped.values())) < MAX_REPORTED_DROPS:
-                self._dropped[adapter, device_id] = {*reported, attribute}
-                event = events.ObservationDropped(
-                    adapter=adapter, device_id=device_id, attribute=attribute, reason=reason
-                )
-                self._bus.publish(event)
 
     def _move(self, device_id: str, room_id: str | None) -> None:
         device = self._devices.get(device_id)

@@ -262,7 +262,7 @@ class Hub:
         self._store.record_stop()
 
     def begin_to_stop(self) -> None:
-        """Disable timers, triggers, schedules, and backups. Running executions continue."""
+        """Disable timers, triggers, schedules, backups, and commands over MQTT. Running executions continue."""
         self.is_stopping = True
         self.timers.pause()
         self.automations.engine.disarm()
@@ -276,6 +276,7 @@ class Hub:
         """Cancel all running executions and commands. Callers that are waiting for a result get an error."""
         for executor in self.executors:
             executor.cancel_all()
+        self.dispatcher.refuse_new()
         self.dispatcher.abort_all()
 
     def _build_pool(self, max_cpu_secs: float = inf) -> WorkerPool:
@@ -444,6 +445,7 @@ class Hub:
                 view.definition.id: (view.definition.name, view.is_enabled) for view in self.automations.list_views()
             },
             switch=lambda id_, is_enabled: self.automations.switch(id_, is_enabled=is_enabled),
+            is_stopping=lambda: self.is_stopping,
             frame_of=self._frame_of,
         )
         root, secrets_of = self._config.root, self._store.secrets_of

@@ -143,7 +143,10 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
     ending = task.result() if task.done() else None
     if isinstance(ending, _Result):
         return ending.value
-    raise ending if is_in_time and ending is not None else TimeoutError
+    try:
+        raise ending if is_in_time and ending is not None else TimeoutError
+    finally:
+        del ending, task  # a variable that refers to a raised exception forms a cycle with the exception's traceback
 
 
 async def end(task: asyncio.Task[Any]) -> None:
@@ -181,14 +184,18 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         failures = [each.exception() for each in tasks if each.done() and not each.cancelled()]
-        for failure in filter(None, failures):
-            raise failure
     finally:
         for each in tasks:
             each.cancel()
         await asyncio.wait(tasks)
         for each in tasks:
             _ = each.cancelled() or each.exception()  # retrieve the exception, so that asyncio does not log it
+    failure = next(filter(None, failures), None)
+    if failure is not None:
+        try:
+            raise failure
+        finally:
+            del each, failure, failures, tasks, _  # as in `end_within`
 
 
 MAX_BACK_OFF_SECS = 60.0

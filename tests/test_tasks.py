@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
 import time
+import weakref
 from collections import Counter
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from appliance.adapters.replies import Replies
 from appliance.clock import Clock
-from appliance.errors import Invalid
+from appliance.errors import BadAnswer, Invalid
 from appliance.event_loop import (
     MAX_EVENTS_PER_TURN,
     MAX_RESUMED_PER_TURN,
@@ -25,6 +29,7 @@ from appliance.event_loop import (
     wait_for_short_turn,
 )
 from appliance.tasks import STALL_SECS, Tasks, end_within, run_together, time_limit
+from tests.fakes.clock import VirtualClock
 
 
 class Worker:
@@ -336,6 +341,32 @@ async def test_a_runner_whose_works_failed_is_not_cancelled(turns: int) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await asyncio.sleep(1)
+
+
+async def test_a_failure_is_freed_without_a_garbage_collection() -> None:
+    async def fail(answers: list[weakref.ref[Worker]]) -> None:
+        answer = Worker()
+        answers.append(weakref.ref(answer))
+        raise BadAnswer("no")
+
+    replies = Replies(VirtualClock())
+
+    async def send(number: int) -> None:
+        try:
+            await fail(answers)
+        except BadAnswer as error:
+            replies.fail(error)
+
+    answers: list[weakref.ref[Worker]] = []
+    gc.disable()
+    try:
+        for work in (end_within(fail(answers), 9), run_together(fail(answers)), replies.request(send, 9)):
+            with suppress(BadAnswer):
+                await work
+        await asyncio.sleep(0)
+        assert [answer() for answer in answers] == [None] * 3
+    finally:
+        gc.enable()
 
 
 async def test_cancelling_the_runner_ends_its_works_first() -> None:

@@ -39,8 +39,8 @@ BUSY, BUSY_PAUSE_SECS, MAX_BUSY_PAUSE_SECS = frozenset({429, 503}), 0.5, 2.0
 """The statuses of a busy device, the pause before the request is repeated once, and the longest pause that a device
 can request."""
 
-MAX_RESPONSE_BYTES = 256 * 1024
-"""Size limit of a response. All known devices send less."""
+MAX_RESPONSE_BYTES = 64 * 1024
+"""Size limit of a response. All known devices send less. A response of this size is parsed in a few milliseconds."""
 
 HEADERS = {"User-Agent": "Lares", "Accept-Encoding": "identity"}
 """The headers of every request."""

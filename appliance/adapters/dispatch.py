@@ -84,6 +84,7 @@ class Dispatcher:
         self._bus = bus
         self._clock = clock
         self._tasks = Tasks()
+        self._is_stopping = False
 
     async def __aenter__(self) -> Dispatcher:
         return self
@@ -106,6 +107,8 @@ class Dispatcher:
         `source` is for the audit log: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Raise `Invalid` if
         the command has a number without a unit although every device requires a unit. No other exception is raised.
         """
+        if self._is_stopping:
+            return [_unknown_outcome(device) for device in devices]
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
         batches, tasks = list[_Batch](), dict[str, asyncio.Task[dict[str, Outcome]]]()
@@ -138,6 +141,10 @@ class Dispatcher:
                 batches.append(_Batch([device], checked))
                 together[source] = batches[-1]
             yield
+
+    def refuse_new(self) -> None:
+        """From now on, refuse all commands because the hub is stopping."""
+        self._is_stopping = True
 
     def abort_all(self) -> None:
         """Cancel the running commands, and report their results as unknown."""

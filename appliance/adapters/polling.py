@@ -39,6 +39,9 @@ SECOND_POLL_SECS = 2.0
 POLLED_ONLY_AFTER = 5
 """If this number of consecutive push connections fail, and the address answers polls, a log line is written."""
 
+MAX_PARTS = 64
+"""Maximum number of lights or segments at one address. All known devices have fewer."""
+
 T = TypeVar("T")
 
 
@@ -75,6 +78,7 @@ class PollingAdapter(Adapter):
         self._wake = self.publish.recovered  # `poll_now` also sets this event
         self._contact_at: float | None = None
         self._is_empty = False
+        self._has_too_many = False
 
     @classmethod
     def of(cls, settings: Any, context: AdapterContext) -> Self:
@@ -145,6 +149,15 @@ class PollingAdapter(Adapter):
         """Describe the last good answer, for the log line about an answer without devices. If the content of the
         answer is unknown, return an empty string."""
         return ""
+
+    def first_parts(self, listed: list[Any]) -> list[Any]:
+        """Return the first `MAX_PARTS` lights or segments of an answer. Log once if the answer contains more."""
+        if len(listed) > MAX_PARTS and not self._has_too_many:
+            log.warning(
+                "%s: the device reports %d parts; only the first %d are used", self.name, len(listed), MAX_PARTS
+            )
+            self._has_too_many = True
+        return listed[:MAX_PARTS]
 
     def record_contact(self) -> None:
         """Record that the address has responded at the present time. Answers and pushed messages are recorded
@@ -221,7 +234,7 @@ class PollingAdapter(Adapter):
             try:
                 outcome: Report | AdapterFailed = await self.within_limit(self.poll())
             except AdapterFailed as error:
-                outcome = error
+                outcome = error.with_traceback(None)  # the frames of the traceback keep the answer in memory
             if self.gate.is_stale(ended_before):
                 return
             if isinstance(outcome, Report):

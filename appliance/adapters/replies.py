@@ -45,7 +45,10 @@ class Replies:
         finally:
             del self._waiting[number]
         if waiting.error is not None:
-            raise waiting.error
+            try:
+                raise waiting.error
+            finally:
+                del waiting  # otherwise, this frame and the exception's traceback would keep each other in memory
         if not is_over:
             raise TimeoutError
         return waiting.reply

@@ -209,7 +209,7 @@ async def test_an_answer_that_does_not_end_is_cut_at_the_largest_size(
     async with RawVendor(speech) as vendor:
         http, outcome = await _ask(session, clock, vendor.url)
         assert isinstance(outcome, BadAnswer)
-        assert str(outcome) == f"{vendor.url} answered with more than 256 KiB"
+        assert str(outcome) == f"{vendor.url} answered with more than 64 KiB"
         assert (http.answers, len(vendor.heads)) == (1, 1)
 
 
@@ -323,7 +323,7 @@ async def test_an_odd_form_of_a_good_answer_is_read(
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (gzip.compress(bytes(MAX_RESPONSE_BYTES + 1), mtime=0), "answered with more than 256 KiB"),
+        (gzip.compress(bytes(MAX_RESPONSE_BYTES + 1), mtime=0), "answered with more than 64 KiB"),
         (gzip.compress(PLAIN, mtime=0)[:-9], "answered with a gzip body that is incomplete"),
     ],
 )

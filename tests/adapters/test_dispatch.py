@@ -15,7 +15,7 @@ from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.base import CommandResult, HookRequest
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
-from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Stopping, Unreachable
 from appliance.health import Health
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
@@ -187,6 +187,13 @@ async def test_senders_of_abandoned_commands_get_an_error(desk: Desk) -> None:
     assert first == _ok("a:1")
     assert (second.device_id, second.status, second.message) == ("b:1", Status.ERROR, message)
     assert given_up.cancelled()
+
+
+async def test_a_stopping_hub_sends_no_new_command(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    desk.dispatcher.refuse_new()
+    [outcome] = await desk.dispatcher.send(desk.devices("a"), ON, "device")
+    assert isinstance(outcome.error, Stopping) and desk.registry.get_device("a:1").attributes["power"] == "off"
+    assert caplog.records == []
 
 
 async def test_leaving_logs_nothing_even_if_a_sender_left_before(

@@ -23,6 +23,7 @@ from appliance.adapters.elgato_lights.adapter import (
     clamped_mireds,
 )
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
+from appliance.adapters.polling import MAX_PARTS
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info, Observation, Report
@@ -206,7 +207,7 @@ WRONG_ANSWERS: Mapping[str, Sequence[bytes]] = {
         b"",
         b"<!DOCTYPE html><html><body>Log in to Wi-Fi</body></html>",
         b'{"lights": []}{"lights": []}',
-        b"[" * 100_000,
+        b"[" * 50_000,
         b"\x00" * 64,
     ),
     " answered with JSON that is not an object": (b"null", b"7", b'"lights"', b'[{"lights": []}]'),
@@ -227,6 +228,15 @@ async def test_an_answer_unlike_a_light_is_not_repeated(adapter: ElgatoAdapter, 
             with pytest.raises(BadAnswer) as failed:
                 await adapter.poll()
             assert str(failed.value) == light.url + sentence and light.requests == [GET]
+
+
+async def test_no_address_has_thousands_of_lights(
+    adapter: ElgatoAdapter, light: LightSimulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    light.faults.body = json.dumps({"lights": [{"on": 1}] * 2_000}).encode()
+    for _ in range(2):
+        assert len((await adapter.poll()).observations) == MAX_PARTS
+    assert caplog.messages == ["desk: the device reports 2000 parts; only the first 64 are used"]
 
 
 async def test_an_address_without_lights_is_not_a_failure(adapter: ElgatoAdapter, light: LightSimulator) -> None:

@@ -92,7 +92,7 @@ class Machine:
             env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert done.returncode == code, (command, done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr

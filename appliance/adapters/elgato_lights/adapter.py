@@ -195,7 +195,7 @@ class ElgatoAdapter(PollingAdapter):
         lights = self._answer.get("lights")
         if not isinstance(lights, list):
             raise BadAnswer(f"{self.http.address}/elgato/lights answered without a list of lights")
-        return lights
+        return self.first_parts(lights)
 
     def describe_answer(self) -> str:
         return ", ".join(f"{name}: {format_value(value)}" for name, value in self._answer.items())

@@ -117,11 +117,7 @@ class MatterAdapter(Adapter):
     async def _session(self, messages: Messages) -> None:
         """Process the messages of one connection until it is lost, then raise the reason."""
         server = ServerConnection(messages, self.clock, self._http.address)
-        try:
-            nodes = await end_within(server.open(), OPENING_SECS)
-        except TimeoutError:
-            raise Unreachable(f"{self._http.address} accepts connections but does not answer") from None
-        await in_steps(self.clock, self.live.replacing_all(nodes))
+        await self._read_nodes(server)
         self._report_rejected()
         self.server = server
         for node_id in self.live.suspects:
@@ -137,7 +133,17 @@ class MatterAdapter(Adapter):
             self.server = None
             server.close(error)
         await in_steps(self.clock, self.live.flushing())
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # otherwise, this frame and the exception's traceback would keep each other in memory
+
+    async def _read_nodes(self, server: ServerConnection) -> None:
+        try:
+            nodes = await end_within(server.open(), OPENING_SECS)
+        except TimeoutError:
+            raise Unreachable(f"{self._http.address} accepts connections but does not answer") from None
+        await in_steps(self.clock, self.live.replacing_all(nodes))
 
     async def _keep_receiving(self, server: ServerConnection, messages: Messages) -> None:
         busy = 0.0

@@ -168,7 +168,7 @@ class WledAdapter(PollingAdapter):
 
     def _read_segments(self, listed: Any, *, is_dark: bool) -> Iterator[Observation]:
         """Yield each segment that has a number and a length."""
-        for segment in listed if isinstance(listed, list) else ():
+        for segment in self.first_parts(listed) if isinstance(listed, list) else ():
             try:
                 number = integer(segment["id"], 0)
                 if segment.get("stop") not in _REMOVED_STOPS:

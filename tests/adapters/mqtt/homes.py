@@ -172,6 +172,7 @@ async def publishing(
         run_scene=access.get("run_scene"),  # type: ignore[arg-type]
         automations=lambda: dict(access.get("automations", {})),
         switch=access.get("switch"),  # type: ignore[arg-type]
+        is_stopping=access.get("is_stopping", bool),
         frame_of=access.get("frame_of", no_frame),
     )
     client_id, brokers = f"lares-{hub_id}-out", frozenset({"mqtt"})

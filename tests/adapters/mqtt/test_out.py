@@ -232,7 +232,8 @@ async def test_only_outdated_messages_of_this_hub_are_cleared(broker: Broker, ke
         async def switch(id_: str, is_enabled: bool) -> None: ...
 
         access = HomeAccess(registry=home.registry, bus=home.bus, send=lamp.send, scenes=dict, run_scene=print,
-                            automations=lambda: {"a": ("A", True)}, switch=switch, frame_of=no_frame)  # fmt: skip
+                            automations=lambda: {"a": ("A", True)}, switch=switch, is_stopping=bool,
+                            frame_of=no_frame)  # fmt: skip
         await client.publish(foreign, "{}", qos=1, retain=True)
         retained: set[str] = set()
 
@@ -299,6 +300,22 @@ async def test_excess_commands_are_answered_busy_and_the_others_run_in_order(bro
             for _ in range(MAX_WAITING_COMMANDS):
                 assert await next_message(client, f"{base}/result") == {"status": "ok"}
             assert [each.value for each in lamp.sent] == [*range(1, MAX_WAITING_COMMANDS + 1)]
+
+
+async def test_a_stopping_hub_refuses_each_command_and_logs_nothing(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    base = "lares/here/devices/elgato_lights:light:0"
+    async with broker.client() as client, BrokerHome(broker) as home:
+        lamp, ran = Lamp(home.registry, LAMP), list[str]()
+        await client.subscribe(f"{base}/result", qos=1)
+        async with publishing(home, "here", lamp, is_stopping=lambda: True, run_scene=ran.append) as publisher:
+            await until(lambda: publisher._connection is not None)
+            await client.publish("lares/here/scenes/evening/set", "ON", qos=1)
+            await client.publish(f"{base}/set", '{"capability":"power","action":"on"}', qos=1)
+            result = await next_message(client, f"{base}/result")
+            assert result == {"status": "error", "message": "the hub is stopping; this command was not executed"}
+    assert (lamp.sent, ran, caplog.records) == ([], [], [])
 
 
 @pytest.mark.parametrize("payload", ["", "nonsense"])

@@ -25,7 +25,7 @@ class HomeAccess(Struct, frozen=True, kw_only=True):
 
     `scenes` returns names by id. `automations` returns the name by id, and whether the automation is enabled.
     `run_scene` and `switch` raise `LaresError`. `frame_of` returns an event's JSON as in the event stream, or None if
-    the stream omits the event.
+    the stream omits the event. `is_stopping` returns whether the hub is stopping.
     """
 
     registry: Registry
@@ -35,4 +35,5 @@ class HomeAccess(Struct, frozen=True, kw_only=True):
     run_scene: Callable[[str], object]
     automations: Callable[[], Mapping[str, tuple[str, bool]]]
     switch: Callable[[str, bool], Awaitable[object]]
+    is_stopping: Callable[[], bool]
     frame_of: FrameOf

@@ -21,7 +21,7 @@ from appliance.adapters.mqtt.out.home_access import HomeAccess
 from appliance.adapters.mqtt.out.retained_messages import RetainedMessages
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
 from appliance.clock import Clock, timestamp
-from appliance.errors import Busy, LaresError, NotFound, Unreachable
+from appliance.errors import Busy, LaresError, NotFound, Stopping, Unreachable
 from appliance.home import events
 from appliance.home.commands import Command
 from appliance.home.model import Device
@@ -245,6 +245,8 @@ class HubPublisher:
             self._commands.take(levels[2], unquote(levels[3]), received.payload)
 
     async def _run_command(self, target: str, id_: str, given: HubCommand) -> None:
+        if self._home.is_stopping():
+            raise Stopping("the hub is stopping; this command was not executed")
         if isinstance(given, Command):
             device = self._find(id_)
             if device is None:
@@ -264,7 +266,7 @@ class HubPublisher:
         automation."""
         if target == "devices":
             self._answer_device(id_, "busy" if isinstance(error, Busy) else "error", str(error))
-        else:
+        elif not isinstance(error, Stopping):
             log.info("publishing: %s %s: %s", target, id_[:100], error)
 
     def _answer_device(self, id_: str, status: str, message: str | None) -> None:

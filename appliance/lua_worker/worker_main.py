@@ -27,7 +27,7 @@ MAX_IDLE_THREADS = 8
 SPARE_EXECUTIONS = 4
 """The number of Lua states prepared in advance."""
 
-SPARE_PAUSE_SECS = 0.002
+SPARE_PAUSE_SECS = 0.01
 """Seconds between a job and the preparation of Lua states. Without the pause, the preparation would delay the hub if
 the hub processes the job's reply on the same processor."""
 

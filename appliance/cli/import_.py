@@ -20,8 +20,9 @@ from appliance import config
 from appliance.automations.variables import MAX_VARIABLES
 from appliance.cli.homeassistant import scenes, scripts
 from appliance.cli.homeassistant.automation import MARK, TIMES, LuaFile, translate, translate_times
-from appliance.cli.homeassistant.entities import Entities, KnownDevice
+from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.installation import Installation, read_installation
+from appliance.cli.homeassistant.known_devices import KnownDevice
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.hub_client import HubRequest, ask, ask_or_act, read_state
 from appliance.cli.initial_config import read_template, write_config

@@ -15,9 +15,11 @@ from msgspec import Struct
 from appliance.adapters.mqtt.grouping import DeviceNames, slug
 from appliance.cli.homeassistant.helper_entities import HELPERS, helper_value
 from appliance.cli.homeassistant.installation import Installation
+from appliance.cli.homeassistant.known_devices import KnownDevice, KnownDevices, code_of
 from appliance.cli.homeassistant.not_translated import ImpossibleState, NotTranslated
+from appliance.cli.homeassistant.places import Places
 from appliance.cli.homeassistant.registries import HaDevice, HaEntity
-from appliance.cli.homeassistant.values import is_template, number, object_id, words
+from appliance.cli.homeassistant.values import is_template, number, words
 from appliance.home.capabilities import KNOWN_ATTRIBUTES
 from appliance.home.device_classes import BINARY_SENSORS, COVERS, SENSORS
 
@@ -83,14 +85,6 @@ ATTRIBUTES: Mapping[tuple[str, str], tuple[str, float]] = {
 """Attributes in Lares by the entity's domain and attribute, with a factor for numbers."""
 
 
-class KnownDevice(Struct, frozen=True, kw_only=True):
-    """A device that Lares already knows. If the serial number is unknown, `serial` is empty."""
-
-    id: str
-    name: str
-    serial: str = ""
-
-
 class Target(Struct, frozen=True):
     """The device attribute that corresponds to an entity's value. `factor` converts Home Assistant's numbers."""
 
@@ -140,20 +134,11 @@ class Entities:
         self.scenes: dict[str, str] = {}
         self.snapshots: set[str] = set()
         self.section = section
-        self._places: dict[tuple[str, str | None], list[HaEntity]] = {}
+        self._places = Places(installation)
         self._names = DeviceNames()
         helpers = {*installation.entities, *installation.helpers}
         self._helper_names = Counter(each.partition(".")[2] for each in helpers if each.split(".")[0] in HELPERS)
-        self._by_serial: defaultdict[str, list[str]] = defaultdict(list)
-        self._by_name: defaultdict[str, list[str]] = defaultdict(list)
-        self._by_entity_name: defaultdict[str, list[str]] = defaultdict(list)
-        for device in known.values():
-            if device.serial:
-                self._by_serial[_code(device.serial)].append(device.id)
-            self._by_name[device.name.lower()].append(device.id)
-            for name in {device.name.lower(), device.id.lower()}:
-                self._by_entity_name[name].append(device.id)
-            self._by_entity_name[f".{object_id(device.name)}"].append(device.id)
+        self._known = KnownDevices(known.values())
         self._by_registry_id = {each.id: each for each in installation.entities.values() if each.id}
         self._tasmota = {each.device_id for each in installation.entities.values() if each.platform == "tasmota"}
         self._siblings: defaultdict[tuple[str, str], list[HaEntity]] = defaultdict(list)
@@ -167,13 +152,10 @@ class Entities:
             if domain == "mqtt":
                 return f"{self.section}:{self._names.name(identifier)}"
         if ha_device.id in self._tasmota and ha_device.connections:
-            return f"{self.section}:{_code(ha_device.connections[0])}"
-        codes = {_code(each) for _, each in ha_device.identifiers} | {_code(each) for each in ha_device.connections}
-        codes |= {_code(ha_device.serial)} if ha_device.serial else set()
-        found = [each for code in codes for each in self._by_serial.get(code, ())]
-        if not found and ha_device.name:
-            found = self._by_name.get(ha_device.name.lower(), [])
-        return min(found, key=len) if found else None
+            return f"{self.section}:{code_of(ha_device.connections[0])}"
+        stated = [each for _, each in ha_device.identifiers] + [*ha_device.connections]
+        stated += [ha_device.serial] if ha_device.serial else []
+        return self._known.find({code_of(each) for each in stated}, ha_device.name)
 
     def entity(self, name: str) -> HaEntity:
         """Return the entity with this entity id or registry id."""
@@ -246,11 +228,6 @@ class Entities:
             raise reason
         return found
 
-    def area_of(self, entity: HaEntity) -> str | None:
-        """Return the entity's area, by default its device's area."""
-        device = self.installation.devices.get(entity.device_id or "")
-        return entity.area_id or (device.area_id if device else None)
-
     def targeted(self, domain: str, target: Any) -> list[str]:
         """Return the entities of a target: named entities, members of groups, and entities by device, area, floor, or
         label.
@@ -264,7 +241,7 @@ class Entities:
         found = list(self.members(kinds["entity_id"]))
         for key in ("device_id", "area_id", "floor_id", "label_id"):
             for each in kinds[key]:
-                found += sorted(row.entity_id for row in self._within(key, each) if _is_of(row, domain))
+                found += sorted(row.entity_id for row in self._places.entities_in(key, each) if _is_of(row, domain))
         return list(dict.fromkeys(found))
 
     def members(self, names: Iterable[str], depth: int = 0) -> Iterator[str]:
@@ -275,28 +252,6 @@ class Entities:
                 yield from self.members(inside, depth + 1)
             else:
                 yield entity_id
-
-    def _within(self, key: str, id_: str) -> Iterable[HaEntity]:
-        """Return the entities of a device, area, floor, or label. Groups are omitted, because each member of a
-        group has its own area."""
-        if not self._places:
-            self._places.update(self._entities_by_place())
-        return self._places.get((key, id_), ())
-
-    def _entities_by_place(self) -> dict[tuple[str, str | None], list[HaEntity]]:
-        areas, devices = self.installation.areas, self.installation.devices
-        found: defaultdict[tuple[str, str | None], list[HaEntity]] = defaultdict(list)
-        for each in self.installation.entities.values():
-            if each.platform == "group":
-                continue
-            area, device = areas.get(self.area_of(each) or ""), devices.get(each.device_id or "")
-            labels = {*each.labels, *(device.labels if device else ()), *(area.labels if area else ())}
-            found["device_id", each.device_id].append(each)
-            found["area_id", self.area_of(each)].append(each)
-            found["floor_id", area.floor_id if area else None].append(each)
-            for label in labels:
-                found["label_id", label].append(each)
-        return dict(found)
 
     def custom(self, entity_id: str) -> Target:
         """Return the `custom` attribute of an entity without a capability in Lares."""
@@ -326,10 +281,9 @@ class Entities:
     def _main_id(self, entity: HaEntity, device: HaDevice | None) -> str | None:
         if device is not None:
             return self.device_id(device)
-        name = (entity.name or entity.original_name or entity.entity_id.partition(".")[2].replace("_", " ")).lower()
-        object_name = f".{entity.entity_id.partition('.')[2]}"
-        found = [*self._by_entity_name.get(name, ()), *self._by_entity_name.get(object_name, ())]
-        return min(found, key=len) if found else None
+        object_id = entity.entity_id.partition(".")[2]
+        name = entity.name or entity.original_name or object_id.replace("_", " ")
+        return self._known.find_by_entity(name, object_id)
 
     def _rank(self, entity: HaEntity, attribute: str) -> int:
         """Return the index of the entity among its device's entities with this capability. The main entity has index
@@ -354,7 +308,3 @@ def _is_of(entity: HaEntity, domain: str) -> bool:
     if domain in NAMED_CLASSES:
         return entity.domain in ("binary_sensor", "cover", "sensor") and entity.device_class in NAMED_CLASSES[domain]
     return entity.domain == domain or (domain == "homeassistant" and DOMAINS.get(entity.domain) == "power")
-
-
-def _code(text: str) -> str:
-    return "".join(char for char in text.lower() if char.isalnum())

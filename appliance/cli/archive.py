@@ -22,7 +22,7 @@ import orjson
 from msgspec import Struct
 
 from appliance.cli.log_output import one_line
-from appliance.cli.owner import open_named
+from appliance.cli.named_files import open_named
 from appliance.cli.record_checks import check_record
 from appliance.errors import Invalid, StartFailed
 from appliance.store.file_format import STORE_FORMAT

@@ -20,7 +20,8 @@ from appliance.cli.archive import (
     check_size,
 )
 from appliance.cli.configured_master_key import decode, key_of, without_key
-from appliance.cli.owner import as_owner, write_named
+from appliance.cli.named_files import write_named
+from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths, config_folder
 from appliance.cli.restore import MARKER
 from appliance.cli.terminal import counted, progress, say

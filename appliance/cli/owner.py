@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import itertools
 import os
@@ -11,16 +10,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 from appliance.errors import StartFailed
-from appliance.store.disk import for_its_user, write_file
+from appliance.store.disk import for_its_user
 
 ROOT = 0
-MAX_STEPS = 200
-"""Maximum number of names in a resolved path, including names in links."""
-
-_ON_THE_WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _IMPORTED_LATE = (
     *(f"encodings.{each}" for each in ("ascii", "idna", "latin_1", "utf_8_sig")),
@@ -133,91 +127,6 @@ def worker_ids(*paths: Path) -> tuple[int, ...]:
     return () if owner is None else (owner.st_uid, *_groups_of(owner))
 
 
-@contextmanager
-def open_named(path: Path) -> Iterator[IO[bytes]]:
-    """Open a regular file that is named on the command line. As root, do not follow links. Raise `OSError` on
-    failure."""
-    with open(_open_named(path), "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        yield stream
-
-
-def _open_named(path: Path) -> int:
-    """Open the file for reading. Do not wait for the other end of a named pipe."""
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    if os.geteuid() != ROOT:
-        return os.open(path, flags)
-    os.close(_walk(path))  # raises the error for a link; the checks below detect a later replacement of the file
-    folder = _walk(path.absolute().parent)
-    try:
-        opened = os.open(path.name, flags | os.O_NOFOLLOW, dir_fd=folder)
-        found, place = os.fstat(opened), os.fstat(folder)
-    finally:
-        os.close(folder)
-    is_shared = place.st_uid != found.st_uid or place.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if found.st_nlink > 1 and is_shared:  # any user with write access to the folder may have created this link
-        os.close(opened)
-        raise OSError(errno.ELOOP, "the file has other hard links; use a copy of it", str(path))
-    return opened
-
-
-def write_named(path: Path, data: bytes) -> None:
-    """Write a file that is named on the command line, with mode 0600. As root, do not follow links.
-
-    Raise `StartFailed` if the file cannot be written, or if the path exists but is not a regular file.
-    """
-    with suppress(FileNotFoundError):
-        if not stat.S_ISREG(mode := path.lstat().st_mode) and not stat.S_ISDIR(mode):
-            raise StartFailed(
-                f"{path} exists already and is not a regular file; choose another path", os.EX_CANTCREAT
-            )
-    if os.geteuid() != ROOT:
-        write_private(path, data)
-        return
-    try:
-        folder = _walk(path.absolute().parent)
-    except OSError as error:
-        raise StartFailed(f"cannot write {path}: {error.strerror}", os.EX_IOERR) from None
-    here = os.open(".", _ON_THE_WAY)
-    try:
-        os.fchdir(folder)  # a path in /proc would not work in a chroot without /proc
-        write_private(Path(path.name), data, path)
-    finally:
-        os.fchdir(here)
-        os.close(here)
-        os.close(folder)
-
-
-def _walk(path: Path) -> int:
-    """Open the path. Follow only links that root owns. Raise `OSError` on failure."""
-    parts, reached = [*reversed(path.absolute().parts[1:])], os.open("/", _ON_THE_WAY)
-    try:
-        for _ in range(MAX_STEPS):
-            if not parts:
-                return reached
-            child = os.open(parts.pop(), _ON_THE_WAY, dir_fd=reached)
-            found, before = os.fstat(child), reached
-            if not stat.S_ISLNK(found.st_mode):
-                reached = child
-                os.close(before)
-                continue
-            target = Path(os.readlink("", dir_fd=child))
-            os.close(child)
-            if found.st_uid != ROOT or not parts:
-                break
-            parts += reversed(target.parts[target.is_absolute() :])
-            if target.is_absolute():
-                reached = os.open("/", _ON_THE_WAY)
-                os.close(before)
-        raise OSError(errno.ELOOP, "root does not follow links of other users; specify the target", str(path))
-    except OSError:
-        os.close(reached)
-        raise
-
-
 def find_owner(*paths: Path) -> os.stat_result | None:
     """If this process is root, return the owner of the first path that root does not own; otherwise, return None.
 
@@ -288,14 +197,3 @@ def give_new_files(folder: Path) -> Iterator[None]:
             for path in {folder, *folder.rglob("*")} - before:
                 if path.exists():
                     os.chown(path, ROOT, group)
-
-
-def write_private(file: Path, data: bytes, name: Path | None = None) -> None:
-    """Write the file with mode 0600, completely or not at all.
-
-    Raise `StartFailed` if the file cannot be written. The message contains `name`, by default the file's name.
-    """
-    try:
-        write_file(file, data)
-    except OSError as error:
-        raise StartFailed(f"cannot write {name or file}: {error.strerror}", os.EX_IOERR) from None

@@ -23,7 +23,8 @@ from appliance.adapters.lua_kinds.section_recorder import SectionRecorder
 from appliance.adapters.redaction import Redaction
 from appliance.adapters.trial_home import TrialHome
 from appliance.cli.check import open_pool
-from appliance.cli.owner import as_owner, find_owner, write_private
+from appliance.cli.named_files import write_private
+from appliance.cli.owner import as_owner, find_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import say
 from appliance.clock import Clock

@@ -16,7 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from appliance.cli.owner import become_owner, open_named
+from appliance.cli.named_files import open_named
+from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.single_file import running_file
 from appliance.cli.terminal import say, write

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.auth import Authenticator, Principal, Role
-from appliance.cli.owner import write_private
+from appliance.cli.named_files import write_private
 from appliance.cli.process.first_key import open_keyring
 from appliance.clock import Clock
 from appliance.errors import StartFailed, Unauthenticated

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from appliance.api.keyring import Keyring, make_master
 from appliance.api.tokens import KeyToken, hash_token, hint_of
-from appliance.cli.owner import write_private
+from appliance.cli.named_files import write_private
 from appliance.cli.terminal import say
 from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed

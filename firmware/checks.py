@@ -8,9 +8,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from firmware import branches, skips
+from firmware import branch_coverage
 from firmware.console import BuildFailed, run_visible, say
 from firmware.environment import Environment
 
@@ -26,19 +25,19 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
     is_slow, is_measured = "--slow" in arguments, "--coverage" in arguments
     rest = [each for each in arguments if each not in ("--slow", "--coverage")]
     speed = ["-m", "not musl and not box and not release" if is_slow else "not slow"]
-    measured = branches.prepare(environment) if is_measured else {}
+    measured = branch_coverage.prepare(environment) if is_measured else {}
     with tempfile.TemporaryDirectory(prefix="lares-test-") as folder:
         tally = Path(folder) / "passed"
         _check(environment, "lint", ["ruff", "check"])
         _check(environment, "format", ["ruff", "format", "--check", "--quiet"])
         _check(environment, "types", ["mypy"])
         several = ["-n", str(processes()), "--dist", "worksteal"]
-        pytest = ["pytest", "-p", "firmware.checks", *several, *speed, *rest]
+        pytest = ["pytest", "-p", "firmware.skips", *several, *speed, *rest]
         try:
             _check(environment, "tests", pytest, {**measured, "BUILD_PY_TALLY": str(tally)})
         finally:
             if is_measured:
-                branches.report(environment)
+                branch_coverage.report(environment)
         passed, _, missing = (tally.read_text() if tally.exists() else "0").partition("\n")
     took = f"{time.monotonic() - started:.1f} s"
     say(f"build.py: lint, types and {passed} tests passed in {took}" + (missing and f"; {missing}"))
@@ -70,36 +69,3 @@ def _outside() -> dict[str, str]:
     """Return the environment without variables that configure the hub or make pytest recompile its plugins."""
     ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY", "PYTHONDONTWRITEBYTECODE")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-
-
-# --- hooks of pytest; `run_checks` registers this module as a plugin ----------------
-
-
-SKIPPED = 6
-"""The exit code after unexpected skips. pytest itself does not use this code. If pytest ends with this code, the
-tests are not run again."""
-
-
-def pytest_sessionfinish(session: Any) -> None:
-    """If a test was skipped unexpectedly, fail the run. Only pytest's main process knows all skips."""
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if hasattr(session.config, "workerinput") or reporter is None:
-        return
-    if session.exitstatus in (0, 1) and skips.unlisted(_skipped(reporter)):
-        session.exitstatus = SKIPPED
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Report unexpected skips. For `run_checks`, store the number of passed tests and the missing programs."""
-    skipped = _skipped(terminalreporter)
-    if wrong := skips.unlisted(skipped):
-        terminalreporter.section("skipped for a reason that firmware/skips.py does not list")
-        for line in wrong:
-            terminalreporter.line(line, red=True)
-    if tally := os.environ.get("BUILD_PY_TALLY"):
-        passed = len(terminalreporter.stats.get("passed", ()))
-        Path(tally).write_text(f"{passed}\n{skips.summary(skipped)}")
-
-
-def _skipped(reporter: Any) -> list[tuple[str, str]]:
-    return [(each.nodeid, str(each.longrepr[2])) for each in reporter.stats.get("skipped", ())]

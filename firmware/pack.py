@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firmware import bill, release
+from firmware import release, spdx
 from firmware.parts import Parts, UnsupportedWheel, imported_by, in_order, notice
 from firmware.pythons import DATE, compile_with
 from firmware.targets import Table, Target, describe, read_targets
@@ -130,14 +130,14 @@ class Builder:
 
     def _add_lua(self, parts: Parts) -> None:
         """Add Lua and its licence, because lupa's wheel lists neither."""
-        sign = f"Lua {bill.LUA.version} ".encode()
+        sign = f"Lua {spdx.LUA.version} ".encode()
         if not all(any(sign in data for data in files.values()) for files in parts.native.values()):
             raise UnsupportedWheel(
-                f"lupa does not contain Lua {bill.LUA.version}; update the version in firmware/bill.py"
+                f"lupa does not contain Lua {spdx.LUA.version}; update the version in firmware/spdx.py"
             )
-        text = self.root / "firmware" / "licences" / f"lua-{bill.LUA.version}.txt"
+        text = self.root / "firmware" / "licences" / f"lua-{spdx.LUA.version}.txt"
         parts.notices["lua/LICENSE"] = text.read_bytes()
-        parts.packages.add(bill.LUA)
+        parts.packages.add(spdx.LUA)
 
 
 def _quiet() -> dict[str, str]:

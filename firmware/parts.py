@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firmware import bill, elf
+from firmware import elf, spdx
 from firmware.targets import Target
 
 MACHINES = {"x86_64": 62, "aarch64": 183}
@@ -35,7 +35,7 @@ class Parts:
     notices: dict[str, bytes] = field(default_factory=dict)
     native: dict[Target, dict[str, bytes]] = field(default_factory=dict)
     compiled: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    packages: set[bill.Package] = field(default_factory=set)
+    packages: set[spdx.Package] = field(default_factory=set)
 
     def add_wheels(
         self, target: Target, wheels: Sequence[Path], *, keep: Sequence[str], leave_out: Sequence[str]
@@ -72,10 +72,10 @@ class Parts:
 
     def _note(self, name: str, data: bytes) -> None:
         """If the file is package metadata, add the packages that it lists."""
-        if bill.METADATA.fullmatch(name):
-            self.packages.add(bill.read_metadata(data))
-        elif bill.BILL.fullmatch(name):
-            self.packages.update(bill.read_bill(data, name.partition("-")[0]))
+        if spdx.METADATA.fullmatch(name):
+            self.packages.add(spdx.read_metadata(data))
+        elif spdx.CYCLONEDX.fullmatch(name):
+            self.packages.update(spdx.read_cyclonedx(data, name.partition("-")[0]))
 
     def _share(self, name: str, data: bytes, wheel: str) -> None:
         if ".data/" in name:
@@ -113,10 +113,10 @@ def _object(name: str, data: bytes, target: Target) -> bytes:
     return lean
 
 
-def notice(packages: Iterable[bill.Package], notices: Mapping[str, bytes]) -> bytes:
+def notice(packages: Iterable[spdx.Package], notices: Mapping[str, bytes]) -> bytes:
     """Return the list of packages and all licences as one text."""
     pieces = (f"--- {name} ---\n\n".encode() + notices[name].rstrip() + b"\n\n" for name in sorted(notices))
-    return bill.headline(packages) + b"".join(pieces)
+    return spdx.headline(packages) + b"".join(pieces)
 
 
 def imported_by(pure: Mapping[str, bytes], roots: Iterable[str]) -> list[str]:

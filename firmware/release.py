@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from firmware import bill
+from firmware import spdx
 from firmware.parts import Parts
 
 LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml", "shiv.toml")
@@ -35,7 +35,7 @@ def accompany(
     """
     digest, version, created = _digest(file), *_version(root)
     file.with_name(f"{file.name}.sha256").write_text(f"{digest}  {file.name}\n")
-    document = bill.spdx(file.name, digest, version, created, parts.packages, parts.notices)
+    document = spdx.build_document(file.name, digest, version, created, parts.packages, parts.notices)
     file.with_suffix(".spdx.json").write_bytes(document)
     manifest = {
         "file": file.name,

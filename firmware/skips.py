@@ -1,4 +1,5 @@
-"""Accepted reasons for skipped tests. If a test is skipped for another reason, `build.py test` fails."""
+"""Accepted reasons for skipped tests. This plugin of pytest fails a run in which a test is skipped for another
+reason."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 ALLOWED = {
     "root may do everything": "needs a user other than root",
@@ -107,3 +110,33 @@ def summary(skipped: Iterable[tuple[str, str]]) -> str:
         return ""
     number, name = first.split(" ")
     return ", ".join([f"{number} {'proof needs' if number == '1' else 'proofs need'} {name}", *rest])
+
+
+SKIPPED = 6
+"""The exit code after unexpected skips. pytest itself does not use this code. If pytest ends with this code, the
+tests are not run again."""
+
+
+def pytest_sessionfinish(session: Any) -> None:
+    """If a test was skipped unexpectedly, fail the run. Only pytest's main process knows all skips."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if hasattr(session.config, "workerinput") or reporter is None:
+        return
+    if session.exitstatus in (0, 1) and unlisted(_skipped(reporter)):
+        session.exitstatus = SKIPPED
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Report unexpected skips. For `checks`, store the number of passed tests and the missing programs."""
+    skipped = _skipped(terminalreporter)
+    if wrong := unlisted(skipped):
+        terminalreporter.section("skipped for a reason that firmware/skips.py does not list")
+        for line in wrong:
+            terminalreporter.line(line, red=True)
+    if tally := os.environ.get("BUILD_PY_TALLY"):
+        passed = len(terminalreporter.stats.get("passed", ()))
+        Path(tally).write_text(f"{passed}\n{summary(skipped)}")
+
+
+def _skipped(reporter: Any) -> list[tuple[str, str]]:
+    return [(each.nodeid, str(each.longrepr[2])) for each in reporter.stats.get("skipped", ())]

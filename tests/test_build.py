@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import build
-from firmware import checks, locks, newcomer, pip, pythons, skips
+from firmware import locks, newcomer, pip, pythons, skips
 from firmware.checks import processes
 from firmware.environment import Environment, digests
 from tests.fakes.rows import each_row
@@ -366,7 +366,7 @@ FORMAT = "ruff format --check --quiet"
 
 def several() -> str:
     """Return pytest's arguments for using every core."""
-    return f"-p firmware.checks -n {processes()} --dist worksteal"
+    return f"-p firmware.skips -n {processes()} --dist worksteal"
 
 
 def calls(output: str) -> Sequence[str]:
@@ -408,7 +408,7 @@ def test_a_tool_that_dies_of_a_signal_is_a_failure(clone: Path, environment: Env
 
 def test_pytest_leaves_the_number_of_passed_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILD_PY_TALLY", str(tmp_path / "tally"))
-    checks.pytest_terminal_summary(SimpleNamespace(stats={"passed": [1, 2], "failed": [3]}))
+    skips.pytest_terminal_summary(SimpleNamespace(stats={"passed": [1, 2], "failed": [3]}))
     assert (tmp_path / "tally").read_text() == "2\n"
 
 
@@ -533,14 +533,14 @@ def test_a_skipped_test_fails_unless_its_reason_is_allowed(monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("reason", "fails", "code"),
-    [("not today", False, checks.SKIPPED), ("not today", True, checks.SKIPPED), ("only root may", False, 0)],
+    [("not today", False, skips.SKIPPED), ("not today", True, skips.SKIPPED), ("only root may", False, 0)],
 )
 def test_an_unlisted_skip_fails_the_run(tmp_path: Path, reason: str, fails: bool, code: int) -> None:
     text = (
         f'import pytest\n\ndef test_it():\n    pytest.skip("{reason}")\n\ndef test_other():\n    assert not {fails}\n'
     )
     (tmp_path / "test_it.py").write_text(text)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "firmware.checks", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "firmware.skips", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, "--rootdir", tmp_path, "-c", os.devnull, tmp_path / "test_it.py"],
         cwd=ROOT,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from appliance import home_locale
-from firmware import bill
+from firmware import spdx
 from firmware.parts import Parts, UnsupportedWheel, in_order, notice
 from firmware.targets import Target
 from firmware.wheels import ChecksumMismatch, Store
@@ -116,7 +116,7 @@ PARTS = {
 
 @pytest.mark.parametrize("stated", METADATA)
 def test_a_licence_comes_from_the_metadata(stated: bytes) -> None:
-    package = bill.read_metadata(b"Metadata-Version: 2.4\nName: A.b\nVersion: 1\n" + stated + b"\n\nText\n")
+    package = spdx.read_metadata(b"Metadata-Version: 2.4\nName: A.b\nVersion: 1\n" + stated + b"\n\nText\n")
     assert (package.licence, package.own_text) == METADATA[stated]
     assert package.purl == "pkg:pypi/a-b@1"
 
@@ -129,7 +129,9 @@ def test_the_spdx_document_lists_each_package_and_its_content(tmp_path: Path) ->
         "a-1.dist-info__sboms__a.cyclonedx.json": json.dumps(PARTS).encode(),
     }
     add(parts, GNU, wheel(tmp_path, "a", **files))
-    document = json.loads(bill.spdx("x.pyz", "00", "9.9", "2026-01-01T00:00:00Z", parts.packages, parts.notices))
+    document = json.loads(
+        spdx.build_document("x.pyz", "00", "9.9", "2026-01-01T00:00:00Z", parts.packages, parts.notices)
+    )
     licences = {each["name"]: each["licenseDeclared"] for each in document["packages"]}
     assert licences == {
         "lares": "Apache-2.0",

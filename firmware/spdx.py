@@ -25,7 +25,7 @@ STATED = {
 """Maps licence names in older metadata to SPDX identifiers. Any licence not listed here gets a new identifier."""
 
 METADATA = re.compile(r"[^/]*\.dist-info/METADATA")
-BILL = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sboms/[^/]*\.cyclonedx\.json")
+CYCLONEDX = re.compile(r"[^/]*\.dist-info/sboms/[^/]*\.cdx\.json|[^/]*\.dist-info/sboms/[^/]*\.cyclonedx\.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -63,7 +63,7 @@ def _licence(name: str, fields: Message) -> tuple[str, str]:
     return f"LicenseRef-{name}", "; ".join(filter(None, [words, *classifiers])) or "not stated"
 
 
-def read_bill(data: bytes, parent: str) -> Iterator[Package]:
+def read_cyclonedx(data: bytes, parent: str) -> Iterator[Package]:
     """Yield the compiled parts that a package lists. Some packages also list themselves; skip these entries."""
     for part in json.loads(data).get("components", ()):
         if part["name"] == parent:
@@ -90,7 +90,7 @@ def headline(packages: Iterable[Package]) -> bytes:
     return "\n".join([*lines, "", "The licence texts that the packages contain:", "", ""]).encode()
 
 
-def spdx(
+def build_document(
     file: str, digest: str, version: str, created: str, packages: Iterable[Package], notices: Mapping[str, bytes]
 ) -> bytes:
     """Return the SPDX document of a file as JSON. The same file always has the same document."""

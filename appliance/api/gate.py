@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from urllib.parse import unquote
 
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
@@ -21,18 +20,14 @@ from appliance.api.error_responses import error_response
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import UNMATCHED, RequestCounts
+from appliance.api.request_token import token_of
 from appliance.api.responses import to_response
 from appliance.api.route import Call, Handler, Route
 from appliance.api.router import Router
 from appliance.api.sanic_http.http1 import exchange_of
-from appliance.api.tokens import bearer_of
 from appliance.api.wrong_key_log import WrongKeyLog
-from appliance.errors import LaresError, MalformedRequest, Unauthenticated
+from appliance.errors import LaresError, Unauthenticated
 from appliance.event_loop import wait_for_short_turn
-
-_SUBPROTOCOL_PREFIX = "bearer."
-"""The prefix of the sub-protocol that contains a browser's token."""
-
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """The methods that the role `read` may use, because they change nothing."""
@@ -123,7 +118,7 @@ class Gate:
         known = exchange.identified
         if known is not None and self._authenticator.is_valid(known):
             return known
-        token = _token_of(request, route)
+        token = token_of(request, route)
         try:
             principal = await self._authenticator.identify(token)
         except Unauthenticated as refusal:
@@ -147,24 +142,3 @@ class Gate:
             response = error_response(request, error)
         self._counts.add(request.method, UNMATCHED, response.status)
         return self._cors.add_headers(request, response)
-
-
-def _token_of(request: Request, route: Route | None) -> str | None:
-    """Return the token in the header, or in the query if the route accepts it there."""
-    token = bearer_of(request.headers.get("authorization"))
-    if token is not None or route is None:
-        return token
-    stated = _offered(request) if route.is_websocket else []
-    if route.is_websocket or route.role is Role.HOOK:
-        stated = stated or request.args.getlist("token", [])
-    if len(stated) > 1:
-        raise MalformedRequest("the request has more than one token; send only one")
-    return stated[0] if stated else None
-
-
-def _offered(request: Request) -> list[str]:
-    """Return the tokens in the offered sub-protocols. Browsers send a percent-encoded token as a sub-protocol,
-    because they cannot set headers."""
-    names = ",".join(request.headers.getall("sec-websocket-protocol", [])).split(",")
-    tokens = (each.strip() for each in names if each.strip().startswith(_SUBPROTOCOL_PREFIX))
-    return [unquote(each.removeprefix(_SUBPROTOCOL_PREFIX)) for each in tokens]

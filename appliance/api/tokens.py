@@ -123,9 +123,3 @@ def matches(stored_hash: str, text: str) -> bool:
         raise AuthenticationUnavailable(
             f"the hub cannot check a key now ({error or 'no memory'}); try again later"
         ) from None
-
-
-def bearer_of(header: str | None) -> str | None:
-    """Return the token in an `Authorization` header, or None. The scheme's case does not matter."""
-    scheme, _, token = (header or "").partition(" ")
-    return token.strip() or None if scheme.lower() == "bearer" else None

@@ -11,7 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.api.auth import MAX_WAITING_CHECKS, Authenticator, Principal, Role
-from appliance.api.tokens import KeyToken, bearer_of
+from appliance.api.request_token import bearer_of
+from appliance.api.tokens import KeyToken
 from appliance.errors import TooManyChecks, Unauthenticated
 from appliance.store.stored_keys import Key
 from tests.fakes.keys import keep, key_of

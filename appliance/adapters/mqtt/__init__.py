@@ -2,8 +2,9 @@
 
 Read in this order: `client` (the connection), `adapter` (the work of one connection), `lifecycle` (when devices are
 built and forgotten), `discovery` and `tasmota/discovery` (which convert configurations to announcements),
-`announcement_store`, `announced_devices`, `grouping`, and `device_builder` (from stored announcements to devices),
-`platforms/` (components: keys, state, and commands), `router` (maps topics to entities), `live_devices` (processes
-messages), `changed_devices` (publishes changes), `commands` (commands and their results), `refusals` (faults and
-exceeded limits). `templates/` renders announced templates within limits. `out/` publishes this hub's devices.
+`announcement_store`, `announced_devices`, `grouping`, `device_ids`, and `device_builder` (from stored announcements
+to devices), `platforms/` (components: keys, state, and commands), `router` (maps topics to entities), `live_devices`
+(processes messages), `changed_devices` (publishes changes), `commands` (commands and their results), `refusals`
+(faults and exceeded limits). `templates/` renders announced templates within limits. `out/` publishes this hub's
+devices.
 """

@@ -13,8 +13,9 @@ from appliance.adapters.confirmation import RESULT_SECS
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
+from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.inbox import Inbox, Received
-from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, keep_stop, stopped_at
+from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.lifecycle import Lifecycle
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import outgoing_of

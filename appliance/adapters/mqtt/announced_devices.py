@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from appliance.adapters.mqtt.announcement_store import AnnouncementStore
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.device_builder import build_devices
+from appliance.adapters.mqtt.device_ids import DeviceNames
 from appliance.adapters.mqtt.discovery import Announcement
 from appliance.adapters.mqtt.fields import parse_templates
-from appliance.adapters.mqtt.grouping import DeviceNames, group_announcements
+from appliance.adapters.mqtt.grouping import group_announcements
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.adapters.mqtt.router import Router
 from appliance.home_locale import ANYWHERE, Locale

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt.discovery import Announcement, parse_announcements, parse_config
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.platforms.table import COMPONENTS, build_entity, is_excluded, unsupported
+from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS, build_entity, is_excluded, unsupported
 from appliance.adapters.mqtt.refusals import Refusal, Refusals, reason_of
 from appliance.adapters.mqtt.router import Router
 from appliance.adapters.mqtt.tasmota import discovery as tasmota

@@ -1,4 +1,4 @@
-"""The connection to a broker, with MQTT 3.1.1, which all brokers support. Only this file and `library` use the
+"""The connection to a broker, with MQTT 3.1.1, which all brokers support. Only this file and `aiomqtt_client` use the
 MQTT library."""
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
 
+from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.library import Client
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.reconnection import keep_open
 from appliance.adapters.secret_files import read_secret

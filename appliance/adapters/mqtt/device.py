@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
+from appliance.adapters.mqtt.device_ids import slug
 from appliance.adapters.mqtt.discovery import DeviceFacts, text_of
-from appliance.adapters.mqtt.grouping import slug
+from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.intent import Offer
-from appliance.adapters.mqtt.platforms.sensor import BinarySensor, Sensor
+from appliance.adapters.mqtt.platforms.sensor import Sensor
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import ALARM_CLASSES, DeviceKind, Info, Observation
 from appliance.home.values import Value

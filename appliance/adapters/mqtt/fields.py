@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.templates.template import JinjaTemplate, Template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
+from appliance.adapters.mqtt.topic_filters import is_filter, is_topic
 
 _YES = ("true", "yes", "on", "1")
 
@@ -19,27 +20,6 @@ MAX_QUICK_CHARS = 500
 
 LOOK_CHARS = 1
 """Reading one part of a configuration takes as long as parsing this number of template characters."""
-
-
-MAX_TOPIC_BYTES = 1_024
-"""Maximum size of a topic in a configuration. The protocol allows 65,535 bytes."""
-
-
-def is_topic(text: str) -> bool:
-    """Return whether messages can be published to this topic. A topic has no wildcard, and does not begin with
-    `$`."""
-    return is_filter(text) and "+" not in text and "#" not in text
-
-
-def is_filter(text: str) -> bool:
-    """Return whether a configuration may use this filter. Wildcards must be at valid positions, and must not match
-    all topics."""
-    if not text or text.startswith("$") or "\0" in text or not text.isprintable():
-        return False
-    if len(text.encode(errors="replace")) > MAX_TOPIC_BYTES or text == "#":
-        return False
-    levels = text.split("/")
-    return all(each in ("+", "#") or not {"+", "#"} & set(each) for each in levels) and "#" not in levels[:-1]
 
 
 def parse_templates(config: Any) -> Iterator[None]:

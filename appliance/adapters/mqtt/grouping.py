@@ -1,61 +1,11 @@
-"""Groups announcements into devices, and assigns each device an id."""
+"""Groups announcements into devices."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Container, Iterable, Iterator, Sequence
 
+from appliance.adapters.mqtt.device_ids import DeviceNames, slug
 from appliance.adapters.mqtt.discovery import Announcement
-
-NAME_DIGITS = 6
-"""Number of hexadecimal digits that distinguish ambiguous slugs."""
-
-
-def slug(text: str) -> str:
-    """Convert text to lower case, and replace all characters except a-z and 0-9 with underscores."""
-    return re.sub(r"[^a-z0-9_]", "_", text.lower())
-
-
-def slug_with_digits(identifier: str) -> str:
-    """Return the slug, followed by the first digits of the identifier's SHA-256."""
-    return f"{slug(identifier)}_{digits_of(identifier)}"
-
-
-def digits_of(text: str) -> str:
-    """Return the first digits of the text's SHA-256, to distinguish identifiers with the same slug."""
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:NAME_DIGITS]
-
-
-class DeviceNames:
-    """The unique slug of each announced identifier. A slug does not change while its identifier is announced.
-
-    Digits are added if the identifier has a letter or digit outside of ASCII, or if the plain slug is in use. Slugs
-    from before a restart do not change.
-    """
-
-    def __init__(self) -> None:
-        self._known: Mapping[str, str] = {}
-        self._names: dict[str, str] = {}
-        self._owners: dict[str, str] = {}
-
-    def reserve(self, known: Mapping[str, str]) -> None:
-        """Reserve the slugs of an earlier run for their identifiers."""
-        self._known = known
-
-    def name(self, identifier: str) -> str:
-        if identifier not in self._names:
-            plain, full = slug(identifier), slug_with_digits(identifier)
-            is_taken = any(owners.get(plain, identifier) != identifier for owners in (self._owners, self._known))
-            has_digits = any(each.isalnum() and not each.isascii() for each in identifier)
-            self._names[identifier] = full if has_digits or is_taken or full in self._known else plain
-            self._owners.setdefault(self._names[identifier], identifier)
-        return self._names[identifier]
-
-    def keep_only(self, identifiers: AbstractSet[str]) -> None:
-        self._names = {identifier: name for identifier, name in self._names.items() if identifier in identifiers}
-        self._owners = {name: identifier for identifier, name in self._names.items()}
 
 
 def group_announcements(

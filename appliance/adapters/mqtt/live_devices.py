@@ -24,10 +24,10 @@ from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.newest_messages import NewestMessages
 from appliance.adapters.mqtt.picture_store import PictureStore
+from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Change, Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.platforms.picture import StillPicture
-from appliance.adapters.mqtt.platforms.sensor import BinarySensor
 from appliance.adapters.mqtt.refusals import Refusal
 from appliance.adapters.mqtt.restored_states import RestoredStates
 from appliance.adapters.mqtt.router import Reader

@@ -11,8 +11,8 @@ import orjson
 from msgspec import Struct
 
 from appliance.adapters.device_json import load_json
-from appliance.adapters.mqtt.fields import is_topic
 from appliance.adapters.mqtt.templates.template import Template
+from appliance.adapters.mqtt.topic_filters import is_topic
 from appliance.errors import Invalid
 from appliance.tables.checks import format_value
 

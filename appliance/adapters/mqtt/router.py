@@ -9,6 +9,7 @@ from msgspec import Struct
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.refusals import Refusals
+from appliance.adapters.mqtt.topic_filters import is_wild, matches
 
 MAX_TOPICS = 10_000
 """Maximum number of subscribed topics, not including the discovery topics."""
@@ -48,7 +49,7 @@ class Router:
         filters = [topic] if topic in self._readers else []
         if self._wild:
             given = topic.split("/")
-            filters += [each for each, levels in self._wild if each != topic and _matches(levels, given)]
+            filters += [each for each, levels in self._wild if each != topic and matches(levels, given)]
         return [(each, found.device, found.entity) for each in filters for found in self._readers[each]]
 
     def device_id_at(self, topic: str) -> str:
@@ -65,7 +66,7 @@ class Router:
                 for topic in entity.topics:
                     readers.setdefault(topic, []).append(reader)
             yield
-        wild = [topic for topic in readers if _is_wild(topic)]
+        wild = [topic for topic in readers if is_wild(topic)]
         for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, readers):
             self._refusals.limits.pop(kind, None)
             if len(topics) > limit:
@@ -75,18 +76,4 @@ class Router:
                 for topic in sorted(topics, key=lambda topic: topic not in self._readers)[limit:]:
                     del readers[topic]
         self._readers = readers
-        self._wild = [(each, each.split("/")) for each in readers if _is_wild(each)]
-
-
-def _is_wild(filter_: str) -> bool:
-    return "+" in filter_ or "#" in filter_
-
-
-def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether the levels of a filter match the levels of a topic by the rules of MQTT."""
-    for at, level in enumerate(levels):
-        if level == "#":
-            return True
-        if at >= len(given) or level not in ("+", given[at]):
-            return False
-    return len(levels) == len(given)
+        self._wild = [(each, each.split("/")) for each in readers if is_wild(each)]

@@ -14,7 +14,7 @@ import pytest
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.platforms.table import COMPONENTS
+from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.commands import Command
 from tests.adapters.mqtt.broker import Broker

@@ -17,8 +17,8 @@ from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.device_builder import build_devices
 from appliance.adapters.mqtt.discovery import Announcement, DeviceFacts
+from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS, is_excluded
 from appliance.adapters.mqtt.platforms.entity import Entity
-from appliance.adapters.mqtt.platforms.table import COMPONENTS, is_excluded
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.errors import LaresError
 from appliance.home.commands import Command

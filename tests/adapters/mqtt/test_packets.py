@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 
+from appliance.adapters.mqtt.aiomqtt_client import BufferedSocket, parse_message
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.library import BufferedSocket, parse_message
 from tests.fakes.rows import each_row
 
 MESSAGE = b"\x30\x07\x00\x03a/bon"

@@ -14,10 +14,10 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.device_http import DeviceSession
+from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
-from appliance.adapters.mqtt.library import Client
 from appliance.adapters.mqtt.lifecycle import BIRTH_SECS, RETURN_SECS, Lifecycle
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import Outgoing

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from appliance.adapters.base import Secrets
-from appliance.adapters.mqtt.kind import Mqtt, client_id_of, hub_id_of, next_boot
+from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, next_boot
+from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.home_access import HomeAccess
 from appliance.adapters.mqtt.out.stored_topics import keep_published, published_topics
 from appliance.adapters.mqtt.out.topics import HubTopics

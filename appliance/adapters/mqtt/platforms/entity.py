@@ -9,13 +9,14 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.mqtt.discovery import Announcement
-from appliance.adapters.mqtt.fields import AnnouncedFields, is_filter, is_unreadable
+from appliance.adapters.mqtt.fields import AnnouncedFields, is_unreadable
 from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.availability import announced_availability
 from appliance.adapters.mqtt.platforms.intent import Intent, Offer
 from appliance.adapters.mqtt.platforms.payloads import UnknownValue, Update
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
+from appliance.adapters.mqtt.topic_filters import is_filter
 from appliance.errors import Invalid, Unsupported
 from appliance.home.commands import Command, without_toggle
 from appliance.home.values import Value

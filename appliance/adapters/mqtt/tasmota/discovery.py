@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance.adapters.mqtt.discovery import MAX_COMPONENTS, Announcement, DeviceFacts
-from appliance.adapters.mqtt.fields import Texts, is_topic
+from appliance.adapters.mqtt.fields import Texts
 from appliance.adapters.mqtt.tasmota.sensors import (
     CARD_READERS,
     JsonPath,
@@ -23,6 +23,7 @@ from appliance.adapters.mqtt.tasmota.sensors import (
     sensor_values,
     units_of,
 )
+from appliance.adapters.mqtt.topic_filters import is_topic
 from appliance.errors import Invalid
 from appliance.tables.checks import format_value
 

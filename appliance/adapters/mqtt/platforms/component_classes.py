@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.discovery import Announcement
-from appliance.adapters.mqtt.platforms.climate import Climate, Humidifier, WaterHeater
-from appliance.adapters.mqtt.platforms.cover import Cover, Valve
+from appliance.adapters.mqtt.platforms.alarm_panel import AlarmPanel
+from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
+from appliance.adapters.mqtt.platforms.climate import Climate
+from appliance.adapters.mqtt.platforms.cover import Cover
+from appliance.adapters.mqtt.platforms.device_tracker import DeviceTracker
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity, Tag, TasmotaPress, TriggerEntity
+from appliance.adapters.mqtt.platforms.fan import Fan
+from appliance.adapters.mqtt.platforms.humidifier import Humidifier
 from appliance.adapters.mqtt.platforms.inputs import Button, Moment, Number, Select, SentText, Text
+from appliance.adapters.mqtt.platforms.lawn_mower import LawnMower
 from appliance.adapters.mqtt.platforms.light_schemas import JsonLight, TemplateLight, TopicLight
-from appliance.adapters.mqtt.platforms.lock import AlarmPanel, LockEntity
-from appliance.adapters.mqtt.platforms.on_off import Fan, Siren, Switch
+from appliance.adapters.mqtt.platforms.lock import LockEntity
 from appliance.adapters.mqtt.platforms.picture import StillPicture
-from appliance.adapters.mqtt.platforms.robots import LawnMower, Vacuum
-from appliance.adapters.mqtt.platforms.sensor import BinarySensor, DeviceTracker, Sensor
+from appliance.adapters.mqtt.platforms.sensor import Sensor
+from appliance.adapters.mqtt.platforms.siren import Siren
+from appliance.adapters.mqtt.platforms.switch import Switch
 from appliance.adapters.mqtt.platforms.update import UpdateEntity
+from appliance.adapters.mqtt.platforms.vacuum import Vacuum
+from appliance.adapters.mqtt.platforms.valve import Valve
+from appliance.adapters.mqtt.platforms.water_heater import WaterHeater
 from appliance.adapters.mqtt.tasmota.light import TasmotaLight
 from appliance.errors import Invalid
 from appliance.home_locale import ANYWHERE, Locale

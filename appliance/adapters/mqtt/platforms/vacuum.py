@@ -1,44 +1,19 @@
-"""Vacuum cleaners and lawn mowers, which use different words for commands and states."""
+"""Vacuum cleaners."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from appliance.adapters.mqtt.messages import Outgoing, parse_object
-from appliance.adapters.mqtt.platforms.entity import Entity, shows_one_of
+from appliance.adapters.mqtt.messages import parse_object
+from appliance.adapters.mqtt.platforms.entity import shows_one_of
 from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.numbers import clamped, stated_number
-from appliance.adapters.mqtt.platforms.payloads import Update, WordParser
+from appliance.adapters.mqtt.platforms.ordered import Ordered
+from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
-
-
-class Ordered(Entity):
-    """An entity with different words for states and commands. Commands set the entity's custom attribute."""
-
-    def offer_orders(
-        self, orders: Mapping[str, tuple[str, ...]], taken: list[Value], message: Callable[[Any, str], Outgoing]
-    ) -> None:
-        """Offer the supported commands.
-
-        A command is complete when the device reports one of its states. If the device does not report states, a
-        command is complete when it is sent.
-        """
-
-        def write(entity: Entity, command: Command) -> Intent:
-            order = str(command.value)
-            sent, states = (message(entity, order),), orders[order]
-            if not states or not entity.readers:
-                return Intent(messages=sent)
-            begins = shows_one_of(entity.custom_key, states)
-            return Intent(messages=sent, shows={entity.custom_key: states[0]}, begins=begins, fails=("error",))
-
-        if taken:
-            self.add_offer(self.custom_key, ("set",), write, type="enum", values=taken)
-
 
 _VACUUM: Mapping[str, tuple[str, ...]] = {
     "start": ("cleaning",),
@@ -121,25 +96,3 @@ class Vacuum(Ordered):
         if isinstance(segments := state.get("segments"), dict) and self.more_attributes:
             update[_SEGMENTS] = {id_[:40]: str(name)[:100] for id_, name in [*segments.items()][:_MAX_SEGMENTS]}
         return update
-
-
-_MOWER: Mapping[str, tuple[str, ...]] = {
-    "start_mowing": ("mowing",),
-    "pause": ("paused",),
-    "dock": ("returning", "docked"),
-}
-"""Commands of a lawn mower, and the states that confirm them."""
-
-
-class LawnMower(Ordered):
-    """A lawn mower: its activity, and one topic per command."""
-
-    def setup(self) -> None:
-        states = ("mowing", "paused", "docked", "returning", "error")
-        self.add_reader(
-            "activity_state_topic",
-            WordParser({each: each for each in states}, keeps=False),
-            "activity_value_template",
-        )
-        self.offer_orders(_MOWER, [each for each in _MOWER if self.can(f"{each}_command")],
-                          lambda self, order: self.publish(f"{order}_command", order))  # fmt: skip

@@ -16,6 +16,9 @@ from appliance.tables.plain_files import read_plain
 
 MAX_PATH_CHARS = 255
 
+MAX_PATH_DEPTH = 20
+"""Maximum number of parts of a path. `lares restore` rejects deeper paths."""
+
 _NAME = re.compile(r"[^./\\][^/\\]*\.lua")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -86,6 +89,8 @@ class FileLocations:
             parts = name.split("/")
             if len(parts) > 1 and kind != "script":
                 raise Invalid(f"{path} is in a subfolder; only {self._folders['script']} may have subfolders")
+            if path.count("/") >= MAX_PATH_DEPTH:
+                raise Invalid(f"the path must have at most {MAX_PATH_DEPTH} parts, separated by slashes")
             if not all(parts) or any(each.startswith(".") or "\\" in each for each in parts):
                 raise Invalid(f"{path} is not a valid path: no part may be empty or begin with a dot")
             if _NAME.fullmatch(parts[-1]) is None:

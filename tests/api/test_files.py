@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from appliance.cli.archive import MAX_MEMBER_DEPTH
 from appliance.errors import Fault
+from appliance.files.file_locations import MAX_PATH_DEPTH
 from appliance.home.events import CatalogReloaded
 from appliance.store.disk import Disk
 from tests.fakes.app import MASTER, App, Received, open_app
@@ -256,6 +258,12 @@ async def test_a_save_keeps_the_mode_and_makes_subfolders_for_scripts(home: App)
     assert (await put(home, "config/scenes/new.lua", SCENE % ("new", ""))).status == 200
     assert (root_of(home) / "config/scenes/new.lua").stat().st_mode & 0o777 == 0o640, "the folder has mode 0755"
     assert not [*root_of(home).rglob("*.part")]
+
+
+async def test_a_path_is_at_most_as_deep_as_a_restore_accepts(home: App) -> None:
+    assert MAX_PATH_DEPTH <= MAX_MEMBER_DEPTH
+    for folders, status in ((MAX_PATH_DEPTH - 3, 200), (MAX_PATH_DEPTH - 2, 400)):
+        assert (await put(home, f"config/scripts/{'d/' * folders}x.lua", "return 1\n")).status == status
 
 
 async def test_a_text_may_have_256_kib(home: App) -> None:

@@ -18,6 +18,8 @@ from typing import Any
 import aiohttp
 import aiomqtt
 import orjson
+from msgspec import Struct
+from msgspec.json import Decoder
 from sanic import Request, Sanic
 from sanic.response import HTTPResponse, raw
 
@@ -99,18 +101,26 @@ async def serve_broadcast(arguments: list[str]) -> None:
         await pushes.receive()  # the strip first sends its current state
         _print_line(server.sockets[0].getsockname()[1])
         async for push in pushes:
-            frame = _frame_of(orjson.loads(push.data)["state"])
+            frame = _frame_of(_PUSH.decode(push.data).state)
             for reader in readers:
                 reader.write(frame)
 
 
-def _frame_of(strip: dict[str, Any]) -> bytes:
+class _StripState(Struct):
+    on: bool
+    bri: int
+
+
+class _Push(Struct):
+    state: _StripState
+
+
+_PUSH = Decoder(_Push)
+
+
+def _frame_of(strip: _StripState) -> bytes:
     """Return the WebSocket frame that the hub sends for this state of a strip."""
-    state = {
-        "power": "on" if strip["on"] else "off",
-        "brightness": round(strip["bri"] * 100 / 255),
-        "state": "online",
-    }
+    state = {"power": "on" if strip.on else "off", "brightness": round(strip.bri * 100 / 255), "state": "online"}
     text = orjson.dumps({"type": "device.state_changed", "id": "strip:light", "state": state})
     return b"\x81%c%b" % (len(text), text)
 
@@ -157,7 +167,7 @@ async def serve_reporting_lamp(_: list[str]) -> None:
 
 
 async def serve_rule(arguments: list[str]) -> None:
-    """Whenever the strip pushes, request a command from a Lua worker, read the lamp, and write to the lamp.
+    """Whenever the strip pushes, request a command from a Lua worker, read the lamp, and write its changed state.
 
     The worker is a process with bare lupa, connected by a pipe. Print the process id.
     """
@@ -171,12 +181,13 @@ async def serve_rule(arguments: list[str]) -> None:
         await pushes.receive()
         _print_line(os.getpid())
         async for push in pushes:
-            worker.stdin.write(b"%d\n" % json.loads(push.data)["state"]["bri"])
+            worker.stdin.write(b"%d\n" % _PUSH.decode(push.data).state.bri)
             brightness = int(await worker.stdout.readline())
             async with session.get(url) as answer:
-                json.loads(await answer.read())
-            async with session.put(url, json={"lights": [{"brightness": brightness}]}) as answer:
-                json.loads(await answer.read())
+                state = orjson.loads(await answer.read())
+            state["lights"][0]["brightness"] = brightness
+            async with session.put(url, json=state) as answer:
+                orjson.loads(await answer.read())
 
 
 RULE_WORKER = """

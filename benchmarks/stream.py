@@ -1,8 +1,8 @@
 """The time from a change until the last reader has received it, and the frames per second, compared with a bare
 broadcast and Node-RED.
 
-The bare broadcast receives the strip's pushes with aiohttp, and decodes them with orjson. The bare broadcast then
-encodes the same frame as the hub, and sends the frame to each reader.
+The bare broadcast receives the strip's pushes with aiohttp, and decodes them. The bare broadcast then encodes the
+same frame as the hub, and sends the frame to each reader. The bare broadcast uses the hub's libraries for JSON.
 """
 
 from __future__ import annotations

@@ -317,14 +317,7 @@ class Translator:
             made = f"ha.contains({self.render(right)}, {self.render(left)})"
         return made if kind == "in" else negated(made)
 
-    def _and(self, node: nodes.And) -> str:
-        return self.truth(node)
-
-    def _or(self, node: nodes.Or) -> str:
-        return self.truth(node)
-
-    def _not(self, node: nodes.Not) -> str:
-        return self.truth(node)
+    _and = _or = _not = truth
 
     def _condexpr(self, node: nodes.CondExpr) -> str:
         other = self.render(node.expr2) if node.expr2 is not None else "nil"

@@ -61,7 +61,7 @@ def contains_template(value: Any) -> bool:
 
 
 def title_of(*texts: Any) -> str:
-    """Return the first text from which a valid name in Lares can be made, as such a name."""
+    """Return the first text that can become a valid name in Lares, in the form of this name."""
     names = (clean_text(str(each or ""), MAX_TITLE_CHARS) for each in texts)
     return next(filter(None, names), "")
 

@@ -17,7 +17,7 @@ from appliance.cli.homeassistant.values import as_list, is_template
 from appliance.lua.ctx_calls import MAX_WAIT_SECS
 
 COMPARED = frozenset({"device_state_change", "variable_change"})
-"""Types of triggers for which Lua can wait by comparing a state."""
+"""Types of triggers that Lua can await by comparing a state."""
 
 
 class Waits:

@@ -34,7 +34,12 @@ from appliance.home.values import Value
 from appliance.tasks import Tasks
 
 MAX_STARTED_AT_ONCE = 16
-"""Maximum number of commands of a room or group that begin in one turn of the loop."""
+"""After the commands of this number of devices have begun, the next commands of a room or group begin in another turn
+of the loop."""
+
+MAX_BATCH_DEVICES = 64
+"""Maximum number of devices in one call of an adapter. The results of a call are published in one turn of the
+loop."""
 
 log = logging.getLogger("adapters")
 
@@ -71,6 +76,9 @@ class _Batch(NamedTuple):
 
     devices: list[Device]
     command: Command | LaresError
+
+    def accepts(self, command: Command | LaresError) -> bool:
+        return self.command == command and len(self.devices) < MAX_BATCH_DEVICES
 
 
 class Dispatcher:
@@ -114,9 +122,12 @@ class Dispatcher:
         batches, tasks = list[_Batch](), dict[str, asyncio.Task[dict[str, Outcome]]]()
         await in_steps(self._clock, self._collect(devices, command, batches))
         sender = Sender() if len(batches) > 1 else None
-        for number, batch in enumerate(batches, 1):
-            if number % MAX_STARTED_AT_ONCE == 0:
+        started = 0
+        for batch in batches:
+            if started >= MAX_STARTED_AT_ONCE:
                 await next_turn()
+                started = 0
+            started += len(batch.devices)
             ids = [device.id for device in batch.devices]
             sending = self._send_and_audit(batch, command, source, sender)
             task = self._tasks.start(sending, f"command to {', '.join(ids)}")
@@ -135,7 +146,7 @@ class Dispatcher:
         for device in devices:
             source, checked = device.metadata.source, _check(device, command, self._runners)
             takes_many = source in self._runners and self._runners[source].takes_many
-            if takes_many and source in together and together[source].command == checked:
+            if takes_many and source in together and together[source].accepts(checked):
                 together[source].devices.append(device)
             else:
                 batches.append(_Batch([device], checked))

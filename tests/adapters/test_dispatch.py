@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.base import CommandResult, HookRequest
 from appliance.adapters.device_http import DeviceSession
-from appliance.adapters.dispatch import Dispatcher, Outcome, Status
+from appliance.adapters.dispatch import MAX_BATCH_DEVICES, Dispatcher, Outcome, Status
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Stopping, Unreachable
 from appliance.health import Health
 from appliance.home.bus import Bus
@@ -187,6 +187,19 @@ async def test_senders_of_abandoned_commands_get_an_error(desk: Desk) -> None:
     assert first == _ok("a:1")
     assert (second.device_id, second.status, second.message) == ("b:1", Status.ERROR, message)
     assert given_up.cancelled()
+
+
+async def test_a_call_has_a_limited_number_of_devices(desk: Desk) -> None:
+    adapter, sizes = desk.adapters["a"], list[int]()
+
+    async def command_many(device_ids: Sequence[str], _: Command) -> list[CommandResult]:
+        sizes.append(len(device_ids))
+        return [CommandResult() for _ in device_ids]
+
+    adapter.takes_many = True
+    adapter.command_many = command_many  # type: ignore[method-assign,assignment]
+    outcomes = await desk.dispatcher.send(desk.devices("a") * (2 * MAX_BATCH_DEVICES + 1), ON, "device")
+    assert sizes == [MAX_BATCH_DEVICES, MAX_BATCH_DEVICES, 1] and {each.status for each in outcomes} == {Status.OK}
 
 
 async def test_a_stopping_hub_sends_no_new_command(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:

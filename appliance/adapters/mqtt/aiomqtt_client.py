@@ -204,6 +204,32 @@ class _PacketReader:
         self._loop.call_soon(self._wait) if self._turns_left else self.read()
 
 
+class _ArrivalTimer:
+    """Restarts a timeout as long as messages arrive, up to `MAX_FLOOD_SECS`.
+
+    A nested function that schedules itself would refer to itself, and would keep the task of each wait in memory until
+    the next full garbage collection.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, timeout: asyncio.Timeout, limit: float, queue: _PassingQueue
+    ) -> None:
+        self._loop, self._timeout, self._limit, self._queue = loop, timeout, limit, queue
+        self._end = loop.time() + MAX_FLOOD_SECS
+        self._schedule()
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+    def _schedule(self) -> None:
+        self._timer = self._loop.call_later(self._limit / 4, self._check, self._queue.received)
+
+    def _check(self, before: int) -> None:
+        if self._queue.received != before and self._loop.time() < self._end and not self._timeout.expired():
+            self._timeout.reschedule(self._loop.time() + self._limit)
+        self._schedule()
+
+
 class Client(aiomqtt.Client):
     """The library's client with other waits. A wait can be cancelled at any time, and does not time out while many
     messages arrive. The library uses `asyncio.wait_for`. In Python 3.11, that function loses a cancellation that
@@ -246,23 +272,15 @@ class Client(aiomqtt.Client):
         limit = self.timeout if timeout is None else timeout
         if limit == math.inf:
             return await fut
-        end, timer = self._loop.time() + MAX_FLOOD_SECS, None
-
-        def look(before: int) -> None:
-            nonlocal timer
-            if self._passing.received != before and self._loop.time() < end and not scope.expired():
-                scope.reschedule(self._loop.time() + limit)
-            timer = self._loop.call_later(limit / 4, look, self._passing.received)
-
         try:
             async with asyncio.timeout(limit) as scope:
-                look(self._passing.received)
-                return await fut
+                timer = _ArrivalTimer(self._loop, scope, limit, self._passing)
+                try:
+                    return await fut
+                finally:
+                    timer.cancel()
         except TimeoutError:
             raise aiomqtt.MqttError("Operation timed out") from None
-        finally:
-            if timer is not None:
-                timer.cancel()
 
     def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
         """Read the socket through a buffer, in steps. This method runs on the thread that connects, possibly after

@@ -62,7 +62,7 @@ class Lifecycle:
         self._has_new = asyncio.Event()
         self._born_at, self._is_born = -math.inf, False
         self._is_complete = False
-        self._has_warned = False
+        self._is_silent = True  # no announcement has arrived in this process, and no line was logged about it
 
     def begin(self, more_topics: Iterable[str]) -> None:
         """Prepare for a new connection, which also subscribes to `more_topics`."""
@@ -88,8 +88,10 @@ class Lifecycle:
             self._has_new.set()
         if not self._live.announced.store.has_config(received.topic):
             self._seen.discard(received.topic)
-        elif not self._is_complete:
-            self._seen.add(received.topic)
+        else:
+            self._is_silent = False
+            if not self._is_complete:
+                self._seen.add(received.topic)
 
     async def keep_building(self, connection: BrokerConnection) -> None:
         """Build devices from configurations until cancelled."""
@@ -134,8 +136,8 @@ class Lifecycle:
         """Request configurations and states that are not retained. All retained configurations must have arrived
         before the call."""
         await self._rebuild(complete=True)
-        if not self._seen and not self._has_warned:
-            self._has_warned = True
+        if self._is_silent:
+            self._is_silent = False
             log.warning(
                 "%s: the broker %s has no announcement below %s/; check discovery_prefix and the access list",
                 *(self._publish.name, self._settings.host, self._settings.discovery_prefix),

@@ -324,6 +324,22 @@ async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: Virt
     assert live.announced.refusals.by_key == {"big": refusal}
 
 
+async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_prefix(
+    session: DeviceSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    context = context_of("mqtt", session, clock)
+    connection: Any = Noted()
+    for first, warnings in (config("sensor/x", unique_id="x", state_topic="x"), 0), (None, 1):
+        live = LiveDevices(new_catalog(), context.publish, clock)
+        lifecycle = Lifecycle(PLAIN, live, Inbox(), context.publish, clock)
+        caplog.clear()
+        for sent in (first, None, None):
+            lifecycle.begin(())
+            list(() if sent is None else lifecycle.process(sent))
+            await lifecycle._finish(connection)
+        assert caplog.text.count("check discovery_prefix") == warnings
+
+
 @pytest.mark.parametrize("prefix", ["homeassistant", "ha"])
 async def test_requests_to_announce_are_limited(session: DeviceSession, clock: VirtualClock, prefix: str) -> None:
     context = context_of("mqtt", session, clock)

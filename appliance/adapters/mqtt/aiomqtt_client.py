@@ -207,8 +207,8 @@ class _PacketReader:
 class _ArrivalTimer:
     """Restarts a timeout as long as messages arrive, up to `MAX_FLOOD_SECS`.
 
-    A nested function that schedules itself would refer to itself, and would keep the task of each wait in memory until
-    the next full garbage collection.
+    A nested function that schedules itself would refer to itself, so the task of each wait would stay in memory
+    until the next full garbage collection.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ import asyncio
 import gc
 import socket
 import struct
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from appliance.adapters.mqtt import client as hub
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.messages import Outgoing
 from appliance.clock import Clock
 from appliance.tasks import JITTER, back_off
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker, both_brokers
@@ -161,3 +163,19 @@ async def test_a_port_of_another_server_is_reported(is_reset: bool, hint: str) -
         port = server.sockets[0].getsockname()[1]
         async with losing(ours_at(port, timeout_secs=0.5), Impatient()) as (_, losses):
             assert (await losses.get()).endswith(hint)
+
+
+@both_brokers
+async def test_an_acknowledged_message_leaves_no_garbage(broker: Broker) -> None:
+    async def publish(connection: hub.BrokerConnection) -> list[weakref.ref[object]]:
+        tasks = [asyncio.create_task(connection.publish(Outgoing("x", f"{number}", qos=1))) for number in range(3)]
+        await asyncio.wait(tasks)
+        return [weakref.ref(each) for each in tasks]
+
+    async with ours_at(broker.port).connect() as connection:
+        gc.collect()
+        gc.disable()
+        try:
+            assert [each() for each in await publish(connection)] == [None] * 3
+        finally:
+            gc.enable()

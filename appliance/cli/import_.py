@@ -8,7 +8,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sized
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance import config
+from appliance.adapters.mqtt.router import MAX_BROKER_DEVICES
 from appliance.automations.variables import MAX_VARIABLES
 from appliance.cli.homeassistant import scenes, scripts
 from appliance.cli.homeassistant.automation import MARK, TIMES, LuaFile, translate, translate_times
@@ -73,8 +74,9 @@ def import_(arguments: argparse.Namespace) -> int:
         write_config(file.parent, read_template(config.bundled_config()))
     entities = Entities(installation, _mqtt_section(file), known)
     with as_owner(data_dir):
-        items = list(_items(installation, entities))
-        excess = _excess(installation)
+        unknown = _unknown_devices(installation, entities, known)
+        items = list(_items(installation, entities, frozenset(unknown[MAX_BROKER_DEVICES:])))
+        excess = _excess(installation, unknown)
         through_hub, in_store = partial(_through_hub, items, data_dir), partial(_in_store, items, data_dir)
         steps = excess + asyncio.run(ask_or_act(data_dir, through_hub, in_store))
     with give_new_files(file.parent):
@@ -122,8 +124,9 @@ def _mqtt_section(file: Path) -> str:
     return "mqtt"
 
 
-def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
-    """Yield a room for each area, a variable for each helper, and the area and name of each known device."""
+def _items(installation: Installation, entities: Entities, omitted: Container[str]) -> Iterator[Item]:
+    """Yield a room for each area, a variable for each helper, and the area and name of each known device, except the
+    devices in `omitted`."""
     for area in islice(installation.areas.values(), MAX_ROOMS):
         yield Item(
             sentence=f"room {area.id} ({area.name})",
@@ -133,7 +136,7 @@ def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
         )
     for ha_device in installation.devices.values():
         device_id = entities.device_id(ha_device)
-        if device_id is None:
+        if device_id is None or device_id in omitted:
             continue
         if (room_id := ha_device.area_id) in installation.areas:
             yield Item(
@@ -161,10 +164,17 @@ def _items(installation: Installation, entities: Entities) -> Iterator[Item]:
         )
 
 
-def _excess(installation: Installation) -> list[tuple[bool, str]]:
-    """Describe areas and helpers beyond the limits of the hub."""
+def _unknown_devices(installation: Installation, entities: Entities, known: Container[str]) -> list[str]:
+    """Return the ids of the devices that the import matches with MQTT devices that have not appeared in Lares yet."""
+    ids = filter(None, map(entities.device_id, installation.devices.values()))
+    return [each for each in dict.fromkeys(ids) if each not in known]
+
+
+def _excess(installation: Installation, unknown_devices: Sized) -> list[tuple[bool, str]]:
+    """Describe areas, MQTT devices, and helpers beyond the limits of the hub."""
     limits = (
         (len(installation.areas), MAX_ROOMS, "areas", "rooms"),
+        (len(unknown_devices), MAX_BROKER_DEVICES, "new MQTT devices", "devices of a broker"),
         (len(installation.helpers), MAX_VARIABLES, "helpers", "variables"),
     )
     return [

@@ -192,6 +192,19 @@ def test_a_second_import_overwrites_nothing(home: Path, folder: Path) -> None:
 
 
 @pytest.mark.slow
+def test_new_mqtt_devices_beyond_the_limit_are_omitted(home: Path, tmp_path: Path) -> None:
+    rows = [
+        {"id": f"{number}", "identifiers": [["mqtt", f"d{number}"]], "name": f"D {number}"} for number in range(2_005)
+    ]
+    (tmp_path / "ha" / ".storage").mkdir(parents=True)
+    registry = tmp_path / "ha" / ".storage" / "core.device_registry"
+    registry.write_text(json.dumps({"data": {"devices": rows}}))
+    result = bring(home, tmp_path / "ha")
+    assert result.out.count("imported  mqtt:d") == 2_000
+    assert "skipped   5 of 2005 new MQTT devices: Lares supports at most 2000 devices of a broker" in result.out
+
+
+@pytest.mark.slow
 async def test_a_running_hub_takes_rooms_and_variables_and_names_devices_it_knows(home: Path, folder: Path) -> None:
     file = home / "config" / "default.toml"
     file.write_text(file.read_text().replace("0.0.0.0:3000", "127.0.0.1:0"))
@@ -528,10 +541,16 @@ def bomb(first: str, use: str, levels: int = 9) -> str:
 @pytest.mark.parametrize(
     ("files", "place", "sentence"),
     [
-        ({"automations.yaml": bomb("a0: &a0 [x]\n", "[{}]")}, "automations.yaml:", "more than 500000 values"),
-        ({"automations.yaml": bomb("a0: &a0 {x: 1}\n", "{{<<: [{}]}}")}, "automations.yaml:", "500000 values"),
-        ({"automations.yaml": bomb("a0: &a0 !x [x]\n", "!x [{}]")}, "automations.yaml:", "500000 values"),
-        ({"automations.yaml": f"a: &a {'x' * 9999}\nb: [{'*a, ' * 6000}]"}, "automations.yaml:2", "500000 values"),
+        ({"automations.yaml": bomb("a0: &a0 [x]\n", "[{}]")}, "automations.yaml:", "more than 200000 values"),
+        ({"automations.yaml": bomb("a0: &a0 {x: 1}\n", "{{<<: [{}]}}")}, "automations.yaml:", "200000 values"),
+        ({"automations.yaml": bomb("a0: &a0 !x [x]\n", "!x [{}]")}, "automations.yaml:", "200000 values"),
+        ({"automations.yaml": f"a: &a {'x' * 9999}\nb: [{'*a, ' * 6000}]"}, "automations.yaml:2", "200000 values"),
+        pytest.param(
+            {"automations.yaml": "- x\n" * 110_000, "scripts.yaml": "- x\n" * 110_000},
+            "scripts.yaml:",
+            "200000 values",
+            marks=pytest.mark.slow,
+        ),
         ({"automations.yaml": "&a [*a]"}, "automations.yaml:1", "the alias *a contains itself"),
         ({"automations.yaml": f"{AUTOMATION}  - &a\n    then: *a\n"}, "automations.yaml:5", "*a contains itself"),
         ({"automations.yaml": "- &x {a: *x}"}, "automations.yaml:1", "the alias *x contains itself"),
@@ -553,7 +572,7 @@ def bomb(first: str, use: str, levels: int = 9) -> str:
                 "i9.yaml": "x",
             },
             "i9.yaml",
-            "more than 500000 values",
+            "more than 200000 values",
         ),
         (
             {
@@ -561,7 +580,7 @@ def bomb(first: str, use: str, levels: int = 9) -> str:
                 "blueprints/automation/b.yaml": "a:\n" + "- !input x\n" * 1000,
             },
             "b.yaml",
-            "more than 500000 values",
+            "more than 200000 values",
         ),
         *(
             ({"configuration.yaml": f"automation: {include}"}, "configuration.yaml", f"{include} is outside the")
@@ -621,6 +640,15 @@ def test_the_name_of_an_imported_file_is_valid(entities: Entities, alias: Any, e
 )
 def test_a_part_becomes_yaml_in_comments(part: Any, expected: list[str]) -> None:
     assert as_yaml(part).split("\n") == expected
+
+
+@pytest.mark.parametrize(
+    "part", [["x"] * 9999, {n: n for n in range(9999)}, [[[["x"] * 100] * 100] * 100], "x\n" * 9999]
+)
+def test_a_long_part_is_shortened_in_comments(part: Any) -> None:
+    *lines, last = as_yaml(part).split("\n")
+    assert 190 < len(lines) <= 200
+    assert last == "… (shortened; see the file in Home Assistant)"
 
 
 def test_nested_lists_of_targets_are_not_unrolled_without_a_limit(entities: Entities) -> None:

@@ -16,7 +16,7 @@ from appliance.cli.homeassistant.entities import Entities
 from appliance.cli.homeassistant.lua import literal, name, negated, quote
 from appliance.cli.homeassistant.not_translated import NotTranslated
 from appliance.cli.homeassistant.services import Services
-from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, as_yaml, words_of
+from appliance.cli.homeassistant.statements import ODD_FORMS, Statements, words_of
 from appliance.cli.homeassistant.values import as_list, contains_template, is_template, mentions
 from appliance.cli.homeassistant.waits import Waits
 
@@ -25,7 +25,8 @@ MAX_UNROLLED = 20
 ONE_NAME = re.compile(r"\s*\{\{\s*([A-Za-z_]\w*(?:\.\w+|\['\w+'\])*)\s*\}\}\s*")
 """A template that contains only a name, such as `{{ repeat.item.lamp }}`."""
 
-TARGET_ITEM = re.compile(r"(?:entity|device|area|floor|label)_id:\s*(?:-\s*)?'?\{\{\s*repeat\.item")
+TARGETS = ("entity_id", "device_id", "area_id", "floor_id", "label_id")
+REPEATED_ITEM = re.compile(r"\s*\{\{\s*repeat\.item")
 
 RAISING = ("ctx:invoke(", "ctx:run_scene(", "require(")
 """Lua calls that raise an error if they fail."""
@@ -238,7 +239,7 @@ class Actions:
             isinstance(items, list)
             and len(items) * self._copies <= MAX_UNROLLED
             and not contains_template(items)
-            and TARGET_ITEM.search(as_yaml(repeat.get("sequence"))) is not None
+            and _targets_item(repeat.get("sequence"))
         )
 
     def _unroll(self, repeat: Mapping[str, Any]) -> None:
@@ -289,3 +290,11 @@ class Actions:
 
 def _is_condition(action: Mapping[str, Any]) -> bool:
     return any(each in action for each in ("condition", "and", "or", "not"))
+
+
+def _targets_item(part: Any) -> bool:
+    """Return whether an action in the part has the item of its `repeat` as a target."""
+    if isinstance(part, Mapping):
+        targets = [text for key in TARGETS for text in as_list(part.get(key))]
+        return any(map(REPEATED_ITEM.match, map(str, targets))) or any(map(_targets_item, part.values()))
+    return isinstance(part, list) and any(map(_targets_item, part))

@@ -14,13 +14,16 @@ from appliance.cli.homeassistant.yaml_parser import (
     TOO_DEEP,
     TOO_MANY,
     Tagged,
-    parse_yaml,
+    YamlParser,
     value_count,
 )
 from appliance.errors import StartFailed
 from appliance.tables.plain_files import read_plain
 
-MAX_FILE_BYTES = 16 * 1024 * 1024
+MAX_REGISTRY_BYTES = 16 * 1024 * 1024
+
+MAX_YAML_BYTES = 4 * 1024 * 1024
+"""Maximum size of a YAML file. The YAML library takes some hundred times longer per byte than the JSON library."""
 
 INCLUDE_COUNT = 20
 """Each use of an included file counts like this number of values."""
@@ -38,6 +41,7 @@ class ConfigFolder:
         self._path = path
         self._root = path.resolve()
         self._count = 0
+        self._yaml = YamlParser()
         self._contents: dict[str, Any] = {}
         self._lists: dict[tuple[str, str, str], list[str]] = {}
 
@@ -82,7 +86,9 @@ class ConfigFolder:
         """Return the content of a YAML file, or None if it is missing."""
         if name not in self._contents:
             file = self._path / name
-            self._contents[name] = parse_yaml(self._read(file), file) if file.is_file() else None
+            self._contents[name] = (
+                self._yaml.parse(self._read(file, MAX_YAML_BYTES), file) if file.is_file() else None
+            )
         return self._contents[name]
 
     def read_json(self, registry: str) -> Any:
@@ -91,7 +97,7 @@ class ConfigFolder:
         if not file.is_file():
             return None
         try:
-            return orjson.loads(self._read(file))
+            return orjson.loads(self._read(file, MAX_REGISTRY_BYTES))
         except orjson.JSONDecodeError as error:
             raise StartFailed(f"{file}: not valid JSON: {error}", os.EX_DATAERR) from None
 
@@ -101,13 +107,13 @@ class ConfigFolder:
         except (RuntimeError, ValueError):  # a loop of links, or a name with a NUL character
             return False
 
-    def _read(self, file: Path) -> bytes:
+    def _read(self, file: Path, max_bytes: int) -> bytes:
         if not self._is_inside(file):
             raise StartFailed(
                 f"{file} is a link to a file outside the configuration folder; copy the file into the folder",
                 os.EX_DATAERR,
             )
         try:
-            return read_plain(file, MAX_FILE_BYTES)
+            return read_plain(file, max_bytes)
         except OSError as error:
             raise StartFailed(f"{file}: {error.strerror}", os.EX_NOINPUT) from None

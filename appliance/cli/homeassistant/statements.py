@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -19,6 +19,9 @@ from appliance.cli.homeassistant.yaml_parser import Tagged
 
 ODD_FORMS = (NotTranslated, AttributeError, KeyError, TypeError, ValueError)
 """Exceptions that are raised for an unexpected form of a part. The part then becomes a comment."""
+
+MAX_COMMENT_ROWS = 200
+"""Maximum number of values, and of lines, in a comment. The YAML library takes more than 100 µs to write a value."""
 
 
 class Statements:
@@ -108,20 +111,26 @@ _Representer.add_representer(str, _Representer.represent_text)
 
 
 def as_yaml(part: Any) -> str:
-    """Return a part as YAML, for comments."""
+    """Return a part as YAML, for comments. Omit the values and lines beyond `MAX_COMMENT_ROWS`."""
     yaml = YAML(typ="safe", pure=True, plug_ins=[])
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment] # declared without a type
     yaml.Representer = _Representer
     yaml.width = 100
     stream = io.StringIO()
-    yaml.dump(_plain(part), stream)
-    return stream.getvalue().replace("\n...", "").strip()
+    left = iter(range(MAX_COMMENT_ROWS + 1))
+    yaml.dump(_plain(part, left), stream)
+    lines = stream.getvalue().replace("\n...", "").strip().splitlines()
+    if len(lines) > MAX_COMMENT_ROWS or next(left, None) is None:
+        lines[MAX_COMMENT_ROWS:] = ["… (shortened; see the file in Home Assistant)"]
+    return "\n".join(lines)
 
 
-def _plain(part: Any) -> Any:
+def _plain(part: Any, left: Iterator[int]) -> Any:
+    """Return plain values for the YAML library. Each row of a mapping or list takes one number from `left`, and rows
+    without a number are omitted."""
     if isinstance(part, Tagged):
         return str(part)
     if isinstance(part, Mapping):
-        return {str(key): _plain(each) for key, each in part.items()}
-    return [_plain(each) for each in part] if isinstance(part, list) else part
+        return {str(key): _plain(each, left) for (key, each), _ in zip(part.items(), left, strict=False)}
+    return [_plain(each, left) for each, _ in zip(part, left, strict=False)] if isinstance(part, list) else part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from appliance.errors import StartFailed
 
-MAX_VALUES = 500_000
-"""The maximum number of values in the configuration. Each use of an alias or an included file counts again, and a
-long text counts once per `VALUE_CHARS`."""
+MAX_VALUES = 200_000
+"""The maximum number of values in the configuration, because parsing takes some 60 µs per value. Each use of an alias
+or an included file counts again. A long text and each file also count once per `VALUE_CHARS`."""
 
-VALUE_CHARS = 100
+VALUE_CHARS = 50
 
 MAX_DEPTH = 64
 """The maximum nesting depth of values, including aliases and included files."""
@@ -47,24 +48,34 @@ class Tagged(Struct, frozen=True):
         return f"{self.tag} {self.value}"
 
 
-def parse_yaml(content: bytes, file: Path) -> Any:
-    yaml = YAML(typ="safe", pure=True, plug_ins=[])
-    yaml.version = (1, 1)
-    yaml.allow_duplicate_keys = True
-    yaml.Composer = _Composer
-    yaml.Constructor = _Constructor
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return yaml.load(content.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise StartFailed(f"{file} is not UTF-8 text", os.EX_DATAERR) from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{file}:{mark.line + 1}" if mark is not None else str(file)
-        problem = str(getattr(error, "problem", None) or "cannot be read").split("\n")[0]
-        prefix = "" if isinstance(error, _LimitExceeded) else "not valid YAML: "
-        raise StartFailed(f"{where}: {prefix}{problem}", os.EX_DATAERR) from None
+class YamlParser:
+    """Parses the files of one configuration. The limit of values applies to all files together."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def parse(self, content: bytes, file: Path) -> Any:
+        """Return the content as plain values. Raise `StartFailed` with the file and line."""
+        yaml = YAML(typ="safe", pure=True, plug_ins=[])
+        yaml.version = (1, 1)
+        yaml.allow_duplicate_keys = True
+        count = self._count + len(content) // VALUE_CHARS
+        yaml.Composer = partial(_Composer, count)  # type: ignore[assignment] # the library only calls it
+        yaml.Constructor = _Constructor
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                parsed = yaml.load(content.decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            raise StartFailed(f"{file} is not UTF-8 text", os.EX_DATAERR) from None
+        except (YAMLError, ValueError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f"{file}:{mark.line + 1}" if mark is not None else str(file)
+            problem = str(getattr(error, "problem", None) or "cannot be read").split("\n")[0]
+            prefix = "" if isinstance(error, _LimitExceeded) else "not valid YAML: "
+            raise StartFailed(f"{where}: {prefix}{problem}", os.EX_DATAERR) from None
+        self._count = yaml.composer.count
+        return parsed
 
 
 class _Constructor(SafeConstructor):
@@ -104,26 +115,27 @@ class _LimitExceeded(YAMLError):
 
 
 class _Composer(Composer):
-    """Composes YAML nodes. Raises `_LimitExceeded` before aliases or merge keys expand to too many values."""
+    """Composes YAML nodes. Raises `_LimitExceeded` at the first value beyond the limits, before aliases or merge keys
+    expand. `count` is the number of values, including those of earlier files."""
 
-    def __init__(self, loader: Any = None) -> None:
+    def __init__(self, count: int, loader: Any = None) -> None:
         super().__init__(loader)
-        self._count = 0
+        self.count = count
         self._deepest = 0
         self._sizes: dict[int, tuple[int, int]] = {}
         """The number of values and the nesting depth of each finished node with an anchor."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event, level = self.parser.peek_event(), self.depth + 1
-        before, deepest, self._deepest = self._count, self._deepest, level
+        before, deepest, self._deepest = self.count, self._deepest, level
         self._check(event.start_mark)
         node = super().compose_node(parent, index)
         if not isinstance(event, AliasEvent):
-            self._count += value_count(node.value)
+            self.count += value_count(node.value)
             if event.anchor is not None:
-                self._sizes[id(node)] = self._count - before, self._deepest - level
+                self._sizes[id(node)] = self.count - before, self._deepest - level
         elif (size := self._sizes.get(id(node))) is not None:
-            self._count += size[0]
+            self.count += size[0]
             self._deepest += size[1]
         else:
             raise _LimitExceeded(
@@ -134,7 +146,7 @@ class _Composer(Composer):
         return node
 
     def _check(self, mark: Any) -> None:
-        if self._count > MAX_VALUES:
+        if self.count > MAX_VALUES:
             raise _LimitExceeded(TOO_MANY, mark)
         if self._deepest > MAX_DEPTH:
             raise _LimitExceeded(TOO_DEEP, mark)

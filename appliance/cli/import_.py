@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from appliance import config
-from appliance.adapters.mqtt.router import MAX_BROKER_DEVICES
+from appliance.adapters.mqtt.announced_devices import MAX_BROKER_DEVICES
 from appliance.automations.variables import MAX_VARIABLES
 from appliance.cli.homeassistant import scenes, scripts
 from appliance.cli.homeassistant.automation import MARK, TIMES, LuaFile, translate, translate_times

@@ -116,7 +116,7 @@ class _LimitExceeded(YAMLError):
 
 class _Composer(Composer):
     """Composes YAML nodes. Raises `_LimitExceeded` at the first value beyond the limits, before aliases or merge keys
-    expand. `count` is the number of values, including those of earlier files."""
+    expand. `count` is the number of values in this file and earlier files."""
 
     def __init__(self, count: int, loader: Any = None) -> None:
         super().__init__(loader)

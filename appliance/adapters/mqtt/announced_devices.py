@@ -76,6 +76,7 @@ class AnnouncedDevices:
         self.devices = {device.id: device for _, devices in built.values() for device in devices}
         yield from self.router.route([*self.devices.values()])
         yield from self._set_device_ids()
+        yield from self.store.forget_unused()
         yield from self._find_bridges(rebuilt)
         rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
 

@@ -19,6 +19,10 @@ from appliance.errors import Invalid
 MAX_CONFIGS = 60_000
 """Maximum number of stored configurations. Usually the limit of devices is reached earlier."""
 
+MAX_UNUSED_CONFIGS = 5_000
+"""Maximum number of configurations that announce no entity of a built device. Their entities can replace other
+entities later. A flood of announcements beyond the limits must not stay in memory."""
+
 MAX_CONFIGS_BYTES = 320 * 1024 * 1024
 """Maximum total memory of the configurations."""
 
@@ -111,6 +115,18 @@ class AnnouncementStore:
             self.take_config(topic, b"")
             yield
 
+    def forget_unused(self) -> Iterator[None]:
+        """Forget the configurations beyond `MAX_UNUSED_CONFIGS`, one per step."""
+        unused = [topic for topic in self._payloads if not self._is_used(topic)]
+        for topic in unused[MAX_UNUSED_CONFIGS:]:
+            self.take_config(topic, b"")
+            yield
+
+    def _is_used(self, topic: str) -> bool:
+        is_tasmota = topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
+        source = tasmota.config_topic(tasmota.mac_of(topic)[0]) if is_tasmota else topic
+        return any(each.key in self.device_ids for each in self._announced.get(source, ()))
+
     def list_state_requests(self, requested: set[str], found: list[Outgoing]) -> Iterator[None]:
         """Add the messages that request unretained states to `found`, in steps. Skip the topics in `requested`, and
         add all other topics to `requested`."""
@@ -165,7 +181,7 @@ class AnnouncementStore:
         payloads[part] = payload
         config, sensors = (parse_config(payloads[each]) if payloads[each] else {} for each in tasmota.PARTS)
         fault = tasmota.unreadable_relays(config) if part == "config" else None
-        return f"{tasmota.DISCOVERY_PREFIX}/{mac}/config", tasmota.parse_announcements(mac, config, sensors), fault
+        return tasmota.config_topic(mac), tasmota.parse_announcements(mac, config, sensors), fault
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:

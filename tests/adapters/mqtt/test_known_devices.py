@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.announced_devices import MAX_BROKER_DEVICES, AnnouncedDevices
+from appliance.adapters.mqtt.announcement_store import MAX_UNUSED_CONFIGS
 from appliance.home.events import DropEnded, ObservationDropped
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent
@@ -97,6 +98,28 @@ def test_new_devices_never_replace_known_ones(is_late: bool) -> None:
     announce(catalog, [Sent(each.topic, b"", True) for each in newcomers])
     assert ids <= catalog.devices.keys() and len(catalog.devices) == KNOWN + 50
     assert "devices" not in catalog.refusals.limits
+
+
+@pytest.mark.parametrize(
+    ("topic", "unique_id"),
+    [
+        pytest.param("homeassistant/sensor/<n>/config", "x", id="one unique id"),
+        pytest.param("homeassistant/sensor/<n>/config", "x<n>", id="too many entities"),
+        pytest.param("tasmota/discovery/00000000<n>/sensors", "x", id="devices that do not announce themselves"),
+    ],
+)
+def test_a_flood_of_unused_announcements_does_not_stay_in_memory(topic: str, unique_id: str) -> None:
+    catalog = new_catalog()
+    announce(catalog, [sensor("used")])
+    keys = {"unique_id": unique_id, "device": {"identifiers": ["x"]}, "state_topic": "x"}
+    flood = [
+        Sent(topic.replace("<n>", number), json.dumps(keys).replace("<n>", number).encode(), False)
+        for number in map(str, range(1_000, 9_000))
+    ]
+    announce(catalog, flood)
+    used = sum(len(each.entities) for each in catalog.devices.values())
+    assert len(catalog.store._payloads) <= MAX_UNUSED_CONFIGS + used
+    assert catalog.devices["mqtt:used"].entities and catalog.store.has_config(sensor("used").topic)
 
 
 def test_the_existing_entity_of_a_unique_id_is_used_and_the_other_reported() -> None:

@@ -329,13 +329,14 @@ async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_pre
 ) -> None:
     context = context_of("mqtt", session, clock)
     connection: Any = Noted()
-    for first, warnings in (config("sensor/x", unique_id="x", state_topic="x"), 0), (None, 1):
+    sent = config("sensor/x", unique_id="x", state_topic="x")
+    for first, warnings in (Received(sent.topic, sent.payload, is_retained=True), 0), (None, 1):
         live = LiveDevices(new_catalog(), context.publish, clock)
         lifecycle = Lifecycle(PLAIN, live, Inbox(), context.publish, clock)
         caplog.clear()
-        for sent in (first, None, None):
+        for received in (first, None, None):
             lifecycle.begin(())
-            list(() if sent is None else lifecycle.process(sent))
+            list(() if received is None else lifecycle.process(received))
             await lifecycle._finish(connection)
         assert caplog.text.count("check discovery_prefix") == warnings
 

@@ -85,6 +85,11 @@ def mac_of(topic: str) -> tuple[str, str]:
     return levels[0].upper(), levels[1]
 
 
+def config_topic(mac: str) -> str:
+    """Return the topic of the first of a device's two messages."""
+    return f"{DISCOVERY_PREFIX}/{mac}/config"
+
+
 def parse_announcements(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
     """Convert a device's two messages to announcements. If the first message is missing, return an empty list. Raise
     `Invalid`."""
@@ -221,7 +226,7 @@ class _Tasmota:
             }
         return Announcement(
             key=f"tasmota/{self._mac}/{object_id}",
-            source=f"{DISCOVERY_PREFIX}/{self._mac}/config",
+            source=config_topic(self._mac),
             component=component,
             object_id=object_id,
             config=own | dict(config),

@@ -19,7 +19,7 @@ from appliance.errors import Invalid
 MAX_CONFIGS = 60_000
 """Maximum number of stored configurations. Usually the limit of devices is reached earlier."""
 
-MAX_UNUSED_CONFIGS = 5_000
+MAX_UNUSED_CONFIGS = 2_000
 """Maximum number of configurations that announce no entity of a built device. Their entities can replace other
 entities later. A flood of announcements beyond the limits must not stay in memory."""
 

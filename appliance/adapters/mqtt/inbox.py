@@ -59,9 +59,9 @@ class Inbox:
         self._arrived.set()
 
     def clear(self) -> None:
-        """Discard all messages without counting them, because the connection is lost."""
-        self._waiting.clear()
-        self._latest.clear()
+        """Discard all messages without counting them."""
+        self._waiting = OrderedDict()
+        self._latest = {}
         self._bytes = 0
         self._arrived.clear()
 
@@ -83,5 +83,5 @@ class Inbox:
         if self._latest.get(message.topic) == number:
             del self._latest[message.topic]
         if not self._waiting:
-            self._arrived.clear()
+            self.clear()  # an emptied dictionary would keep the memory of its former entries
         return message

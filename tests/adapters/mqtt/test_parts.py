@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
@@ -391,6 +392,8 @@ def test_excess_messages_are_replaced_by_newer_states_and_counted() -> None:
         inbox.put(Received(f"lamp/{number}", b"", False))
     assert (len(inbox), inbox.dropped) == (MAX_MESSAGES, CROWDED + 3)
     assert inbox.take(1)[0].topic == "lamp/0", "the oldest message is dropped"
+    assert len(inbox.take(MAX_MESSAGES)) == MAX_MESSAGES - 1
+    assert sys.getsizeof(inbox._waiting) < 1_000, "an empty queue returns its memory"
 
 
 @each_row(

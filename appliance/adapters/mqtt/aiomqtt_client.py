@@ -262,6 +262,16 @@ class Client(aiomqtt.Client):
             raise aiomqtt.MqttError(str(cause))
         return self
 
+    async def close(self, limit_secs: float) -> None:
+        """Disconnect. If the broker does not read the end of the session within the limit, close the socket. The
+        library would wait as long as messages arrive."""
+        try:
+            async with asyncio.timeout(limit_secs):
+                await self.__aexit__(None, None, None)
+        except (aiomqtt.MqttError, TimeoutError) as error:
+            self._client._sock_close()  # noqa: SLF001
+            self._logger.debug("disconnect: %s", error)
+
     async def _misc_loop(self) -> None:
         """Send pings until the connection ends. The library's own method would wake up every second."""
         secs = self._client.keepalive * PING_CHECK_SHARE

@@ -31,7 +31,7 @@ BROKER_TIMEOUT_SECS = 5.0
 """Time limit for the broker to accept a connection or a subscription."""
 
 DISCONNECT_SECS = 0.5
-"""Time limit for the broker to acknowledge the status `offline` before the hub disconnects."""
+"""Time limit for the broker to acknowledge the status `offline`, and then to read the end of the session."""
 
 KEEPALIVE_SECS = 60
 """Seconds without a packet after which a ping is sent."""
@@ -169,10 +169,7 @@ class Broker:
             yield connection
         finally:
             await connection.end()
-            try:
-                await client.__aexit__(None, None, None)
-            except aiomqtt.MqttError as error:
-                _library_log.debug("disconnect: %s", error)
+            await client.close(DISCONNECT_SECS)
 
     async def has_ended(self) -> bool:
         """Return whether the broker no longer accepts connections. A running broker accepts a connection and waits

@@ -179,3 +179,30 @@ async def test_an_acknowledged_message_leaves_no_garbage(broker: Broker) -> None
             assert [each() for each in await publish(connection)] == [None] * 3
         finally:
             gc.enable()
+
+
+async def test_a_broker_that_no_longer_reads_does_not_hold_a_stop() -> None:
+    ended = asyncio.Event()
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(2)
+        writer.write(b"\x20\2\0\0")
+        with suppress(OSError):
+            while not writer.is_closing():
+                writer.write(b"\x30\4\0\1ab")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        writer.transport.abort()
+        await asyncio.sleep(0)
+        ended.set()
+
+    async with await asyncio.start_server(flood, "127.0.0.1", 0, limit=16) as server:
+        async with ours_at(server.sockets[0].getsockname()[1]).connect() as connection:
+            sending = [
+                asyncio.create_task(connection.publish(Outgoing("x", "x" * 1_000_000, qos=1))) for _ in range(30)
+            ]
+            await asyncio.sleep(0)
+        for each in sending:
+            each.cancel()
+        await asyncio.wait(sending)
+        await ended.wait()

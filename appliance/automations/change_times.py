@@ -37,9 +37,7 @@ class Comparison(NamedTuple):
         value = event.device.attributes.get(self.attribute)
         if self.attribute not in event.changed or not self.requirement.is_usable(value):
             return False
-        previous = (
-            None if event.previous is None else self.requirement.last_usable(event.previous.known(self.attribute))
-        )
+        previous = self.requirement.last_usable(event.known_before(self.attribute))
         return (
             self.requirement.is_entered(value, previous) if self.requirement.is_range else not same(value, previous)
         )

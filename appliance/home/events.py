@@ -40,6 +40,10 @@ class DeviceStateChanged(Event, frozen=True, kw_only=True):
         """Return the changed attributes that no longer have a value."""
         return self.changed.difference(self.device.attributes)
 
+    def known_before(self, name: str) -> tuple[Value, ...]:
+        """Return the attribute's last known values before this event; see `Device.known`."""
+        return () if self.previous is None else self.previous.known(name)
+
 
 class AttributesFirstReported(Event, frozen=True, kw_only=True):
     """A restored device reports these attributes for the first time since the hub's start. Internal. The bus

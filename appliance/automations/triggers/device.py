@@ -212,21 +212,24 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
         value after a start, matches only for alarms or with `at_start`."""
         if not isinstance(event, DeviceStateChanged):
             return None
-        device, before, name = event.device, event.previous, self.attribute
+        device, name = event.device, self.attribute
         if self.devices.ids and not self.devices.name(device.id, device.alias):
             return None
         if name is None:
-            return Match(event=self._table(device)) if before is not None and event.changed - event.baseline else None
+            is_change = event.previous is not None and event.changed - event.baseline
+            return Match(event=self._table(device)) if is_change else None
         if name not in event.changed:
             return None
         value, is_baseline = device.attributes.get(name), name in event.baseline
-        previous = None if before is None else self.requirement.last_usable(before.known(name))
-        is_alarm = device.is_alarm(name)
-        if (is_baseline or previous is None) and not is_alarm and not self.at_start:
+        previous, is_alarm = self.requirement.last_usable(event.known_before(name)), device.is_alarm(name)
+        assumed = (
+            False if previous is None and is_alarm else previous
+        )  # an alarm counts as off before its first value
+        if (is_baseline or previous is None) and not (is_alarm or self.at_start):
             return None
-        if previous is None and not is_alarm and self.requirement.is_any:
+        if assumed is None and self.requirement.is_any:
             return None
-        if not self.requirement.is_entered(value, False if previous is None and is_alarm else previous):
+        if not self.requirement.is_entered(value, assumed):
             return None
         table = self._table(device, previous)
         return Match(event=table if previous is not None else {**table, "late_secs": 0}, began_in_stop=is_baseline)
@@ -240,9 +243,7 @@ class DeviceTrigger(EventTrigger, frozen=True, kw_only=True):
             return WaitOutcome.CONTINUES
         if not self.requirement.holds(value):
             return WaitOutcome.ENDS
-        previous = (
-            None if event.previous is None else self.requirement.last_usable(event.previous.known(self.attribute))
-        )
+        previous = self.requirement.last_usable(event.known_before(self.attribute))
         is_new = self._must_rest and self.attribute not in event.baseline and not same(value, previous)
         return Match(event=self._table(event.device, previous)) if is_new else WaitOutcome.CONTINUES
 

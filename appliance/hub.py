@@ -248,7 +248,7 @@ class Hub:
         """Pack the remaining data of removed devices to save memory. Return whether devices were removed."""
         has_packed = await self.history.pack()
         if not has_packed:
-            self.names.list_removed()
+            self.names.store_removals()
         return has_packed
 
     async def trust_clock(self) -> None:

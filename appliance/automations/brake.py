@@ -122,8 +122,9 @@ class Brake:
         record = self._records.get(id_)
         return (_NO_CAUSES if record is None else record.causes) | {id_}
 
-    def refusal(self, automation_id: str, event: Mapping[str, Value]) -> str | None:
-        """Return why the automation must not run for the event now, or None if it may run."""
+    def apply(self, automation_id: str, event: Mapping[str, Value]) -> str | None:
+        """Return why the automation must not run for the event now, or None if it may run. If the automation has
+        reached a limit, pause it."""
         record, now = self._records.get(automation_id), self._clock.monotonic()
         if record is None:
             return None

@@ -46,7 +46,7 @@ class Decider:
         prevents the run, record the reason."""
         file, definition = active.file, active.file.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
-        refusal = self._find_refusal(definition, self._states.of(definition.id), event)
+        refusal = self._apply_rules(definition, self._states.of(definition.id), event)
         request = _request(file, event, refusal)
         if refusal is not None:
             self.executor.skip(request, refusal.reason)
@@ -66,13 +66,14 @@ class Decider:
         instant = self._clock.now() if self._trust.is_trusted() else None
         return check_conditions(definition.conditions, self._environment, instant)
 
-    def _find_refusal(
+    def _apply_rules(
         self, definition: AutomationDefinition, state: AutomationState, event: TriggerEvent
     ) -> Refusal | None:
-        """Check the switch, the brake, the conditions, and the policy, and store the policy's new state."""
+        """Apply the switch, the brake, the conditions, and the policy. The brake may begin a pause, and the policy
+        stores its decision."""
         if not state.is_enabled:
             return DISABLED
-        if (reason := self._brake.refusal(definition.id, event)) is not None:
+        if (reason := self._brake.apply(definition.id, event)) is not None:
             return Refusal(reason)
         if (refusal := self._check_conditions(definition)) is not None:
             return refusal

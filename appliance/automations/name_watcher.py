@@ -110,15 +110,17 @@ class NameWatcher:
     async def __aexit__(self, *_: object) -> None:
         self._settling.cancel()
         self._forget()
-        self.list_removed()  # this call stores the removed devices
+        self.store_removals()
         await self._tasks.__aexit__()
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceEvent):
             self._note(event.device_id, "events", {event.event})
         elif isinstance(event, DeviceStateChanged):
-            if event.previous is None and self.list_removed().pop(event.device.id, None) is not None:
-                self._remember(REMOVED_PREFIX + event.device.id, None)
+            if event.previous is None:
+                self.store_removals()
+                if self._removed.pop(event.device.id, None) is not None:
+                    self._remember(REMOVED_PREFIX + event.device.id, None)
             if gone := event.gone:
                 self._note(event.device.id, "attributes", gone)
         elif isinstance(event, DeviceRemoved) and not event.is_kept:
@@ -131,7 +133,12 @@ class NameWatcher:
         self.recheck()
 
     def list_removed(self) -> dict[str, RemovedDevice]:
-        """Return the newest removed devices by id. Call this method regularly, but not while many devices are being
+        """Return the removed devices by id, including removals that are not stored yet."""
+        waiting = {device_id: RemovedDevice(name=name, at=at) for device_id, name, at in self._removals}
+        return {**self._removed, **waiting}
+
+    def store_removals(self) -> None:
+        """Store the newest removed devices. Call this method regularly, but not while many devices are being
         removed."""
         for device_id, name, at in self._removals.take_all():
             self._removed[device_id] = RemovedDevice(name=name, at=at)
@@ -140,7 +147,6 @@ class NameWatcher:
         for oldest in nsmallest(excess, self._removed, key=lambda each: self._removed[each].at) if excess else ():
             del self._removed[oldest]
             self._remember(REMOVED_PREFIX + oldest, None)
-        return self._removed
 
     def _note(self, device_id: str, part: Literal["events", "attributes"], names: Collection[str]) -> None:
         past = self._past.setdefault(device_id, PastNames())

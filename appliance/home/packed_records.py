@@ -44,9 +44,11 @@ class PackedRecords:
     def take_oldest(self) -> tuple[Any, ...]:
         return self._remove(0)
 
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return map(self._read, range(len(self)))
+
     def take_all(self) -> Iterator[tuple[Any, ...]]:
-        for index in range(len(self._ends)):
-            yield self._read(index)
+        yield from self
         self._forget()
 
     def _forget(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from appliance.adapters.dispatch import Status
 from appliance.api.auth import Role
 from appliance.api.error_codes import CODES
-from appliance.automations.definition import TRIGGER_KINDS
+from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.values import CHECKS

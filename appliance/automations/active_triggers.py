@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
-from appliance.automations.definition import AutomationDefinition, state_fields
+from appliance.automations.definition import AutomationDefinition
 from appliance.automations.policy import plain
 from appliance.automations.scheduled_calls import CalendarCall, DelayedCall
+from appliance.automations.stated_fields import state_fields
 from appliance.automations.triggers.base import Match, Trigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.lua.catalog import LoadedFile

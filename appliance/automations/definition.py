@@ -2,58 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, time
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from appliance.automations import field_checks as check
 from appliance.automations.conditions.base import Condition
-from appliance.automations.conditions.combine import list_nested, parse_conditions
-from appliance.automations.conditions.device import PlaceState
+from appliance.automations.conditions.combine import list_nested
 from appliance.automations.conditions.explain import explain
-from appliance.automations.conditions.time import Edge
-from appliance.automations.cron import Cron
+from appliance.automations.conditions.kinds import parse_conditions
 from appliance.automations.environment import Environment
 from appliance.automations.field_checks import seconds
 from appliance.automations.policy import Policy
-from appliance.automations.requirement import Requirement
 from appliance.automations.triggers.base import TimedTrigger, Trigger
-from appliance.automations.triggers.device import DEVICE_TRIGGERS, Devices
-from appliance.automations.triggers.event import EVENT_TRIGGERS
-from appliance.automations.triggers.time import TIMED_TRIGGERS
+from appliance.automations.triggers.kinds import parse_trigger
 from appliance.clock import Clock
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
-from appliance.home.values import Value
 from appliance.home_locale import Locale
 from appliance.lua.catalog import hint_of_field
 from appliance.lua.modes import Mode, ModeType, mode_check
-from appliance.tables.checks import boolean, function, one_of, string
+from appliance.tables.checks import boolean, function, string
 from appliance.tables.fields import Problem, Table
-
-TRIGGER_KINDS: Mapping[str, type[Trigger]] = {**DEVICE_TRIGGERS, **EVENT_TRIGGERS, **TIMED_TRIGGERS}
-
-
-_OTHER_NAMES = {
-    **dict.fromkeys(("time", "at"), "wall_clock"),
-    **dict.fromkeys(("state", "numeric_state", "device"), "device_state_change"),
-    "event": "device_event",
-}
-"""Names of triggers in other home automation systems, for hints."""
-
-
-def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:
-    """Parse a trigger's table. If the table has faults, record them and return None."""
-    kind = table.need("type", one_of(*TRIGGER_KINDS, meant=_OTHER_NAMES))
-    if kind is None:
-        return None
-    id_ = table.take("id", check.text)
-    trigger = TRIGGER_KINDS[kind].parse(kind, table, locale, now)
-    table.refuse_others(f"a field of the trigger {kind!r}")
-    return trigger if trigger is None or id_ is None else replace(trigger, id=id_)
-
 
 RESERVED_IDS = ("reload",)
 """Ids that would conflict with a path of the API: `/automations/reload`."""
@@ -93,44 +62,6 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
         """
         yield from (trigger.describe(environment, instant, is_waiting=is_waiting) for trigger in self.triggers)
         yield from explain(self.conditions, environment, instant)
-
-
-def state_fields(thing: Trigger | Condition) -> dict[str, Value]:
-    """Return the fields of a trigger or condition that are set in its file, as plain data without nested conditions.
-
-    The fields have the same names as in the file, but a date has the fields `month`, `day`, and `year`. `timezone` is
-    the zone in use.
-    """
-    stated: dict[str, Value] = {}
-    for name in thing.__struct_fields__:
-        value = getattr(thing, name)
-        if name != "conditions":
-            stated |= _STATED.get(type(value), dict)({_STATED_NAMES.get(name, name): value})
-    if isinstance(thing, PlaceState):
-        stated[f"{thing.place}_id"] = stated.pop("place_id")
-    return {name: value for name, value in stated.items() if value not in (None, [])}
-
-
-_STATED_NAMES = {"at": "time", "first": "from", "last": "to"}
-
-_STATED: Mapping[type, Callable[[dict[str, Any]], Mapping[str, Value]]] = {
-    Requirement: lambda field: next(iter(field.values())).fields(),
-    Cron: lambda field: {"expression": field["cron"].expression},
-    Devices: lambda field: {**_places(field["devices"]), "device_id": list(field["devices"].ids)},
-    Locale: lambda field: {"timezone": field["locale"].timezone.key},
-    Edge: lambda field: {
-        key: value
-        for name, edge in field.items()
-        for key, value in ((name, str(edge.event)), (f"{name}_offset_mins", edge.offset_mins))
-    },
-    frozenset: lambda field: {name: [check.WEEKDAYS[day] for day in sorted(days)] for name, days in field.items()},
-    tuple: lambda field: {name: f"{month:02}-{day:02}" for name, (month, day) in field.items()},
-    time: lambda field: {name: f"{at:%H:%M}" for name, at in field.items()},
-}
-
-
-def _places(devices: Devices) -> Mapping[str, Value]:
-    return {"room_id": devices.room_id, "group_id": devices.group_id}
 
 
 FindWarnings = Callable[[AutomationDefinition], Iterable[Problem]]

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.automations.conditions.base import Condition
-from appliance.automations.conditions.combine import check_conditions, parse_conditions
+from appliance.automations.conditions.combine import check_conditions
 from appliance.automations.conditions.device import DeviceState, PlaceState
+from appliance.automations.conditions.kinds import parse_conditions
 from appliance.automations.environment import Environment
 from appliance.automations.requirement import Requirement, check_equal
 from appliance.errors import Invalid

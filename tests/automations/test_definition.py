@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.automations.conditions.combine import CONDITION_KINDS
 from appliance.automations.conditions.device import PlaceState
-from appliance.automations.definition import MAX_PARTS, TRIGGER_KINDS, AutomationDefinition
+from appliance.automations.conditions.kinds import CONDITION_KINDS
+from appliance.automations.definition import MAX_PARTS, AutomationDefinition
 from appliance.automations.policy import Policy
 from appliance.automations.triggers.device import Devices
+from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.automations.triggers.time import Interval
 from appliance.lua.modes import Mode, ModeType
 from appliance.tables.checks import Function

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.conditions.combine import CONDITION_KINDS
-from appliance.automations.definition import TRIGGER_KINDS
+from appliance.automations.conditions.kinds import CONDITION_KINDS
+from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.lua_worker.ctx_methods import CTX_METHODS
 from tests.fakes.app import LIGHT, open_app
 from tests.fakes.clock import VirtualClock

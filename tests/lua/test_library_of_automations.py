@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.automations.conditions.combine import CONDITION_KINDS
-from appliance.automations.definition import TRIGGER_KINDS
+from appliance.automations.conditions.kinds import CONDITION_KINDS
+from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.home.events import (
     AdapterStarted,
     DeviceEvent,

@@ -11,9 +11,9 @@ from appliance.api.why.explanation import ONE, Explanation, list_safe_mode, word
 from appliance.automations.automations import NOT_YET_ON, View
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination
-from appliance.automations.definition import state_fields
 from appliance.automations.environment import Environment
 from appliance.automations.names import HomeNames
+from appliance.automations.stated_fields import state_fields
 from appliance.clock import timestamp
 from appliance.hub import Hub
 

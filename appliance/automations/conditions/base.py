@@ -44,9 +44,9 @@ class Condition(Struct, frozen=True, kw_only=True):
     type: str = ""
 
     @classmethod
-    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
-        """Read a condition of this type from a table. Return None if the table has faults. `depth` is the nesting
-        level, starting at 1."""
+    def parse(cls, kind: str, table: Table, locale: Locale) -> Condition | None:
+        """Read a condition of this type from a table. Return None if the table has faults.
+        Combinations are parsed in `kinds`."""
         raise NotImplementedError
 
     def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:

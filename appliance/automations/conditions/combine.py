@@ -1,23 +1,15 @@
-"""The table of all kinds of conditions, and the combinations `all`, `any`, and `none`."""
+"""The combinations of conditions `all`, `any`, and `none`, and the check of a whole list of conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.automations.conditions.base import Condition, Fact
-from appliance.automations.conditions.device import HOME_CONDITIONS
-from appliance.automations.conditions.time import TIME_CONDITIONS
 from appliance.automations.environment import Environment
-from appliance.home_locale import Locale
-from appliance.tables.checks import one_of
-from appliance.tables.fields import Table
-
-MAX_CONDITION_DEPTH = 8
-"""The maximum nesting of `all`, `any`, and `none`."""
 
 
 class Combination(Condition, frozen=True, kw_only=True):
@@ -25,49 +17,9 @@ class Combination(Condition, frozen=True, kw_only=True):
 
     conditions: tuple[Condition, ...]
 
-    @classmethod
-    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
-        if depth > MAX_CONDITION_DEPTH:
-            table.raw("conditions")
-            table.fault("type", f"is nested more than {MAX_CONDITION_DEPTH} levels deep")
-            return None
-        if not table.has("conditions") or table.raw("conditions") in ({}, []):
-            table.raw("conditions")
-            table.fault("conditions", "is missing; add at least one condition")
-            return None
-        return cls(type=kind, conditions=parse_conditions(table, locale, depth + 1))
-
     def evaluate(self, environment: Environment, instant: datetime | None) -> Fact:
         """Evaluate the conditions in order until the result is known."""
         return _COMBINE[self.type](each.evaluate(environment, instant) for each in self.conditions)
-
-
-CONDITION_KINDS: Mapping[str, type[Condition]] = {
-    **HOME_CONDITIONS,
-    **TIME_CONDITIONS,
-    **dict.fromkeys(("all", "any", "none"), Combination),
-}
-
-
-_OTHER_NAMES = {"time": "time_window", "state": "device_state", "sun": "sun_position"}
-"""Names of conditions in other home automation systems, for hints."""
-
-
-def parse_conditions(table: Table, locale: Locale, depth: int = 1) -> tuple[Condition, ...]:
-    """Read the field `conditions`, a list of tables. If a condition has faults, record them and omit the
-    condition."""
-    tables = table.tables("conditions", "{ { type = … }, … }")
-    found = [_parse(each, locale, depth) for each in tables]
-    return tuple(condition for condition in found if condition is not None)
-
-
-def _parse(table: Table, locale: Locale, depth: int) -> Condition | None:
-    kind = table.need("type", one_of(*CONDITION_KINDS, meant=_OTHER_NAMES))
-    if kind is None:
-        return None
-    condition = CONDITION_KINDS[kind].parse(kind, table, locale, depth)
-    table.refuse_others(f"a field of the condition {kind!r}")
-    return condition
 
 
 def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:

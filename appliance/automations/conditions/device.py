@@ -41,7 +41,7 @@ class DeviceState(Condition, frozen=True, kw_only=True):
         return self.for_secs > 0
 
     @classmethod
-    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+    def parse(cls, kind: str, table: Table, locale: Locale) -> Condition | None:
         device_id = table.need("device_id", check.text)
         attribute = take_attribute(table)
         for_secs = 0.0
@@ -103,7 +103,7 @@ class PlaceState(Condition, frozen=True, kw_only=True):
     max_devices: int | None = None
 
     @classmethod
-    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+    def parse(cls, kind: str, table: Table, locale: Locale) -> Condition | None:
         place_id = table.need(f"{kind.removesuffix('_state')}_id", check.text)
         least = table.take("min_devices", check.integer_to(MAX_DEVICE_COUNT))
         most = table.take("max_devices", check.integer_to(MAX_DEVICE_COUNT))
@@ -146,7 +146,7 @@ class VariableState(Condition, frozen=True, kw_only=True):
     requirement: Requirement
 
     @classmethod
-    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+    def parse(cls, kind: str, table: Table, locale: Locale) -> Condition | None:
         name, requirement = table.need("name", check.variable_name), take_requirement(table, None)
         _demand_comparison(table)
         return None if name is None else cls(name=name, requirement=requirement)

@@ -87,7 +87,7 @@ class TimeWindow(TimeCondition, frozen=True, kw_only=True):
     end: time
 
     @classmethod
-    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+    def parse(cls, kind: str, table: Table, locale: Locale) -> Condition | None:
         start, end = table.need("start", parse_time), table.need("end", parse_time)
         if start is None or end is None:
             return None
@@ -113,7 +113,7 @@ class Weekday(TimeCondition, frozen=True, kw_only=True):
     days: frozenset[int]
 
     @classmethod
-    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+    def parse(cls, kind: str, table: Table, locale: Locale) -> Condition | None:
         days = table.need("days", check.weekdays)
         return None if days is None else cls(days=days, locale=locale)
 
@@ -137,7 +137,7 @@ class DateRange(TimeCondition, frozen=True, kw_only=True):
     last: tuple[int, int]
 
     @classmethod
-    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+    def parse(cls, kind: str, table: Table, locale: Locale) -> Condition | None:
         first, last = table.need("from", check.day_of_year), table.need("to", check.day_of_year)
         return None if first is None or last is None else cls(first=first, last=last, locale=locale)
 
@@ -167,7 +167,7 @@ class SunCondition(TimeCondition, frozen=True, kw_only=True):
     before: Edge | None = None
 
     @classmethod
-    def parse(cls, kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
+    def parse(cls, kind: str, table: Table, locale: Locale) -> Condition | None:
         after, before = Edge.parse(table, "after"), Edge.parse(table, "before")
         if not table.has("after") and not table.has("before"):
             table.fault("after", "and before are both missing; set one or both")

@@ -316,8 +316,8 @@ class Hub:
         catalog = build_automation_catalog(
             config.automations, config.root, describe, config.locale, self.clock, names, around
         )
-        executor, is_armed = self._build_executor("automation"), self.safe_mode.reason is None
-        automations = Automations(catalog, environment, executor, is_armed=is_armed)
+        executor, arms_at_start = self._build_executor("automation"), self.safe_mode.reason is None
+        automations = Automations(catalog, environment, executor, arms_at_start=arms_at_start)
         self.automations = await stack.enter_async_context(automations)
         self.scheduler, self.timers = environment.scheduler, environment.timers
         self.safe_mode.end_later(automations)
@@ -355,16 +355,16 @@ class Hub:
         """Return the names in the home, including past device names, and the enabled automations."""
         scripts = await read_folder(folder_of(self._config.scripts, self._config.root))
         scenes, files = self.scenes.catalog.list_files(), self.automations.catalog.list_files()
-        armed = [each for each in files if self.automations.view(each.definition.id).is_enabled]
+        enabled = [each for each in files if self.automations.view(each.definition.id).is_enabled]
         operations = {**list_operations(self.adapter_sections.settings), **self.kinds.list_operations()}
         known = replace(
-            HomeNames.of_files(self._config, operations, scenes, files, armed, scripts),
+            HomeNames.of_files(self._config, operations, scenes, files, enabled, scripts),
             adapters=self.adapter_sections.names,
             variables=[each.name for each in self.variables.list_all()],
             timers=[each.name for each in self.timers.list_all()],
         )
         devices, layout = self.registry.list_devices(), self.registry.layout
-        return await asyncio.to_thread(known.with_devices, devices, layout, past, removed), armed
+        return await asyncio.to_thread(known.with_devices, devices, layout, past, removed), enabled
 
     def _build_reloaders(self) -> dict[str, Reloader]:
         config = self._config

@@ -58,7 +58,8 @@ class View(Struct, frozen=True, kw_only=True):
 class Automations(ExecutableFiles[AutomationDefinition]):
     """The automations of a catalog. Triggers are active while the context is open.
 
-    If `is_armed` is false, the triggers become active only after a reload. Methods raise `NotFound` for unknown ids.
+    If `arms_at_start` is false, the triggers become active only after a reload. Methods raise `NotFound` for unknown
+    ids.
     """
 
     def __init__(
@@ -67,16 +68,16 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         environment: Environment,
         executor: Executor,
         *,
-        is_armed: bool = True,
+        arms_at_start: bool = True,
     ) -> None:
         super().__init__(catalog, executor)
         self.states = AutomationStates(environment.storage)
         self.timers, self.scheduler = environment.timers, environment.scheduler
         self._decider = Decider(environment, self.states, executor)
-        self.engine = Engine(catalog, self._decider, self.states, environment, is_armed=is_armed)
+        self.engine = Engine(catalog, self._decider, self.states, environment, arms_at_start=arms_at_start)
         self.due_times = self.engine.due_times
         self._variables = environment.variables
-        self._is_armed = is_armed
+        self._arms_at_start = arms_at_start
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Automations:
@@ -84,7 +85,7 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         async with AsyncExitStack() as stack:
             for part in (self.states, self._variables, self.timers, self.executor, self.scheduler, self.engine):
                 await stack.enter_async_context(part)
-            if not self._is_armed:
+            if not self._arms_at_start:
                 self.timers.pause()
             self.timers.begin(self.engine.has_timer_listener)
             self._stack = stack.pop_all()

@@ -48,8 +48,8 @@ _KINDS: tuple[type[events.Event], ...] = (
 
 
 class Engine:
-    """Activates the triggers of a catalog's automations. If `is_armed` is false, triggers become active only after a
-    reload. An index by subject finds the triggers that an event may match."""
+    """Activates the triggers of a catalog's automations. If `arms_at_start` is false, triggers become active only
+    after a reload. An index by subject finds the triggers that an event may match."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class Engine:
         states: AutomationStates,
         environment: Environment,
         *,
-        is_armed: bool = True,
+        arms_at_start: bool = True,
     ) -> None:
         self.catalog = catalog
-        self._is_armed = is_armed
+        self._arms_at_start = arms_at_start
         self._decider = decider
         self._environment = environment
         self._states = states
@@ -74,13 +74,13 @@ class Engine:
         self._active: dict[str, list[ActiveTrigger]] = {}
         self.due_times = DueTimes(self._active, states, environment)
         self._index = TriggerIndex([], self._registry)
-        self._is_disarmed = False
+        self._is_stopping = False
         self._undispatched: deque[tuple[ActiveTrigger, events.Event]] = deque()
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Engine:
         convert_waits(self._states, self.catalog.list_definitions())
-        if self._is_armed:
+        if self._arms_at_start:
             self.arm()
         else:
             self._switch_all()
@@ -94,7 +94,7 @@ class Engine:
 
     def disarm(self) -> None:
         """Deactivate all triggers, even after later reloads. Running executions continue."""
-        self._is_disarmed = True
+        self._is_stopping = True
         self._waits.disarm()
         self._listening.close()
         for active in self._list_active():
@@ -138,7 +138,7 @@ class Engine:
     def arm(self) -> None:
         """Activate the catalog's triggers, unless the hub is stopping. Unchanged triggers keep their waits and
         schedules."""
-        if self._is_disarmed:
+        if self._is_stopping:
             return
         before = dict(self._active)
         self._active.clear()
@@ -190,6 +190,7 @@ class Engine:
         return found
 
     def _stop(self, active: ActiveTrigger) -> None:
+        active.is_stopped = True
         self._schedules.stop(active)
         self._waits.stop(active)
 

@@ -90,14 +90,14 @@ class NameWatcher:
         return known
 
     async def _find(self) -> list[Fault]:
-        known, armed = await self._view(self._past, self.list_removed())
-        return await asyncio.to_thread(self._list_new_faults, known, armed)
+        known, enabled = await self._view(self._past, self.list_removed())
+        return await asyncio.to_thread(self._list_new_faults, known, enabled)
 
     @staticmethod
-    def _list_new_faults(known: HomeNames, armed: list[LoadedFile[AutomationDefinition]]) -> list[Fault]:
+    def _list_new_faults(known: HomeNames, enabled: list[LoadedFile[AutomationDefinition]]) -> list[Fault]:
         at_load = HomeNames(adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called)
-        logged = set(at_load.list_faults(armed))
-        return [fault for fault in known.list_faults(armed) if fault not in logged]
+        logged = set(at_load.list_faults(enabled))
+        return [fault for fault in known.list_faults(enabled) if fault not in logged]
 
     async def __aenter__(self) -> NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS

@@ -110,17 +110,17 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         operations: Mapping[str, Collection[str] | None],
         scenes: Sequence[LoadedFile[Any]],
         automations: Sequence[LoadedFile[AutomationDefinition]],
-        armed: Sequence[LoadedFile[AutomationDefinition]],
+        enabled: Sequence[LoadedFile[AutomationDefinition]],
         scripts: Contents,
     ) -> HomeNames:
-        """Return the names in the configuration and in these files. `armed` are the automations that can run."""
+        """Return the names in the configuration and in these files. `enabled` are the automations that can run."""
         others = [*(each.source for each in scenes), *scripts.sources]
         return cls(
             adapters=settings.adapter_names,
             operations=operations,
             scenes=[each.definition.id for each in scenes],
             sources=[*others, *(each.source for each in automations)],
-            called=[*others, *(each.source for each in armed)],
+            called=[*others, *(each.source for each in enabled)],
             modules=modules_of(folder_of(settings.scripts, settings.root), scripts),
             are_scripts_enabled=settings.scripts.enabled,
             notify_targets=settings.notify.targets,

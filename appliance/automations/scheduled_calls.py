@@ -113,7 +113,7 @@ class CalendarCall(Struct, eq=False, kw_only=True):
     due: datetime | None = None
     gap: tuple[datetime, datetime] | None = None
 
-    def arm(self, now: datetime, *, settles: bool = False) -> None:
+    def set_due(self, now: datetime, *, settles: bool = False) -> None:
         """Set `due` to the next occurrence after this instant. `settles` means that the clock was corrected only
         slightly; occurrences that have already fired are then skipped."""
         since = now

@@ -203,7 +203,7 @@ class Scheduler:
                 if becomes_trusted:
                     self._begin(call, earliest)
                 else:
-                    call.arm(earliest, settles=step > -MAX_ADJUSTMENT)
+                    call.set_due(earliest, settles=step > -MAX_ADJUSTMENT)
         if becomes_trusted:
             waiting, self._on_trust = self._on_trust, []
             for do in waiting:
@@ -240,7 +240,7 @@ class Scheduler:
             call.gap = self._left_at, now + MICROSECOND
         if call.never_repeats and call.last is not None:
             self._count(call, call.next_after(call.last), now + MICROSECOND)
-        call.arm(now)
+        call.set_due(now)
 
     def _count(self, call: CalendarCall, since: datetime | None, until: datetime) -> None:
         """Count the occurrences from `since` (inclusive) to `until` (exclusive) in the background, and log the

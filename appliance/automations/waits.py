@@ -31,7 +31,7 @@ class Waits:
         self._trust = environment.trust
         self._fire = fire
         self._tasks = Tasks()
-        self._is_disarmed = False
+        self._is_stopping = False
         self._by_device: defaultdict[str, dict[ActiveTrigger, None]] = defaultdict(dict)
         environment.steps.listen(self._correct_times)
 
@@ -65,14 +65,13 @@ class Waits:
 
     def disarm(self) -> None:
         """Stop firing waits. If a wait ends after this call, it fires after the next start."""
-        self._is_disarmed = True
+        self._is_stopping = True
 
     async def aclose(self) -> None:
         await self._tasks.__aexit__()
 
     def stop(self, active: ActiveTrigger) -> None:
         """Drop the trigger's waits in memory. Stored waits continue after a restart."""
-        active.is_stopped = True
         for device_id in list(active.waits):
             self.drop(active, device_id)
 
@@ -142,7 +141,7 @@ class Waits:
             await removing
             await wait_for_short_turn()  # thousands of waits may end together
         finally:
-            if self._is_disarmed:
+            if self._is_stopping:
                 self._store(active, device_id, wait.match, wait.trigger.wait_secs or 0.0)
         if match is not None and not active.is_stopped:
             self._fire(active, match)

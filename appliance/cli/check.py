@@ -196,10 +196,10 @@ def find_wrong_names(
     """
     at_first = {each.definition.id: each.definition.enabled for each in automations}
     off = {id_ for id_, is_on in {**at_first, **_switched(stored)}.items() if is_on is False}
-    armed = [each for each in automations if each.definition.id not in off]
-    named = HomeNames.of_files(settings, operations, scenes, automations, armed, scripts)
+    enabled = [each for each in automations if each.definition.id not in off]
+    named = HomeNames.of_files(settings, operations, scenes, automations, enabled, scripts)
     if stored is None:
-        return replace(named, aliases={}).list_faults(armed)
+        return replace(named, aliases={}).list_faults(enabled)
     layout = read_layout(stored, lambda key, error: None)
     devices = read_devices(stored, layout, lambda key, error: None)
     known = replace(
@@ -207,7 +207,7 @@ def find_wrong_names(
         variables=[name for name, each in read_variables(stored).items() if each.value is not None],
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
     )
-    return known.list_faults(armed)
+    return known.list_faults(enabled)
 
 
 def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:

@@ -139,12 +139,12 @@ class StatusApi(ApiResource):
             if device.attributes.get("state") in AWAY
         )
 
-    def _list_automations(self, armed: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _list_automations(self, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [
             {
                 "id": (id_ := view.definition.id),
                 "is_enabled": view.is_enabled,
-                "next_fire": armed.get(id_, {}).get("next_fire"),
+                "next_fire": figures.get(id_, {}).get("next_fire"),
                 "last": self._last_of(view),
             }
             for view in self.hub.automations.list_views()

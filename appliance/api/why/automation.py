@@ -28,7 +28,7 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     automations, trust = hub.automations, hub.recorder.trust
     view, file = automations.view(id_), automations.catalog.get(id_)
     definition = view.definition
-    armed = automations.figures()["each"].get(id_, {})
+    figures = automations.figures()["each"].get(id_, {})
     instant = hub.clock.now() if trust.is_trusted() else None
     pending = automations.due_times.list_waits(id_)
     waits = [*definition.explain(hub.environment, instant, is_waiting=bool(pending))]
@@ -40,7 +40,7 @@ async def explain_automation(hub: Hub, id_: str, known: HomeNames) -> Explanatio
     if definition.needs_clock() and (reason := trust.distrust_reason()) is not None:
         as_it_was.append(reason)
     missed = [*_describe_missed(automations.due_times.find_missed(id_))] if view.is_enabled else []
-    idle = _describe(view, armed, now or automations.list_runs(id_, ONE))
+    idle = _describe(view, figures, now or automations.list_runs(id_, ONE))
     return Explanation(
         kind="automation",
         id=id_,
@@ -67,15 +67,15 @@ def _state_conditions(
     return stated
 
 
-def _describe(view: View, armed: Mapping[str, Any], runs: Sequence[object]) -> Iterator[str]:
+def _describe(view: View, figures: Mapping[str, Any], runs: Sequence[object]) -> Iterator[str]:
     trigger = " or ".join(dict.fromkeys(each.type for each in view.definition.triggers))
     if not view.is_enabled:
         yield "it is switched off" if view.definition.enabled else NOT_YET_ON
-    if (paused := armed.get("braked_secs")) is not None:
+    if (paused := figures.get("braked_secs")) is not None:
         yield f"it is paused for {paused:.0f} s more, because it triggered itself too often"
-    if armed.get("next_fire") is not None:
-        yield f"its trigger ({trigger}) is next due at {armed['next_fire']}"
-    elif armed.get("waiting"):
+    if figures.get("next_fire") is not None:
+        yield f"its trigger ({trigger}) is next due at {figures['next_fire']}"
+    elif figures.get("waiting"):
         yield f"its trigger ({trigger}) has begun to match and waits"
     else:
         yield f"it waits for its trigger ({trigger})"

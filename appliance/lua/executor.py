@@ -16,7 +16,7 @@ from appliance.errors import ExecutionCancelled, NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.lua.context import Context
 from appliance.lua.lua_execution import LuaExecution
-from appliance.lua.modes import Decision, Mode, ModeType, apply_mode, refusal
+from appliance.lua.modes import Decision, Mode, apply_mode, refusal
 from appliance.lua.source import Source
 from appliance.lua.trace import MAX_TRACE_STEPS
 from appliance.lua.unfinished_executions import UnfinishedExecutions
@@ -186,21 +186,22 @@ class Executor:
     def submit(self, request: ExecutionRequest, on_end: OnEnd | None = None) -> Execution:
         """Start, queue, or drop the request, depending on its mode and on other executions with the same id. `on_end`
         receives the result before `Execution.ended` is set."""
-        execution, mode = Execution(request, self._clock.now(), on_end), request.mode
-        if request.by_hand:
-            self._begin(execution)
-            return execution
+        execution = Execution(request, self._clock.now(), on_end)
         running, waiting = self._counted(request.id), self._waiting.get(request.id, {})
-        execution.decision = apply_mode(mode, len(running), len(waiting))
-        for each in (*running, *waiting) if mode.type is ModeType.RESTART else ():
-            self._replace(each)
-        if execution.decision is Decision.RUN:
-            self._begin(execution)
-        elif execution.decision is Decision.QUEUE:
-            self._waiting.setdefault(request.id, {})[execution] = None
-        else:
-            why = refusal(mode, len(running), len(waiting))
-            self._end(execution, ExecutionStatus.DROPPED, f"mode: {why}")
+        if not request.by_hand:
+            execution.decision = apply_mode(request.mode, len(running), len(waiting))
+        match execution.decision:
+            case Decision.RUN:
+                self._begin(execution)
+            case Decision.REPLACE:
+                for each in (*running, *waiting):
+                    self._replace(each)
+                self._begin(execution)
+            case Decision.QUEUE:
+                self._waiting.setdefault(request.id, {})[execution] = None
+            case Decision.DROP:
+                why = refusal(request.mode, len(running), len(waiting))
+                self._end(execution, ExecutionStatus.DROPPED, f"mode: {why}")
         return execution
 
     def skip(self, request: ExecutionRequest, because: str) -> ExecutionEntry:

@@ -73,6 +73,7 @@ class Decision(StrEnum):
     """A mode's decision about a new execution."""
 
     RUN = "run"
+    REPLACE = "replace"
     QUEUE = "queue"
     DROP = "drop"
 
@@ -81,7 +82,7 @@ def apply_mode(mode: Mode, running: int, waiting: int) -> Decision:
     """Decide whether a new execution runs, given the numbers of running and waiting executions with the same id."""
     match mode.type:
         case ModeType.RESTART:
-            return Decision.RUN
+            return Decision.REPLACE
         case ModeType.QUEUED if running or waiting:
             return Decision.QUEUE if waiting < mode.max else Decision.DROP
     return Decision.RUN if running < mode.max else Decision.DROP

@@ -147,7 +147,7 @@ def test_an_invalid_mode_is_an_error(written: Any, fault: str) -> None:
 
 PARALLEL, QUEUED = Mode(type=ModeType.PARALLEL, max=2), Mode(type=ModeType.QUEUED, max=2)
 SINGLE, RESTART = FORMS["single"], FORMS["restart"]
-RUN, QUEUE, DROP = Decision
+RUN, REPLACE, QUEUE, DROP = Decision
 
 
 @each_row(
@@ -169,8 +169,8 @@ RUN, QUEUE, DROP = Decision
         (QUEUED, 3, 0, QUEUE, None),
         (QUEUED, 1, 5, DROP, "the limit of mode queued is 2; already waiting: 5"),
         (QUEUED, 0, 1, QUEUE, None),
-        (RESTART, 0, 0, RUN, None),
-        (RESTART, 3, 2, RUN, None),
+        (RESTART, 0, 0, REPLACE, None),
+        (RESTART, 3, 2, REPLACE, None),
     ],
 )
 def test_the_mode_of_the_new_execution_decides_and_a_refusal_has_the_numbers(

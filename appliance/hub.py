@@ -39,6 +39,7 @@ from appliance.clock import Clock, ClockSteps
 from appliance.config import Config
 from appliance.config_changes import ConfigFile, LoadConfig
 from appliance.errors import Fault, LaresError
+from appliance.event_loop import hurry
 from appliance.files.file_checks import FileChecks
 from appliance.files.home_files import HomeFiles
 from appliance.files.recipes import Recipes
@@ -158,7 +159,7 @@ class Hub:
             session = await enter(LateSession())
             self.history = await enter(self._build_history(session))
             self.recorder.after_flush(self.history.beat)
-            stack.push_async_callback(self.recorder.flush)  # stopping the history may exceed the time limit
+            stack.push_async_callback(self._record_stored)  # writing the history may exceed the time limit
             self.pool = await enter(self._build_pool())
             self._unfinished = await enter(UnfinishedExecutions(self.document, self.clock))
             file, describe = Path(config.file), self.pool.describe
@@ -261,9 +262,15 @@ class Hub:
         """Record the stop request, so that a later kill is not counted as a crash."""
         self._store.record_stop()
 
+    @property
+    def is_stored(self) -> bool:
+        """Return whether the stopping hub has stored its whole state except the history."""
+        return self._store.is_stored
+
     def begin_to_stop(self) -> None:
         """Disable timers, triggers, schedules, backups, and commands over MQTT. Running executions continue."""
         self.is_stopping = True
+        hurry()
         self.timers.pause()
         self.automations.engine.disarm()
 
@@ -467,4 +474,10 @@ class Hub:
             self._store.record_fault()
         else:
             self.crashes.end_series()
+        await self._record_stored()  # leaving the adapters may exceed the time limit
         await self._stack.aclose()
+
+    async def _record_stored(self) -> None:
+        """Store the whole state except the history, and record a clean stop."""
+        await self.recorder.flush_at_stop()
+        self._store.record_stored()

@@ -23,6 +23,7 @@ from appliance.event_loop import (
     MAX_RESUMED_PER_TURN,
     REQUEST_TURNS,
     SHORT_TURN_SECS,
+    hurry,
     in_steps,
     loop_lag,
     run,
@@ -414,3 +415,14 @@ def test_long_work_of_a_request_yields_to_waiting_tasks(others: int, turns_per_s
             return loop_lag().turns - before
 
     assert run(work()) == 10 * turns_per_step
+
+
+def test_long_work_of_a_stopping_hub_yields_rarely() -> None:
+    async def work() -> int:
+        hurry()
+        await asyncio.sleep(0)
+        before = loop_lag().turns
+        await in_steps(SteppingClock(), range(140))
+        return loop_lag().turns - before
+
+    assert run(work()) == 10

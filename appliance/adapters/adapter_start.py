@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ class AdapterStart:
         self._sections = sections
         self._context_of = context_of
         self._begins = {name: asyncio.Event() for name in sections}
-        self._stacks: dict[str, AsyncExitStack] = {}
+        self._parts: dict[str, list[AbstractAsyncContextManager[Any]]] = {}
         self._has_begun = False
         self.runners = [self._make_runner(name, settings) for name, settings in sections.items()]
 
@@ -36,11 +36,12 @@ class AdapterStart:
 
     async def __aexit__(self, *_: object) -> None:
         """Stop all sections at once, because each stop may take seconds."""
-        await asyncio.gather(*map(self._close, tuple(self._stacks)))
+        await asyncio.gather(*map(self._close, tuple(self._parts)))
 
     async def enter(self, name: str, part: AbstractAsyncContextManager[Any]) -> None:
         """Enter a context manager, and exit it when the section stops."""
-        await self._stacks.setdefault(name, AsyncExitStack()).enter_async_context(part)
+        await part.__aenter__()
+        self._parts.setdefault(name, []).append(part)
 
     async def start(self, name: str, settings: Any) -> AdapterRunner:
         await import_ahead([kind_of(settings).adapter_module])
@@ -57,8 +58,8 @@ class AdapterStart:
         await self._close(name)
 
     async def _close(self, name: str) -> None:
-        if (stack := self._stacks.pop(name, None)) is not None:
-            await stack.aclose()
+        """Exit all parts of the section at once."""
+        await asyncio.gather(*(part.__aexit__(None, None, None) for part in self._parts.pop(name, ())))
 
     def _make_runner(self, name: str, settings: Any) -> AdapterRunner:
         build = partial(kind_of(settings).build, settings)

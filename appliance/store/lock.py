@@ -83,6 +83,11 @@ class DirectoryLock:
         if self._descriptor is not None:
             self._sign(self._descriptor, self._own + _STOPPING)
 
+    def record_stored(self, stopped_at: datetime | None) -> None:
+        """Record a clean stop before the lock is released, because the rest of the stop may exceed its time limit."""
+        if self._descriptor is not None:
+            self._sign(self._descriptor, _stop_text(stopped_at))
+
     def release(self) -> None:
         """Release the lock, and restore the previous content of the file."""
         self._release(self._before)
@@ -90,7 +95,7 @@ class DirectoryLock:
     def release_after_stop(self, stopped_at: datetime | None) -> None:
         """Release the lock after a clean stop, and record the time for the next hub. None means that the time is
         unknown."""
-        self._release(_STOPPED + (b"" if stopped_at is None else stopped_at.isoformat().encode()))
+        self._release(_stop_text(stopped_at))
 
     def release_after_fault(self) -> None:
         """Release the lock after a failure. The next hub counts this failure as a crash."""
@@ -174,6 +179,10 @@ def _read(descriptor: int) -> bytes:
         return os.pread(descriptor, MAX_LOCK_FILE_BYTES, 0)
     except OSError:
         return b""
+
+
+def _stop_text(stopped_at: datetime | None) -> bytes:
+    return _STOPPED + (b"" if stopped_at is None else stopped_at.isoformat().encode())
 
 
 def _parse_stop(text: bytes) -> datetime | None:

@@ -80,6 +80,10 @@ class Recorder:
     async def __aexit__(self, *_: object) -> None:
         self._unlisten()
         await self._tasks.__aexit__()
+        await self.flush_at_stop()
+
+    async def flush_at_stop(self) -> None:
+        """Write the changes since the last flush, and whether devices are offline."""
         self._is_last = True
         self._changed.put_offline()
         await self.flush()

@@ -42,6 +42,7 @@ class Store:
     - `device_kinds`: the device kinds of each enabled adapter. Devices of other adapters or kinds are not restored.
     - `unreadable`: sentences about unreadable values.
     - `stopped_at`, `has_crashed`: how the previous hub ended.
+    - `is_stored`: whether the stopping hub has stored its whole state.
     """
 
     document: Document
@@ -65,6 +66,7 @@ class Store:
         self.unreadable: list[str] = []
         self._has_failed = False
         self._is_entered = False
+        self.is_stored = False
         self.months = MonthFiles(disk)
         self._disk = disk
         self._registry = registry
@@ -112,21 +114,31 @@ class Store:
 
     def record_stop(self) -> None:
         """Record the stop request, so that a later kill is not counted as a crash."""
-        if self._lock is not None:
+        if self._lock is not None and not self.is_stored:
             self._lock.record_stop()
+
+    def record_stored(self) -> None:
+        """Record that the hub has stopped cleanly, because its whole state is stored. The lock remains held."""
+        if self._lock is not None and not self._has_failed:
+            self._lock.record_stored(self._stop_time())
+            self.is_stored = True
 
     def record_fault(self) -> None:
         """Record a failure of the hub. The next hub counts this failure as a crash."""
         self._has_failed = True
 
     def _release(self, lock: DirectoryLock) -> None:
-        """Release the lock, and record how the hub ended. If the clock is trusted, record the time as well."""
+        """Release the lock, and record how the hub ended."""
         if not self._is_entered:
             lock.release()
         elif self._has_failed:
             lock.release_after_fault()
         else:
-            lock.release_after_stop(self._clock.now() if self.recorder.trust.is_trusted() else None)
+            lock.release_after_stop(self._stop_time())
+
+    def _stop_time(self) -> datetime | None:
+        """Return the time for the next hub, or None if the clock is not trusted."""
+        return self._clock.now() if self.recorder.trust.is_trusted() else None
 
     def _ignore_malformed(self, key: str, error: Exception) -> None:
         """Record that a stored value is malformed. The value is ignored and remains on the card."""

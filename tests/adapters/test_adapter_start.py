@@ -85,11 +85,11 @@ class Leaving:
         await self._barrier.wait()
 
 
-async def test_all_sections_stop_at_once() -> None:
-    barrier = asyncio.Barrier(LAMPS)
+async def test_all_sections_and_all_parts_of_a_section_stop_at_once() -> None:
+    barrier = asyncio.Barrier(2 * LAMPS)
     async with asyncio.timeout(5), AdapterStart({}, lambda name: context_of(name, None, Clock())) as start:
-        for each in range(LAMPS):
-            await start.enter(f"lamp{each}", Leaving(barrier))
+        for each in range(2 * LAMPS):
+            await start.enter(f"lamp{each // 2}", Leaving(barrier))
 
 
 HOME = """

@@ -85,3 +85,26 @@ async def test_connections_beyond_the_configured_number_are_closed_at_once(tmp_p
         async with call(hub.url) as refused:
             assert await refused.rest() == b""
         assert (await callers[0].ask(request("GET", "/health"))).status == 200
+
+
+class Leaving:
+    """A part of a section that reads the data directory when the section stops."""
+
+    def __init__(self, app: App, folder: Path) -> None:
+        self._app = app
+        self._folder = folder
+        self.found: tuple[object, ...] = ()
+
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, *_: object) -> None:
+        hub = self._app.hub
+        self.found = hub.document.get("probe"), (self._folder / "lock").read_text()[:8], hub.is_stored
+
+
+async def test_a_stopping_hub_stores_its_state_before_the_adapters_leave(tmp_path: Path) -> None:
+    async with open_app(adapters={}, data_dir=tmp_path) as app:
+        part = Leaving(app, tmp_path)
+        await app.hub.adapters.enter("slow", part)
+        app.hub.document.put_later("probe", {"at": 1})
+    assert part.found == (b'{"at":1}', "stopped ", True)

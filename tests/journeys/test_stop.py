@@ -170,7 +170,11 @@ async def test_a_hanging_name_server_does_not_delay_the_stop(tmp_path: Path) -> 
         assert "cut off" not in hub.log.read_text()
 
 
-def test_a_hanging_stop_is_ended() -> None:
-    stuck = "from appliance.cli.process import serve; serve.STOP_LIMIT_SECS = 0.1; serve.limit_stop(); input()"
+@pytest.mark.parametrize(("is_stored", "code"), [(False, os.EX_SOFTWARE), (True, os.EX_OK)])
+def test_a_hanging_stop_is_ended(*, is_stored: bool, code: int) -> None:
+    stuck = (
+        "from appliance.cli.process import serve; serve.STOP_LIMIT_SECS = 0.1; "
+        f"serve.limit_stop(lambda: {is_stored}); input()"
+    )
     with subprocess.Popen([sys.executable, "-c", stuck], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as popen:
-        assert popen.wait(20) == os.EX_SOFTWARE
+        assert popen.wait(20) == code

@@ -235,6 +235,17 @@ def test_the_lock_distinguishes_a_killed_hub_and_a_killed_command(tmp_path: Path
     last.release()
 
 
+def test_a_hub_that_is_killed_after_its_state_is_stored_has_stopped_cleanly(tmp_path: Path) -> None:
+    killed = DirectoryLock(tmp_path)
+    killed.record_stored(datetime(2026, 1, 1, tzinfo=UTC))
+    with pytest.raises(StartFailed):
+        DirectoryLock(tmp_path)
+    killed.release_after_fault()
+    later = DirectoryLock(tmp_path)
+    assert (later.was_cut_off, later.stopped_at) == (False, datetime(2026, 1, 1, tzinfo=UTC))
+    later.release()
+
+
 def test_a_process_that_was_asked_to_stop_has_not_crashed(tmp_path: Path) -> None:
     asked = DirectoryLock(tmp_path)
     asked.record_stop()

@@ -77,6 +77,8 @@ async def serve(
         log.info("stopping")
         hub.begin_to_stop()
         notifier.stopping()
+        # Requests and executions may use most of the time limit, so the state is written now and after they end.
+        tasks.start(hub.recorder.flush(), "write at the stop")
     log.info("stopped")
 
 
@@ -127,7 +129,7 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
         hub.record_stop()
         if stop.is_set():
             os._exit(128 + number)
-        limit_stop()
+        limit_stop(lambda: hub.is_stored)
         stop.set()
 
     def ask_to_reload() -> None:
@@ -140,13 +142,14 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
     return stop, hangup
 
 
-def limit_stop() -> None:
-    """End the process after `STOP_LIMIT_SECS` if it is still running.
+def limit_stop(is_stored: Callable[[], bool]) -> None:
+    """End the process after `STOP_LIMIT_SECS` if it is still running. If `is_stored` then returns true, the exit code
+    is 0.
 
     A thread that waits for a name server cannot be interrupted, and Python would wait for this thread. No
     acknowledged change is lost, because every acknowledged change is already stored.
     """
-    timer = threading.Timer(STOP_LIMIT_SECS, _end_late)
+    timer = threading.Timer(STOP_LIMIT_SECS, _end_late, [is_stored])
     timer.daemon = True
     timer.start()
 
@@ -158,6 +161,12 @@ def end_process(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _end_late() -> None:
+def _end_late(is_stored: Callable[[], bool]) -> None:
+    if is_stored():
+        log.warning(
+            "the hub did not stop within %g s; its state is stored, but its newest history may be lost",
+            STOP_LIMIT_SECS,
+        )
+        end_process(os.EX_OK)
     log.error("the hub did not stop within %g s; the process ends now", STOP_LIMIT_SECS)
     end_process(os.EX_SOFTWARE)

@@ -14,6 +14,7 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
+from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_COMMANDS
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
@@ -316,6 +317,15 @@ async def test_a_stopping_hub_refuses_each_command_and_logs_nothing(
             result = await next_message(client, f"{base}/result")
             assert result == {"status": "error", "message": "the hub is stopping; this command was not executed"}
     assert (lamp.sent, ran, caplog.records) == ([], [], [])
+
+
+async def test_commands_that_arrive_after_the_exit_has_begun_start_no_work(broker: Broker) -> None:
+    topic = "lares/here/devices/elgato_lights:light:0/set"
+    async with BrokerHome(broker) as home:
+        async with publishing(home, "here", Lamp(home.registry, LAMP)) as publisher:
+            await until(lambda: publisher._connection is not None)
+        publisher._on_message(Received(topic, b'{"capability":"power","action":"on"}', is_retained=False))
+    assert not publisher._tasks._running
 
 
 @pytest.mark.parametrize("payload", ["", "nonsense"])

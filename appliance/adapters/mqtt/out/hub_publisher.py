@@ -82,6 +82,7 @@ class HubPublisher:
         self._commands = CommandQueues(self._tasks, self._run_command, self._answer)
         self._sending = 0
         self._connection: BrokerConnection | None = None
+        self._is_closing = False
 
     async def __aenter__(self) -> HubPublisher:
         self._forget = self._home.bus.listen(self._on_event)
@@ -93,6 +94,7 @@ class HubPublisher:
 
     async def __aexit__(self, *_: object) -> None:
         self._forget()
+        self._is_closing = True  # otherwise, each further command would start work that the exit waits for
         await self._tasks.__aexit__()
 
     def _on_event(self, event: events.Event) -> None:
@@ -232,6 +234,8 @@ class HubPublisher:
 
     def _on_message(self, received: Received) -> None:
         """Process a command, or check a retained message of this hub."""
+        if self._is_closing:
+            return
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] in ("state", "status"):
             if self._retained.is_leftover(received):
@@ -285,5 +289,5 @@ class HubPublisher:
             finally:
                 self._sending -= 1
 
-        if self._connection is not None and self._sending < MAX_SENDING:
+        if self._connection is not None and not self._is_closing and self._sending < MAX_SENDING:
             self._tasks.start(send(self._connection), f"message to {message.topic}")

@@ -286,9 +286,9 @@ class Hub:
         self.dispatcher.refuse_new()
         self.dispatcher.abort_all()
 
-    def _build_pool(self, max_cpu_secs: float = inf) -> WorkerPool:
+    def _build_pool(self, max_running_secs: float = inf) -> WorkerPool:
         config, report, runner = self._config, self._report_worker_kill, self._config.automations.runner
-        limits = replace(config.scripts, max_cpu_secs=min(config.scripts.max_cpu_secs, max_cpu_secs))
+        limits = replace(config.scripts, max_cpu_secs=min(config.scripts.max_cpu_secs, max_running_secs))
         zone, on_start = config.locale.timezone, self.worker_starts.set
         return build_pool(limits, runner, zone, config.root, self.clock, report, on_start)
 

@@ -28,7 +28,7 @@ class ExecutionTimes:
         self.computes_since: float | None = None
         self._backstop: float | None = None
         self._resumed_at: float | None = None
-        self._run_secs_left = limits.max_cpu_secs
+        self._running_secs_left = limits.max_running_secs
 
     @property
     def computing_secs(self) -> float | None:
@@ -46,7 +46,7 @@ class ExecutionTimes:
         """Set the deadline of a call. A call that does more than read restarts the running time."""
         self.deadline = self._backstop or inf if is_counted else inf
         if not is_reading:
-            self._run_secs_left, self.computes_since = self._limits.max_cpu_secs, None
+            self._running_secs_left, self.computes_since = self._limits.max_running_secs, None
 
     def end_call(self, uncounted_secs: float) -> None:
         """End a call, and extend the backstop by these seconds of the call."""
@@ -62,7 +62,7 @@ class ExecutionTimes:
         if self._backstop is None:
             self._backstop = now + self._limits.backstop_secs
         left = max(0.0, self._backstop - now)
-        secs, self.limit = min((self._run_secs_left, Reason.RUNNING_TIME), (left, Reason.BACKSTOP))
+        secs, self.limit = min((self._running_secs_left, Reason.RUNNING_TIME), (left, Reason.BACKSTOP))
         self.deadline = now + secs
         return secs
 
@@ -71,5 +71,5 @@ class ExecutionTimes:
         self.deadline = inf
         if self._resumed_at is not None:
             ran = self._machine.monotonic() - self._resumed_at
-            self._run_secs_left = max(0.0, self._run_secs_left - ran)
+            self._running_secs_left = max(0.0, self._running_secs_left - ran)
             self._resumed_at = None

@@ -277,7 +277,7 @@ def build_pool(
     the worker runs with the user and groups in `user_ids`. See `WorkerPool` for the other arguments."""
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
-        max_cpu_secs=scripts.max_cpu_secs,
+        max_running_secs=scripts.max_cpu_secs,
         max_cpu_total_secs=scripts.max_cpu_total_secs,
         backstop_secs=runner.backstop_timeout_secs,
         user_ids=user_ids,

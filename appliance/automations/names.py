@@ -3,11 +3,10 @@ device has never reported it."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from appliance.automations.call_checks import SpecsOf, find_wrong_literals
 from appliance.automations.conditions.base import Condition
 from appliance.automations.conditions.combine import Combination
 from appliance.automations.definition import AutomationDefinition
+from appliance.automations.given_names import GivenNames, find_given
 from appliance.automations.named_things import NamedThing, Subject
 from appliance.automations.triggers.device import ANY_DEVICE
 from appliance.clock import from_millis, timestamp
@@ -33,20 +33,6 @@ from appliance.tables.checks import format_value, nearest, suggest
 from appliance.tables.fields import Path, Problem, located
 
 MAX_LISTED_NAMES = 10
-
-_GIVEN = re.compile(r""":\s*(set|start_timer)\s*\(\s*(?:(["'])([^"'\\]*)\2\s*(?:[,)]|(\.\.)))?""")
-"""Matches a call that sets a variable or starts a timer. The groups are the method, the quote, the literal name, and
-`..` if an expression continues the name."""
-
-_DECLARED = re.compile(r"^\s*---\s*@variable\s+([a-z0-9_.]+)", re.MULTILINE)
-"""Matches a comment that declares a variable. People or other programs may set this variable."""
-
-
-class _GivenNames(NamedTuple):
-    """The literal names in calls, and the prefixes of computed names."""
-
-    names: frozenset[str]
-    prefixes: tuple[str, ...]
 
 
 class PastNames(Struct, frozen=True, kw_only=True):
@@ -301,35 +287,8 @@ class HomeNames(Struct, frozen=True, kw_only=True, dict=True):
         return {*(self.timers or ()), *self._given["start_timer"].names}
 
     @cached_property
-    def _given(self) -> Mapping[str, _GivenNames]:
-        """Return the names in calls that set variables or start timers, by method. The prefixes of computed names
-        come only from files that can run. The names for `set` include declared variables."""
-        reachable = self._list_reachable()
-        names: dict[str, set[str]] = {"set": set(), "start_timer": set()}
-        prefixes: dict[str, set[str]] = {"set": set(), "start_timer": set()}
-        for source in self.sources:
-            text = source.text.decode(errors="replace")
-            names["set"].update(_DECLARED.findall(text))
-            for call, quote, name, is_continued in _GIVEN.findall(text):
-                if quote and not is_continued:
-                    names[call].add(name)
-                elif source.name in reachable:
-                    prefixes[call].add(name)
-        return {call: _GivenNames(frozenset(names[call]), tuple(sorted(prefixes[call]))) for call in names}
-
-    def _list_reachable(self) -> set[str]:
-        """Return the files that can run: the called files, and all modules that these files require directly or
-        indirectly."""
-        modules = self.modules or {}
-        files = {each.name for each in modules.values()}
-        waiting = [each for each in self.called if each.name not in files]
-        reachable = {each.name for each in waiting}
-        while waiting:
-            required = {each.name for each in called_names(waiting.pop()) if each.kind == "module"}
-            found = [modules[name] for name in required & modules.keys() if modules[name].name not in reachable]
-            reachable.update(each.name for each in found)
-            waiting += found
-        return reachable
+    def _given(self) -> Mapping[str, GivenNames]:
+        return find_given(self.sources, self.called, self.modules or {})
 
     def _there(self, kind: str, name: str) -> Collection[str] | None:
         if kind == "operation":

@@ -64,6 +64,10 @@ class ActiveTrigger(Struct, eq=False, kw_only=True):
     def resumes(self) -> bool:
         return self.file.definition.policy.resumable_schedule
 
+    def wait_key(self, device_id: str) -> str:
+        """Return the storage key of the trigger's wait for the device."""
+        return f"{self.key} {device_id}"
+
 
 Fire = Callable[[ActiveTrigger, Match], None]
 """Runs the automation after a trigger has matched."""

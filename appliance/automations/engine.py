@@ -17,13 +17,11 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.due_times import DueTimes
 from appliance.automations.environment import Environment
 from appliance.automations.old_formats import convert_waits
-from appliance.automations.policy import Policy
 from appliance.automations.trigger_index import TriggerIndex
 from appliance.automations.trigger_schedules import TriggerSchedules
 from appliance.automations.triggers.base import EventTrigger, TimedTrigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.automations.triggers.event import SUBJECTS
-from appliance.automations.triggers.time import Interval
 from appliance.automations.waits import Waits
 from appliance.errors import Fault
 from appliance.event_loop import in_steps
@@ -97,7 +95,7 @@ class Engine:
         self._is_stopping = True
         self._waits.disarm()
         self._listening.close()
-        for active in self._list_active():
+        for active in self.list_active():
             self._stop(active)
 
     async def reload(self) -> tuple[int, list[Fault]]:
@@ -125,14 +123,7 @@ class Engine:
         """Return whether any automation has a trigger for the hook, including automations that are off."""
         return bool(self._index.of_subject("hook", hook))
 
-    def list_constant(self) -> list[ActiveTrigger]:
-        """Return the interval triggers of automations without conditions and policy. A simulation without Lua need
-        not repeat runs of these automations, because every run has the same result."""
-        definitions = ((active, active.file.definition) for active in self._list_active())
-        plain = (active for active, each in definitions if not each.conditions and each.policy == Policy())
-        return [active for active in plain if isinstance(active.trigger, Interval)]
-
-    def _list_active(self) -> list[ActiveTrigger]:
+    def list_active(self) -> list[ActiveTrigger]:
         return [active for each in self._active.values() for active in each]
 
     def arm(self) -> None:
@@ -149,7 +140,7 @@ class Engine:
         for active in (each for gone in before.values() for each in gone):
             self._stop(active)
         self._switch_all()
-        self._index = TriggerIndex(self._list_active(), self._registry)
+        self._index = TriggerIndex(self.list_active(), self._registry)
         self._change_times.watch(_watched_comparisons(each.definition for each in files))
         self._environment.variables.watch(self._index.names_of("variable"))
         if self.catalog.is_complete:

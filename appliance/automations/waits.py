@@ -51,7 +51,7 @@ class Waits:
 
     def end(self, active: ActiveTrigger, device_id: str) -> None:
         """End the device's wait, if any, and remove it from storage."""
-        self._states.store_wait(active.id, f"{active.key} {device_id}", None)
+        self._states.store_wait(active.id, active.wait_key(device_id), None)
         self.drop(active, device_id)
 
     def drop(self, active: ActiveTrigger, device_id: str) -> None:
@@ -78,7 +78,7 @@ class Waits:
     def resume(self, active: ActiveTrigger, trigger: DeviceTrigger, device: Device) -> None:
         """Continue the wait from before the last stop if the device still matches. If the clock is trusted, the
         wait continues from its original start; otherwise, it begins now."""
-        stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
+        stored = self._states.of(active.id).waits.get(active.wait_key(device.id))
         if stored is None or device.id in active.waits:
             return
         pending = Match(event=stored["event"])
@@ -109,7 +109,7 @@ class Waits:
     def _store(self, active: ActiveTrigger, device_id: str, match: Match, elapsed: float) -> None:
         began_at = self._clock.now() - timedelta(seconds=elapsed)
         stored = StoredWait(began_at=to_millis(began_at), event=dict(match.event))
-        self._states.store_wait(active.id, f"{active.key} {device_id}", stored)
+        self._states.store_wait(active.id, active.wait_key(device_id), stored)
 
     def _correct_times(self, _: timedelta) -> None:
         """Correct the stored times of running waits after the clock was set."""
@@ -123,7 +123,7 @@ class Waits:
         wait = active.waits.get(device_id)
         if wait is None:
             return
-        removing = self._states.end_wait(active.id, f"{active.key} {device_id}")
+        removing = self._states.end_wait(active.id, active.wait_key(device_id))
         self.drop(active, device_id)
         device = next(iter(self._registry.find_devices([device_id])), None)
         is_meant = device is None or wait.trigger.devices.include(device, self._registry)

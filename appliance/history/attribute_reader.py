@@ -128,7 +128,7 @@ def _without_memory(hours: list[PartHour], since: datetime, now: datetime) -> li
 
 
 def _in_spans(
-    known: CardValues, start_of_hours: Callable[[float], int], start_of_changes: Callable[[float], int]
+    known: CardValues, start_of_hours: Callable[[float], int], span_of: Callable[[float], int]
 ) -> list[AttributeEntry]:
     """Return one entry per hour or day. The entry summarises numbers, or contains the last change of other values."""
     entries: list[AttributeEntry] = []
@@ -137,9 +137,7 @@ def _in_spans(
         hours = merge(hour for _, hour in found)
         for start, each in groupby(hours, lambda hour: start_of_hours(hour.start)):
             entries.append(_entry(parts, join_all(start, each)))
-    by_span = {
-        start_of_changes(at / 1000): (at, value) for at, value in sorted(known.changes, key=lambda each: each[0])
-    }
+    by_span = {span_of(at / 1000): (at, value) for at, value in sorted(known.changes, key=lambda each: each[0])}
     return [*entries, *_of_changes(by_span.values())]
 
 

@@ -51,14 +51,15 @@ def check_conditions(
 
 
 def _all(facts: Iterable[Fact]) -> Fact:
-    """Return the first refusal. The result is unknown if each refusal is unknown."""
-    refusals: list[Fact] = []
+    """Return the first refusal. The result is false if any condition does not hold, even after an unknown one."""
+    refusal: Fact | None = None
     for number, fact in enumerate(facts, 1):
-        if not fact.holds:
-            refusals.append(_refuse(fact.refusal, _path(number, fact), holds=fact.holds))
+        if fact.holds:
+            continue
+        refusal = refusal or _refuse(fact.refusal, _path(number, fact), holds=None)
         if fact.holds is False:
-            break
-    return replace(refusals[0], holds=refusals[-1].holds) if refusals else Fact(holds=True, past="all holds")
+            return replace(refusal, holds=False)
+    return refusal or Fact(holds=True, past="all holds")
 
 
 def _any(facts: Iterable[Fact]) -> Fact:

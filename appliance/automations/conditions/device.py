@@ -16,7 +16,7 @@ from appliance.automations.named_things import NamedThing
 from appliance.automations.requirement import Requirement, take_equal, take_requirement
 from appliance.errors import NotFound
 from appliance.home.model import Device
-from appliance.home.values import Value, describe, number_in
+from appliance.home.values import Value, describe
 from appliance.home_locale import Locale
 from appliance.tables.fields import Table
 
@@ -169,9 +169,9 @@ def _demand_comparison(table: Table) -> None:
 
 def _compare(value: Value, requirement: Requirement, past_name: str, present_name: str) -> Fact:
     """Compare the value. The names are the subjects of the sentences in the past and in the present tense."""
-    is_number_missing = "above" in requirement.fields() and number_in(value) is None
-    needs = f"{'a number ' if is_number_missing else ''}{requirement}"
-    holds = requirement.holds(value) if requirement.is_usable(value) else None
+    is_usable = requirement.is_usable(value)
+    needs = str(requirement) if is_usable else f"a number {requirement}"
+    holds = requirement.holds(value) if is_usable else None
     shown = describe(value)
     return Fact(holds=holds, past=f"{past_name} was {shown}", present=f"{present_name} = {shown}", needs=needs)
 

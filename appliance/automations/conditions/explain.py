@@ -1,4 +1,5 @@
-"""Describes conditions with their current values."""
+"""Writes the sentences about conditions with their current values. A condition creates the parts of its sentence as a
+`Fact` (`base`). `combine` joins these parts into the reason for a refusal."""
 
 from __future__ import annotations
 

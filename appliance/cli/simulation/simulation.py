@@ -19,7 +19,9 @@ from appliance.automations.automations import Automations, build_automation_cata
 from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
+from appliance.automations.policy import Policy
 from appliance.automations.scheduled_calls import MICROSECOND, DelayedCall
+from appliance.automations.triggers.time import Interval
 from appliance.cli.check import open_pool
 from appliance.cli.simulation.device_events import FileEvent, FileHook
 from appliance.cli.simulation.home import (
@@ -72,7 +74,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     registry: Registry
     printer: SimulationPrinter
     is_busy: Callable[[], bool]
-    list_constant: Callable[[], Sequence[ActiveTrigger]]
+    list_active: Callable[[], Sequence[ActiveTrigger]]
     operations: Mapping[str, Collection[str] | None]
 
     async def run(self, until: datetime, events: Sequence[FileEvent | FileHook]) -> dict[str, int]:
@@ -82,13 +84,20 @@ class Simulation(Struct, frozen=True, kw_only=True):
         pretended = add_missing_devices(self.registry, (each for each in events if isinstance(each, FileEvent)))
         async with Tasks() as tasks:
             tasks.start(self._feed(events), "device events")
-            for active in self.list_constant() if self.printer.counts_equal_lines else ():
+            for active in self._list_constant() if self.printer.counts_equal_lines else ():
                 tasks.start(self._collapse(active, until), f"interval of {active.label}")
             has_ended = await self.clock.run(until, self.is_busy)
         if not has_ended and self.printer.gone is None:
             stuck = f"at {timestamp(self.clock.now())} {self.printer.latest} runs without end in simulated time"
             raise StartFailed(f"{stuck}; add a sleep or an end to its Lua code", os.EX_CONFIG)
         return pretended
+
+    def _list_constant(self) -> list[ActiveTrigger]:
+        """Return the interval triggers of automations without conditions and policy. A simulation without Lua need
+        not repeat runs of these automations, because every run has the same result."""
+        definitions = ((active, active.file.definition) for active in self.list_active())
+        plain = (active for active, each in definitions if not each.conditions and each.policy == Policy())
+        return [active for active in plain if isinstance(active.trigger, Interval)]
 
     async def _collapse(self, active: ActiveTrigger, until: datetime) -> None:
         """Combine the times of an interval into one step if their results are equal. Keep the first times and the
@@ -156,7 +165,7 @@ async def open_simulation(
                 registry=registry,
                 printer=printer,
                 is_busy=lambda: turn.is_taken,
-                list_constant=automations.engine.list_constant,
+                list_active=automations.engine.list_active,
                 operations=operations,
             )
 

@@ -95,38 +95,39 @@ class Lifecycle:
 
     async def keep_building(self, connection: BrokerConnection) -> None:
         """Build devices from configurations until cancelled."""
-        now = began = self._config_at = self._clock.monotonic()
-        gather, settled_at = MAX_GATHER_SECS, math.inf
+        began = self._config_at = self._clock.monotonic()
+        gather_secs, is_settled = MAX_GATHER_SECS, False
         while True:
             if self._is_complete and not self._has_new.is_set():
                 await self._has_new.wait()
-                now = self._clock.monotonic()
+            now = self._clock.monotonic()
             await self._clock.sleep(QUIET_SECS)
-            if self._has_new.is_set() and (now - self._config_at >= QUIET_SECS or now - began >= gather):
+            if self._has_new.is_set() and (now - self._config_at >= QUIET_SECS or now - began >= gather_secs):
                 self._has_new.clear()
-                await self._rebuild(complete=now >= settled_at)
-                if now >= settled_at:
+                await self._rebuild(complete=is_settled)
+                if is_settled:
                     await self._request_states(connection)
                 # Building many devices takes long. If many messages arrive, reserve most of the time for reading
                 # them.
-                began, gather = self._clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self._clock.monotonic() - now))
-            if now < settled_at:
-                if not self._publish.has_started.is_set():
-                    self._report_progress()
-                if self._is_quiet(now):
-                    settled_at = now
+                began = self._clock.monotonic()
+                gather_secs = max(MAX_GATHER_SECS, 4 * (began - now))
+            if not is_settled:
+                self._report_progress()
+                is_settled = self._is_settled(now)
+                if is_settled:
                     await self._finish(connection)
             elif not self._is_complete:
                 await self._find_missing(connection)
-            now = self._clock.monotonic()
 
-    def _is_quiet(self, now: float) -> bool:
+    def _is_settled(self, now: float) -> bool:
         """Return whether the broker has acknowledged the subscriptions, and no configurations or messages are
         waiting."""
         return self.subscriptions.is_current and now - self._config_at >= SETTLE_SECS and not len(self._inbox)
 
     def _report_progress(self) -> None:
         """Publish the progress of the adapter's start for `GET /adapters/{id}`."""
+        if self._publish.has_started.is_set():
+            return
         seen, waiting, built = len(self._seen), len(self._inbox), len(self._live.announced.devices)
         self._publish.progressed(
             f"{seen} announcements accepted, {waiting} messages waiting, {built} devices created"

@@ -11,6 +11,7 @@ from appliance.adapters.mqtt.device_ids import DeviceNames
 from appliance.adapters.mqtt.discovery import Announcement
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.grouping import group_announcements
+from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.refusals import Refusals
 from appliance.adapters.mqtt.router import Router
 from appliance.home_locale import ANYWHERE, Locale
@@ -35,6 +36,12 @@ class AnnouncedDevices:
         self._names = DeviceNames()
         self._expected: frozenset[str] = frozenset()
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
+
+    def current(self, device: MqttDevice, entity: Entity) -> tuple[MqttDevice, Entity]:
+        """Return the current objects for a device and its entity, because a new announcement may have replaced
+        them. Return removed objects unchanged."""
+        newest = self.devices.get(device.id, device)
+        return newest, entity if newest is device else newest.find(entity.announcement.key) or entity
 
     def expect(self, known: Mapping[str, str]) -> None:
         """Expect the devices in `known` to be announced again. `known` contains identifiers by device id.

@@ -113,24 +113,26 @@ class Commands:
     ) -> None:
         """Wait until the device reports the result. The earlier state of an unavailable device does not confirm the
         result."""
-        device = self._announced.devices.get(device.id, device)  # a new announcement may have replaced the device
-        entity = device.find(entity.announcement.key) or entity
-        is_reached, is_done = entity.is_available, False
+        device, entity = self._announced.current(device, entity)
+        was_available = entity.is_available
         assumed = {key: value for key, value in intent.shows.items() if entity.is_assumed(key)}
-        if is_reached:
+        if was_available:
             self._show(device, entity, entity.assumed(assumed))
             pending.check(intent.shows, entity)
-            is_done = len(assumed) == len(intent.shows)
-        if not is_done and len(assumed) < len(intent.shows):
+        if len(assumed) == len(intent.shows):
+            is_done = was_available
+        else:
             is_done = pending.done.is_set() or await self._clock.wait(pending.done, RESULT_SECS)
             is_done &= not pending.is_refused
-        rebuilt = self._announced.devices.get(device.id, device).find(entity.announcement.key) or entity
-        shown = pending.shown(rebuilt.attributes)
+        device, entity = self._announced.current(device, entity)
+        shown = pending.shown(entity.attributes)
         pending.done.set()
-        self._show(device, rebuilt, {})
-        if not is_done and not rebuilt.is_available:
+        self._show(device, entity, {})
+        if is_done:
+            return
+        if not entity.is_available:
             raise failure(device.id, command, {"state": UNAVAILABLE})
-        if not is_done and not is_long_fade(command):
+        if not is_long_fade(command):
             waited = "" if pending.is_refused else f" after {RESULT_SECS:.0f} s"
             raise BadAnswer(f"{device.id} was sent {command} but shows {shown}{waited}")
 

@@ -99,9 +99,7 @@ class LiveDevices:
         for number, (pattern, device, entity) in enumerate(readers):
             if number:
                 yield
-            newest = self.announced.devices.get(device.id, device)  # a new announcement may have replaced the device
-            same = entity if newest is device else newest.find(entity.announcement.key) or entity
-            self._take_message(message, pattern, newest, same)
+            self._take_message(message, pattern, *self.announced.current(device, entity))
 
     def _message(self, received: Received) -> Message:
         """Convert a received message, and add the current time. Raise `Invalid`."""

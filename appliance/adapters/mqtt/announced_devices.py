@@ -79,6 +79,8 @@ class AnnouncedDevices:
                 known = (groups[name], devices)
             built[name] = known
             yield
+        for name in self._built.keys() - built.keys():
+            self.refusals.note_crowded(f"{self._section}:{name}", None)
         self._built = built
         self.devices = {device.id: device for _, devices in built.values() for device in devices}
         yield from self.router.route([*self.devices.values()])
@@ -93,10 +95,10 @@ class AnnouncedDevices:
         A known device has a reserved place until its announcement arrives.
         """
         if len(groups) <= MAX_BROKER_DEVICES:
-            self.refusals.limits.pop("devices", None)
+            self.refusals.note_limit("devices", None)
             return sorted(groups)
-        self.refusals.limits["devices"] = (
-            f"the broker announces {len(groups)} devices, but Lares uses only {MAX_BROKER_DEVICES}"
+        self.refusals.note_limit(
+            "devices", f"the broker announces {len(groups)} devices, but Lares uses only {MAX_BROKER_DEVICES}"
         )
         first = [name for name in groups if name in self._expected or name in self._built]
         others = [name for name in groups if name not in self._expected and name not in self._built]

@@ -93,13 +93,14 @@ class AnnouncementStore:
         is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
         if payload and (is_one_more or (grows > 0 and self._bytes + grows > MAX_CONFIGS_BYTES)):
             memory = f"{MAX_CONFIGS_BYTES // 1024**2} MiB of memory"
-            self._refusals.limits["configurations"] = (
-                f"the broker's configurations exceed {MAX_CONFIGS} entries or {memory}; Lares ignores the rest"
+            self._refusals.note_limit(
+                "configurations",
+                f"the broker's configurations exceed {MAX_CONFIGS} entries or {memory}; Lares ignores the rest",
             )
             return False
         self._bytes += grows
         if grows < 0:
-            self._refusals.limits.pop("configurations", None)
+            self._refusals.note_limit("configurations", None)
         for key in {each.key for each in self._announced.get(source, ())} - {each.key for each in found}:
             self._refusals.forget_entity(key)
         _put(self._payloads, topic, payload)
@@ -163,7 +164,7 @@ class AnnouncementStore:
             build_entity(announcement)
         except Exception as error:
             refusal = Refusal(self._device_of(announcement.source), "announcement", reason_of(error))
-            self._refusals.by_key[announcement.key] = refusal
+            self._refusals.note_entity(announcement.key, refusal)
             return former
         self._refusals.forget_entity(announcement.key)
         return announcement

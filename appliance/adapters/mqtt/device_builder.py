@@ -47,9 +47,9 @@ def build_devices(
     for device in devices:
         device.complete()
         for entity in device.entities:
-            if problems := entity.config.problems:
-                refusal = Refusal(device.id, entity.main_attribute, "; ".join([*problems][:3]))
-                refusals.by_key.setdefault(entity.announcement.key, refusal)
+            key, problems = entity.announcement.key, entity.config.problems
+            if problems and key not in refusals.by_key:
+                refusals.note_entity(key, Refusal(device.id, entity.main_attribute, "; ".join([*problems][:3])))
     return [device for device in devices if device.entities]
 
 
@@ -93,15 +93,16 @@ def _build_entities(
 ) -> Generator[None, None, list[Entity]]:
     """Build the entities of one device, at most `MAX_ENTITIES`."""
     entities: list[Entity] = []
+    refusals.note_crowded(device_id, None)
     for each in announcements:
         if len(entities) >= MAX_ENTITIES:
             total = f"{MAX_ENTITIES} entities: {len(announcements)}"
-            refusals.limits["entities"] = f"{device_id}: the device has more than {total}"
+            refusals.note_crowded(device_id, f"{device_id}: the device has more than {total}")
             break
         try:
             entities.append(build_entity(each, locale))
         except Exception as error:  # no announcement may stop the adapter
-            refusals.by_key[each.key] = Refusal(device_id, f"custom.mqtt.{each.object_id}", reason_of(error))
+            refusals.note_entity(each.key, Refusal(device_id, f"custom.mqtt.{each.object_id}", reason_of(error)))
         yield
     return _without_duplicates(entities)
 

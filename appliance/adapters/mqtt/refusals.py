@@ -70,6 +70,7 @@ class Refusals:
         self.by_key: dict[str, Refusal] = {}
         self.limits: dict[str, str] = {}
         self._unknown_words: dict[str, set[str]] = {}  # by the entity's key
+        self._crowded: dict[str, str] = {}  # by the device's id
         self._doubles: set[str] = set()
 
     def note_topic(self, topic: str, refusal: Refusal | None) -> bool:
@@ -83,6 +84,24 @@ class Refusals:
         else:
             self.by_key[topic] = refusal
         return refusal != former
+
+    def note_limit(self, kind: str, sentence: str | None) -> None:
+        """Record that a limit of the broker is exceeded. None means that it is not exceeded."""
+        if sentence is None:
+            self.limits.pop(kind, None)
+        else:
+            self.limits[kind] = sentence
+
+    def note_crowded(self, device_id: str, sentence: str | None) -> None:
+        """Record that a device has too many entities. None means that the device fits, or is removed."""
+        self._crowded.pop(device_id, None)
+        if sentence is not None:
+            self._crowded[device_id] = sentence
+        self.note_limit("entities", next(iter(self._crowded.values()), None))
+
+    def note_entity(self, key: str, refusal: Refusal) -> None:
+        """Record why an entity cannot be used, instead of an earlier fault."""
+        self.by_key[key] = refusal
 
     def note_message(self, device_id: str, entity: Entity, fault: Exception) -> None:
         """Record why a message could not be read, once per entity and once per unknown word."""

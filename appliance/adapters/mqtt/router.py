@@ -68,11 +68,9 @@ class Router:
             yield
         wild = [topic for topic in readers if is_wild(topic)]
         for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, readers):
-            self._refusals.limits.pop(kind, None)
+            sentence = f"the broker announces {len(topics)} {kind}, but Lares uses only {limit}"
+            self._refusals.note_limit(kind, sentence if len(topics) > limit else None)
             if len(topics) > limit:
-                self._refusals.limits[kind] = (
-                    f"the broker announces {len(topics)} {kind}, but Lares uses only {limit}"
-                )
                 for topic in sorted(topics, key=lambda topic: topic not in self._readers)[limit:]:
                     del readers[topic]
         self._readers = readers

@@ -317,6 +317,17 @@ def test_announcements_beyond_the_limits_are_refused_counted_and_reported_once()
         assert sentence == reasons
 
 
+@pytest.mark.parametrize("left", [256, 0], ids=["the device fits", "the device disappears"])
+def test_a_device_with_too_many_entities_is_reported_only_until_it_fits(left: int) -> None:
+    catalog, sent = new_catalog(), [*many(1, 257), *many(2, 257)[257:]]
+    take(catalog, tuple(sent))
+    assert catalog.refusals.limits == {"entities": "mqtt:d0: the device has more than 256 entities: 257"}
+    take(catalog, tuple(Sent(each.topic, b"", retain=True) for each in sent[left:257]))
+    assert catalog.refusals.limits == {"entities": "mqtt:d1: the device has more than 256 entities: 257"}
+    take(catalog, tuple(Sent(each.topic, b"", retain=True) for each in sent[257 + left :]))
+    assert not catalog.refusals.limits and len(catalog.devices) == (2 if left else 0)
+
+
 async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: VirtualClock) -> None:
     live = live_devices(clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):

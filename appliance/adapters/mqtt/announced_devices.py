@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from appliance.adapters.mqtt.announcement_store import AnnouncementStore
+from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.device_builder import build_devices
 from appliance.adapters.mqtt.device_ids import DeviceNames
-from appliance.adapters.mqtt.discovery import Announcement
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.grouping import group_announcements
 from appliance.adapters.mqtt.platforms.entity import Entity

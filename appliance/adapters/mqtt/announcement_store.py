@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from appliance.adapters.mqtt.discovery import Announcement, parse_announcements, parse_config
+from appliance.adapters.mqtt.announcements import Announcement, parse_announcements, parse_config
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS, build_entity, is_excluded, unsupported
 from appliance.adapters.mqtt.refusals import Refusal, Refusals, reason_of
 from appliance.adapters.mqtt.router import Router
-from appliance.adapters.mqtt.tasmota import discovery as tasmota
+from appliance.adapters.mqtt.tasmota import announcements as tasmota
 from appliance.errors import Invalid
 
 MAX_CONFIGS = 60_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Generator, Iterator
 
+from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.device import MqttDevice, order_of
 from appliance.adapters.mqtt.device_ids import digits_of
-from appliance.adapters.mqtt.discovery import Announcement, DeviceFacts
 from appliance.adapters.mqtt.grouping import identifier_of
 from appliance.adapters.mqtt.platforms.component_classes import build_entity
 from appliance.adapters.mqtt.platforms.entity import Entity

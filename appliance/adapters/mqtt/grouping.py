@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
+from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.device_ids import DeviceNames, slug
-from appliance.adapters.mqtt.discovery import Announcement
 
 
 def group_announcements(

@@ -8,15 +8,15 @@ import logging
 import math
 from collections.abc import Iterable, Iterator
 
+from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.client import BrokerConnection, Subscriptions
 from appliance.adapters.mqtt.device import MqttDevice
-from appliance.adapters.mqtt.discovery import parse_config
 from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, parse_templates
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import Outgoing
-from appliance.adapters.mqtt.tasmota import discovery as tasmota
+from appliance.adapters.mqtt.tasmota import announcements as tasmota
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import Invalid

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from appliance.adapters.mqtt.announcement_store import MAX_CONFIGS_BYTES
-from appliance.adapters.mqtt.discovery import MAX_DISCOVERY_BYTES, parse_announcements
+from appliance.adapters.mqtt.announcements import MAX_DISCOVERY_BYTES, parse_announcements
 from appliance.adapters.mqtt.duplicates import MAX_PRESSES
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt

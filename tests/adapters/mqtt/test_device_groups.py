@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.device_ids import DeviceNames
-from appliance.adapters.mqtt.discovery import Announcement, DeviceFacts
 from appliance.adapters.mqtt.grouping import group_announcements
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.table import new_catalog, take

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES
+from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.device_builder import build_devices
-from appliance.adapters.mqtt.discovery import Announcement, DeviceFacts
 from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS, is_excluded
 from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.refusals import Refusals

@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import is_unknown
 from appliance.adapters.mqtt.press_names import press_name
-from appliance.adapters.mqtt.tasmota.discovery import Presses
+from appliance.adapters.mqtt.tasmota.announcements import Presses
 from appliance.errors import Invalid
 from appliance.home.values import Value
 

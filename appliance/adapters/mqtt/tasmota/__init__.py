@@ -1,1 +1,1 @@
-"""Tasmota's native discovery. Read `discovery` first, then `sensors` (names and units), and `light`."""
+"""Tasmota's native discovery. Read `announcements` first, then `sensors` (names and units), and `light`."""

@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.messages import Outgoing, parse_object
 from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.light import LightChange, LightEntity, color_of
 from appliance.adapters.mqtt.platforms.payloads import Update
-from appliance.adapters.mqtt.tasmota.discovery import CCT, RGB, RGBCCT, RGBW
+from appliance.adapters.mqtt.tasmota.announcements import CCT, RGB, RGBCCT, RGBW
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.tables.checks import is_number

@@ -26,7 +26,7 @@ from appliance.home.model import Device
 from appliance.home_locale import Locale
 from appliance.log_limit import IS_MUTED
 from appliance.lua.folder import Folder
-from appliance.lua.kind_catalog import MAX_CALL_CPU_SECS, KindCatalog
+from appliance.lua.kind_catalog import MAX_CALL_RUNNING_SECS, KindCatalog
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
 from appliance.tasks import Tasks
@@ -134,7 +134,7 @@ class SectionTrials:
 
     @asynccontextmanager
     async def _open_catalog(self, section: LuaSection, kind: Source | None) -> AsyncIterator[KindCatalog]:
-        async with self._build_pool(MAX_CALL_CPU_SECS) as pool:
+        async with self._build_pool(MAX_CALL_RUNNING_SECS) as pool:
             catalog = KindCatalog(self._folder, [section], pool.describe, Bus(), kind, pool=pool)
             await catalog.load()
             yield catalog

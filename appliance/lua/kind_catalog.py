@@ -36,7 +36,7 @@ from appliance.lua.worker_pool import WorkerPool
 
 log = logging.getLogger("lua")
 
-MAX_CALL_CPU_SECS = 2.0
+MAX_CALL_RUNNING_SECS = 2.0
 """Maximum time in seconds that a function may compute without waiting. This limit must be shorter than the time limit
 of a poll, because only the error message for this limit contains the Lua line."""
 
@@ -342,7 +342,7 @@ async def open_kind_catalog(
     pools = await stack.enter_async_context(AsyncExitStack())
 
     def open_pool() -> Awaitable[WorkerPool]:
-        return pools.enter_async_context(build_pool(MAX_CALL_CPU_SECS))
+        return pools.enter_async_context(build_pool(MAX_CALL_RUNNING_SECS))
 
     catalog = KindCatalog(folder_of_kinds(file), sections, describe, bus, open_pool=open_pool)
     await catalog.load()

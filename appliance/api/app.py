@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.figures import Figures
@@ -121,7 +123,7 @@ def build_app(
     resources: dict[type[Any], object] = {DashboardApi: pages, **{each: each(parts) for each in _RESOURCES}}
     for route in routes:
         handler = partial(route.handler, resources[route.resource])
-        gate.add(route, _resolving(handler, hub) if route.has_device else handler)
+        gate.add(replace(route, handler=_resolving(handler, hub) if route.has_device else handler))
     return app
 
 

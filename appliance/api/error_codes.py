@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from msgspec import Struct
+from sanic.exceptions import SanicException
 
 from appliance import errors
 
@@ -81,15 +82,19 @@ CODES: Mapping[str, Code] = {
 
 SANIC_CODES: Mapping[int, str] = {
     400: "invalid_request",
+    404: "path_not_found",
+    405: "method_not_allowed",
     408: "request_timeout",
     413: "head_too_large",
     417: "expectation_failed",
     429: "rate_limited",
     501: "unknown_transfer_coding",
 }
-"""The error code for each HTTP status with which Sanic itself rejects requests."""
+"""The error code for each HTTP status with which Sanic or the router rejects requests."""
 
 
-def status_of(error: errors.LaresError) -> int:
-    """Return the HTTP status for the error's code, or 500 if the code has no status."""
-    return CODES[error.code if error.code in CODES else "internal"].status
+def status_of(error: Exception) -> int:
+    """Return the HTTP status of the response to the error. An unexpected error has status 500."""
+    if isinstance(error, errors.LaresError) and error.code in CODES:
+        return CODES[error.code].status
+    return error.status_code if isinstance(error, SanicException) and error.status_code in SANIC_CODES else 500

@@ -23,15 +23,11 @@ def error_response(request: Request, error: Exception) -> HTTPResponse:
 
     The response to an unexpected error is 500 with a fixed sentence; the log contains the message and the traceback.
     """
-    if isinstance(error, errors.LaresError) and status_of(error) != 500:
-        return _response(status_of(error), str(error), error.code, _headers_of(error))
-    if isinstance(error, NotFound):
-        return _response(404, "this path does not exist", "path_not_found")
-    if isinstance(error, MethodNotAllowed):
-        message = f"this path does not support {error.method}, only {error.headers['Allow']}"
-        return _response(405, message, "method_not_allowed", error.headers)
-    if isinstance(error, SanicException) and error.status_code in SANIC_CODES:
-        return _response(error.status_code, _sentence(error), SANIC_CODES[error.status_code], error.headers)
+    status = status_of(error)
+    if isinstance(error, errors.LaresError) and status != 500:
+        return _response(status, str(error), error.code, _headers_of(error))
+    if isinstance(error, SanicException) and status != 500:
+        return _response(status, _sentence(error), SANIC_CODES[status], error.headers)
     log.error("%s %s failed: %s: %s", request.method, request.path, type(error).__name__, error, exc_info=error)
     return _response(500, "the hub failed to answer; see its log", "internal")
 
@@ -64,5 +60,9 @@ def _headers_of(error: errors.LaresError) -> Mapping[str, str]:
 
 
 def _sentence(error: SanicException) -> str:
+    if isinstance(error, NotFound):
+        return "this path does not exist"
+    if isinstance(error, MethodNotAllowed):
+        return f"this path does not support {error.method}, only {error.headers['Allow']}"
     lines = str(error).strip().splitlines()
     return lines[0] if lines else "the request is malformed"

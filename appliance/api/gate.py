@@ -10,7 +10,7 @@ import asyncio
 from functools import partial
 
 from sanic import HTTPResponse, Request
-from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
+from sanic.exceptions import MethodNotAllowed, NotFound
 
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role
 from appliance.api.body import Bodies
@@ -22,7 +22,7 @@ from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import UNMATCHED, RequestCounts
 from appliance.api.request_token import token_of
 from appliance.api.responses import to_response
-from appliance.api.route import Call, Handler, Route
+from appliance.api.route import Call, Route
 from appliance.api.router import Router
 from appliance.api.sanic_http.http1 import exchange_of
 from appliance.api.wrong_key_log import WrongKeyLog
@@ -53,9 +53,9 @@ class Gate:
         self._router = Router()
         self._wrong_keys = WrongKeyLog()
 
-    def add(self, route: Route, handler: Handler) -> None:
-        """Respond to requests of the route with the results of `handler`."""
-        self._router.add(route.path, route.methods, (route, handler))
+    def add(self, route: Route) -> None:
+        """Respond to requests of the route with the results of its handler, which must be bound to a resource."""
+        self._router.add(route)
 
     async def respond(self, request: Request) -> HTTPResponse | None:
         """Return the response of the request's route, or None for a WebSocket. If this function raises an error,
@@ -64,7 +64,7 @@ class Gate:
         The request is counted and timed. A request whose client disconnects before the response is counted as 499.
         """
         path = "*" if request.raw_url == b"*" else request.path  # `request.path` would be "/" here
-        (route, handler), ids = self._router.find(request.method, path)
+        route, ids = self._router.find(request.method, path)
         loop, status = asyncio.get_running_loop(), 500
         began = loop.time()
         try:
@@ -73,7 +73,7 @@ class Gate:
             principal = await self._admit(request, route, ids.get("hook_id"))
             recheck = partial(self._authenticator.recheck, principal)
             call = Call(request=request, route=route, bodies=self._bodies, principal=principal, recheck=recheck)
-            result = await handler(call, **ids)
+            result = await route.handler(call, **ids)
             if route.is_websocket:
                 status = 101
                 return None
@@ -83,8 +83,8 @@ class Gate:
         except asyncio.CancelledError:
             status = 499
             raise
-        except (LaresError, SanicException) as error:
-            status = status_of(error) if isinstance(error, LaresError) else error.status_code
+        except Exception as error:
+            status = status_of(error)
             raise
         finally:
             took = None if route.is_websocket else loop.time() - began

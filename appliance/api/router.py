@@ -1,18 +1,15 @@
-"""Finds the handler for a path and method."""
+"""Finds the route for a path and method."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import unquote
 
 from msgspec import Struct
 from sanic.exceptions import MethodNotAllowed, NotFound
 
-from appliance.api.route import Handler, Route
-
-RouteHandler = tuple[Route, Handler]
-
+from appliance.api.route import Route
 
 MAX_KEPT_PATHS = 1024
 """Maximum number of recently requested paths whose routes are cached."""
@@ -26,7 +23,7 @@ class _RestPattern(Struct, frozen=True):
     before: _Segments
     name: str
     after: _Segments
-    handlers: Mapping[str, RouteHandler]
+    routes: Mapping[str, Route]
 
     def match(self, segments: _Segments) -> dict[str, str] | None:
         """Return the ids in a path, or None if the path does not match."""
@@ -48,7 +45,7 @@ class _Pattern(Struct, frozen=True):
 
     fixed: tuple[tuple[int, str], ...]
     ids: tuple[tuple[int, str], ...]
-    handlers: Mapping[str, RouteHandler]
+    routes: Mapping[str, Route]
 
     def matches(self, segments: _Segments) -> bool:
         """Return whether a path with the same number of segments matches."""
@@ -64,50 +61,50 @@ class Router:
     """
 
     def __init__(self) -> None:
-        self._paths: dict[str, dict[str, RouteHandler]] = {}
-        self._fixed: dict[_Segments, Mapping[str, RouteHandler]] = {}
+        self._paths: dict[str, dict[str, Route]] = {}
+        self._fixed: dict[_Segments, Mapping[str, Route]] = {}
         self._patterns: dict[int, list[_Pattern]] = {}
         self._rest_patterns: list[_RestPattern] = []
-        self._match = lru_cache(MAX_KEPT_PATHS)(self._find_handlers)
+        self._match = lru_cache(MAX_KEPT_PATHS)(self._find_routes)
 
-    def add(self, path: str, methods: Iterable[str], handler: RouteHandler) -> None:
-        """Add the handler for these methods of a path. `<name>` in the path is an id."""
-        if path not in self._paths:
-            self._paths[path] = {}
-            self._add_path(tuple(path.split("/")), self._paths[path])
-        self._paths[path].update(dict.fromkeys(methods, handler))
+    def add(self, route: Route) -> None:
+        """Add the route for its methods. `<name>` in its path is an id."""
+        if route.path not in self._paths:
+            self._paths[route.path] = {}
+            self._add_path(tuple(route.path.split("/")), self._paths[route.path])
+        self._paths[route.path].update(dict.fromkeys(route.methods, route))
 
-    def _add_path(self, words: _Segments, handlers: Mapping[str, RouteHandler]) -> None:
+    def _add_path(self, words: _Segments, routes: Mapping[str, Route]) -> None:
         ids = tuple((index, text[1:-1]) for index, text in enumerate(words) if text.startswith("<"))
         rest = next((index for index, name in ids if name.endswith("_path")), None)
         if rest is not None:
-            pattern = _RestPattern(words[:rest], words[rest][1:-1], words[rest + 1 :], handlers)
+            pattern = _RestPattern(words[:rest], words[rest][1:-1], words[rest + 1 :], routes)
             self._rest_patterns = sorted([*self._rest_patterns, pattern], key=lambda each: -len(each.after))
         elif ids:
             fixed = tuple((index, text) for index, text in enumerate(words) if not text.startswith("<"))
-            self._patterns.setdefault(len(words), []).append(_Pattern(fixed, ids, handlers))
+            self._patterns.setdefault(len(words), []).append(_Pattern(fixed, ids, routes))
         else:
-            self._fixed[words] = handlers
+            self._fixed[words] = routes
 
-    def find(self, method: str, path: str) -> tuple[RouteHandler, dict[str, str]]:
-        """Return the handler for the method, and the ids in the path. Each id is a non-empty segment.
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+        """Return the route for the method, and the ids in the path. Each id is a non-empty segment.
 
         Raise `NotFound`, or `MethodNotAllowed` with the methods of the path.
         """
-        handlers, ids = self._match(path)
-        if (handler := handlers.get(method)) is None:
-            raise MethodNotAllowed(method=method, allowed_methods=sorted(handlers))
-        return handler, ids
+        routes, ids = self._match(path)
+        if (route := routes.get(method)) is None:
+            raise MethodNotAllowed(method=method, allowed_methods=sorted(routes))
+        return route, ids
 
-    def _find_handlers(self, path: str) -> tuple[Mapping[str, RouteHandler], dict[str, str]]:
+    def _find_routes(self, path: str) -> tuple[Mapping[str, Route], dict[str, str]]:
         """Decode each segment once, and match the decoded segments. An encoded slash does not separate segments."""
         segments = tuple(map(unquote, path.split("/")))
-        if (handlers := self._fixed.get(segments)) is not None:
-            return handlers, {}
+        if (routes := self._fixed.get(segments)) is not None:
+            return routes, {}
         for pattern in self._patterns.get(len(segments), ()):
             if pattern.matches(segments):
-                return pattern.handlers, {name: segments[index] for index, name in pattern.ids}
+                return pattern.routes, {name: segments[index] for index, name in pattern.ids}
         for rest in self._rest_patterns:
             if (ids := rest.match(segments)) is not None:
-                return rest.handlers, ids
+                return rest.routes, ids
         raise NotFound

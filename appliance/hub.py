@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from math import inf
@@ -80,30 +80,38 @@ class Hub:
     """The running hub. While the hub's context is open, its parts are available as attributes. Only the packages api
     and cli use this class.
 
+    The class lists the parts that start with the hub, in the order of their start.
+
     If `is_safe` is true, the hub runs no automations, regardless of the configuration. `frame_of` encodes the events
     that the hub publishes over MQTT. `load` reads the configuration again.
     """
 
-    automations: Automations
-    changes: LayoutChanges
-    crashes: CrashCounter
-    document: Document
-    dispatcher: Dispatcher
-    files: HomeFiles
-    health: Health
-    kinds: KindCatalog
-    keys: Keys
-    recipes: Recipes
-    recorder: Recorder
-    reloaders: Mapping[str, Reloader]
-    pool: WorkerPool
-    scenes: Scenes
-    sections: Sections
-    scheduler: Scheduler
-    timers: Timers
-    variables: Variables
     began: float
     steps: ClockSteps
+    document: Document
+    recorder: Recorder
+    crashes: CrashCounter
+    changes: LayoutChanges
+    keys: Keys
+    health: Health
+    history: HomeHistory
+    pool: WorkerPool
+    kinds: KindCatalog
+    adapters: AdapterStart
+    dispatcher: Dispatcher
+    adapter_sections: AdapterSections
+    scenes: Scenes
+    environment: Environment
+    variables: Variables
+    automations: Automations
+    scheduler: Scheduler
+    timers: Timers
+    names: NameWatcher
+    executors: Sequence[Executor]
+    reloaders: Mapping[str, Reloader]
+    files: HomeFiles
+    recipes: Recipes
+    sections: Sections
 
     def __init__(
         self,
@@ -167,16 +175,16 @@ class Hub:
             self.adapters = AdapterStart(config.adapters, partial(self._context_of, session.open, AddressGates()))
             self.dispatcher = await enter(Dispatcher(self.adapters.runners, self.bus, self.clock))
             self.adapter_sections = AdapterSections(
-                config,
-                ConfigFile(config, self._load),
-                self.adapters,
-                self.dispatcher,
-                self.kinds,
-                self.health,
-                self.registry,
-                self._store,
-                self.clock,
-                self._build_publishers,
+                config=config,
+                file=ConfigFile(config, self._load),
+                start=self.adapters,
+                dispatcher=self.dispatcher,
+                kinds=self.kinds,
+                health=self.health,
+                registry=self.registry,
+                store=self._store,
+                clock=self.clock,
+                build_publishers=self._build_publishers,
             )
             self.scenes = await enter(self._build_scenes())
             await self._enter_automations(stack)
@@ -287,16 +295,27 @@ class Hub:
         self.dispatcher.abort_all()
 
     def _build_pool(self, max_running_secs: float = inf) -> WorkerPool:
-        config, report, runner = self._config, self._report_worker_kill, self._config.automations.runner
-        limits = replace(config.scripts, max_cpu_secs=min(config.scripts.max_cpu_secs, max_running_secs))
-        zone, on_start = config.locale.timezone, self.worker_starts.set
-        return build_pool(limits, runner, zone, config.root, self.clock, report, on_start)
+        config = self._config
+        return build_pool(
+            scripts=replace(config.scripts, max_cpu_secs=min(config.scripts.max_cpu_secs, max_running_secs)),
+            runner=config.automations.runner,
+            timezone=config.locale.timezone,
+            root=config.root,
+            clock=self.clock,
+            on_kill=self._report_worker_kill,
+            on_start=self.worker_starts.set,
+        )
 
     def _build_scenes(self) -> Scenes:
         config = self._config
-        default_max = config.automations.runner.default_max_concurrent
-        around = self._list_dependencies
-        catalog = build_scene_catalog(config.scenes, config.root, self.pool, default_max, self._inspect, around)
+        catalog = build_scene_catalog(
+            section=config.scenes,
+            root=config.root,
+            pool=self.pool,
+            default_max=config.automations.runner.default_max_concurrent,
+            inspect=self._inspect,
+            dependencies=self._list_dependencies,
+        )
         return Scenes(catalog, self._build_executor("scene"))
 
     def _build_executor(self, kind: str) -> Executor:
@@ -317,16 +336,22 @@ class Hub:
             steps=self.steps,
             stopped_at=self._store.stopped_at,
         )
-        self.environment, self.variables = environment, environment.variables
-        describe = self.pool.describe
-        names, around = self._list_names, self._list_dependencies
+        self.environment = environment
+        self.variables = environment.variables
         catalog = build_automation_catalog(
-            config.automations, config.root, describe, config.locale, self.clock, names, around
+            settings=config.automations,
+            root=config.root,
+            describe=self.pool.describe,
+            locale=config.locale,
+            clock=self.clock,
+            known=self._list_names,
+            dependencies=self._list_dependencies,
         )
-        executor, arms_at_start = self._build_executor("automation"), self.safe_mode.reason is None
-        automations = Automations(catalog, environment, executor, arms_at_start=arms_at_start)
+        executor = self._build_executor("automation")
+        automations = Automations(catalog, environment, executor, arms_at_start=self.safe_mode.reason is None)
         self.automations = await stack.enter_async_context(automations)
-        self.scheduler, self.timers = environment.scheduler, environment.timers
+        self.scheduler = environment.scheduler
+        self.timers = environment.timers
         self.safe_mode.end_later(automations)
         self.names = NameWatcher(self.bus, self.clock, self.document, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)

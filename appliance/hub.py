@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from math import inf
@@ -57,7 +57,7 @@ from appliance.lua.executor import Executor
 from appliance.lua.failed_calls import FailedCalls
 from appliance.lua.folder import find_stray, folder_of, folders_of, read_folder
 from appliance.lua.kind_catalog import KindCatalog, folder_of_kinds, open_kind_catalog
-from appliance.lua.reload import LoadTarget, Reloaded, Reloader, refusing, targets_of
+from appliance.lua.reload import Reloaded, Reloader, targets_of
 from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
 from appliance.lua.unfinished_executions import UnfinishedExecutions
@@ -399,31 +399,43 @@ class Hub:
         return await asyncio.to_thread(known.with_devices, devices, layout, past, removed), enabled
 
     def _build_reloaders(self) -> dict[str, Reloader]:
-        config = self._config
-        loads: dict[str, LoadTarget] = {
-            "adapters": self.adapter_sections.reload,
-            "scenes": self.scenes.catalog.reload,
-            "automations": self._reload_automations,
-            "scripts": Scripts(self.pool.compile, folder_of(config.scripts, config.root), self._inspect).check,
-        }
-        refused = {
-            target: refusing(folder.directory, f"{target}.enabled is false in the configuration")
-            for target, folder in self.folders.items()
-            if not folder.enabled
-        }
-        if self.safe_mode.is_requested:
-            refused["automations"] = refusing(config.automations.directory, STARTED_SAFE)
-        loads |= refused
-        loads_valid: dict[str, Callable[[], Awaitable[int]]] = {
-            "scenes": self.scenes.catalog.reload_valid,
-            "automations": self._reload_valid_automations,
-        }
-        more = {"adapters": lambda: self.adapter_sections.last_changes}
-        reloadable = {target: work for target, work in loads_valid.items() if target not in refused}
-        return {
-            target: Reloader(target, work, self.bus, self.clock, reloadable.get(target), more.get(target, dict))
-            for target, work in loads.items()
-        }
+        scripts = Scripts(self.pool.compile, folder_of(self._config.scripts, self._config.root), self._inspect)
+        reloaders = (
+            Reloader(
+                "adapters",
+                self.adapter_sections.reload,
+                self.bus,
+                self.clock,
+                more=lambda: self.adapter_sections.last_changes,
+            ),
+            Reloader(
+                "scenes",
+                self.scenes.catalog.reload,
+                self.bus,
+                self.clock,
+                load_valid=self.scenes.catalog.reload_valid,
+                refusal=self._find_refusal("scenes"),
+            ),
+            Reloader(
+                "automations",
+                self._reload_automations,
+                self.bus,
+                self.clock,
+                load_valid=self._reload_valid_automations,
+                refusal=self._find_refusal("automations"),
+            ),
+            Reloader("scripts", scripts.check, self.bus, self.clock, refusal=self._find_refusal("scripts")),
+        )
+        return {each.target: each for each in reloaders}
+
+    def _find_refusal(self, target: str) -> Fault | None:
+        """Return the reason why the Lua folder cannot be reloaded, or None."""
+        folder = self.folders[target]
+        if target == "automations" and self.safe_mode.is_requested:
+            return Fault(folder.directory, 0, STARTED_SAFE)
+        return (
+            None if folder.enabled else Fault(folder.directory, 0, f"{target}.enabled is false in the configuration")
+        )
 
     def _build_files(self) -> HomeFiles:
         config = self._config

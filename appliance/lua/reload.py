@@ -29,7 +29,7 @@ class Reloader:
     cancelled.
 
     `load_valid`, by default `load`, loads the valid files even if other files have faults, and returns the number of
-    loaded files. `more` returns further fields of the result.
+    loaded files. `more` returns further fields of the result. `refusal` prevents each reload and is its only fault.
     """
 
     def __init__(
@@ -40,10 +40,12 @@ class Reloader:
         clock: Clock,
         load_valid: Callable[[], Awaitable[int]] | None = None,
         more: Callable[[], Mapping[str, Any]] = dict,
+        refusal: Fault | None = None,
     ) -> None:
         self.target = target
         self.last: Reloaded | None = None
         self._more = more
+        self._refusal = refusal
         self._load = load
         self._load_valid = load if load_valid is None else _without_faults(load_valid)
         self._bus = bus
@@ -71,7 +73,7 @@ class Reloader:
             self._bus.publish(events.CatalogReloadStarted(target=self.target))
             began = self._clock.monotonic()
             try:
-                count, faults = await load()
+                count, faults = (0, [self._refusal]) if self._refusal is not None else await load()
             except Exception as error:  # the caller needs a result, so report every exception as a fault
                 log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
                 message = f"the reload failed ({type(error).__name__}); see the log"
@@ -97,15 +99,6 @@ def _without_faults(load: Callable[[], Awaitable[int]]) -> LoadTarget:
         return await load(), []
 
     return load_all
-
-
-def refusing(directory: str, reason: str) -> LoadTarget:
-    """Return the `LoadTarget` of a disabled target. The returned function always fails with the given reason."""
-
-    async def refuse() -> tuple[int, list[Fault]]:
-        return 0, [Fault(directory, 0, reason)]
-
-    return refuse
 
 
 def targets_of(

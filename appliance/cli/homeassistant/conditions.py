@@ -115,16 +115,34 @@ def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Co
     return Computed(lua)
 
 
-def _all(parts: Sequence[Declared], *, is_any: bool = False) -> Declared:
-    """Join conditions with `and`, or with `or` if `is_any` is true."""
+def _all(parts: Sequence[Declared]) -> Declared:
+    return _declare("all", " and ", parts)
+
+
+def _any(parts: Sequence[Declared]) -> Declared:
+    return _declare("any", " or ", parts)
+
+
+def _declare(kind: str, operator: str, parts: Sequence[Declared]) -> Declared:
+    """Join conditions to one condition of type `kind`. `operator` is the equivalent in Lua."""
     if not parts:
         raise NotTranslated("the condition has no value to compare")
     if len(parts) == 1:
         return parts[0]
     lua = None
     if all(each.lua is not None for each in parts):
-        lua = (" or " if is_any else " and ").join(f"({each.lua})" for each in parts)
-    return Declared({"type": "any" if is_any else "all", "conditions": [each.table for each in parts]}, lua)
+        lua = operator.join(f"({each.lua})" for each in parts)
+    return Declared({"type": kind, "conditions": [each.table for each in parts]}, lua)
+
+
+def _join(parts: Sequence[Declared | Computed], *, is_any: bool) -> Declared | Computed:
+    """Join conditions. If one of them is only possible in Lua, join all of them in Lua."""
+    declared = [each for each in parts if isinstance(each, Declared)]
+    if len(declared) == len(parts):
+        return _any(declared) if is_any else _all(declared)
+    if any(each.lua is None for each in parts):
+        raise NotTranslated("these conditions cannot be combined in Lua")
+    return Computed((" or " if is_any else " and ").join(f"({each.lua})" for each in parts))
 
 
 def _none(part: Declared) -> Declared:
@@ -153,10 +171,10 @@ def _state(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
             partial(state_test, scope.entities, entity_id, value.get("attribute"), each)
             for each in as_list(value.get("state"))
         )
-        entities.append(_all([_test(each, for_secs) for each in tests], is_any=True))
+        entities.append(_any([_test(each, for_secs) for each in tests]))
     if not entities:
         raise NotTranslated("the condition names no entity")
-    return _all(entities, is_any=value.get("match") == "any")
+    return _any(entities) if value.get("match") == "any" else _all(entities)
 
 
 def _same_as_helper(value: Mapping[str, Any], scope: Scope) -> Computed:
@@ -176,7 +194,7 @@ def _of_group(entity_id: str, state: Any, for_secs: float, scope: Scope) -> Decl
     if word not in ("on", "off", "home", "not_home"):
         raise NotTranslated(f"the import does not support the state {word} of a group")
     tests = [_test(scope.entities.compare(each, word), for_secs) for each in members]
-    return _all(tests, is_any=word in ("on", "home"))
+    return _any(tests) if word in ("on", "home") else _all(tests)
 
 
 def _scheduled(blocks: Sequence[tuple[str, str, str]], state: Any) -> Declared:
@@ -195,7 +213,7 @@ def _scheduled(blocks: Sequence[tuple[str, str, str]], state: Any) -> Declared:
         )
     if not rows:
         raise NotTranslated("the schedule has no times")
-    return _all(rows, is_any=True) if state in ("on", True) else _none(_all(rows, is_any=True))
+    return _any(rows) if state in ("on", True) else _none(_any(rows))
 
 
 def _of_sun(value: Mapping[str, Any], scope: Scope) -> Declared:
@@ -225,7 +243,7 @@ def _numeric_state(value: Mapping[str, Any], scope: Scope) -> Declared | Compute
     if value.get("value_template") is not None or "sun.sun" in ids or any(limit_of(each) is None for each in limits):
         return _computed_number(value, ids, scope)
     found = []
-    for limits in numeric_tests(scope.entities, value):
+    for _, limits in numeric_tests(scope.entities, value):
         table: dict[str, Any] = {}
         for each in limits:
             table |= table_of(CONDITION, each)
@@ -268,10 +286,7 @@ def _time(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
         parts.append(Declared({"type": "weekday", "days": days}, f"ha.is_day({literal(days)})"))
     if not parts:
         raise NotTranslated("the condition names no time")
-    declared = [each for each in parts if isinstance(each, Declared)]
-    if len(declared) == len(parts):
-        return _all(declared)
-    return Computed(" and ".join(f"({each.lua})" for each in parts))
+    return _join(parts, is_any=False)
 
 
 class _Edge(Struct, frozen=True):
@@ -352,7 +367,7 @@ def _zone(value: Mapping[str, Any], scope: Scope) -> Declared:
     found = []
     for entity_id in words(value.get("entity_id")):
         tests = [_test(zone_test(scope.entities, entity_id, zone)) for zone in zones]
-        found.append(_all(tests, is_any=True))
+        found.append(_any(tests))
     if not found or not zones:
         raise NotTranslated("the condition lacks a zone or an entity_id")
     return _all(found)
@@ -381,13 +396,7 @@ def _by_name(meaning: purpose_specific.Named, value: Mapping[str, Any], scope: S
             for each in purpose_specific.ranges(options, target, entities)
         ]
         made += [_numeric_state(row, scope) for row in rows]
-    is_any = options.get("behavior") != "all"
-    declared = [each for each in made if isinstance(each, Declared)]
-    if len(declared) == len(made):
-        return _all(declared, is_any=is_any)
-    if any(each.lua is None for each in made):
-        raise NotTranslated("these conditions cannot be combined in Lua")
-    return Computed((" or " if is_any else " and ").join(f"({each.lua})" for each in made))
+    return _join(made, is_any=options.get("behavior") != "all")
 
 
 def _device(value: Mapping[str, Any], scope: Scope) -> Declared | Computed:

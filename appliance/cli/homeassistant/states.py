@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -76,27 +76,22 @@ def change_of(form: Form, target: Target | Variable) -> dict[str, Any]:
     return {"type": form.of_device, "device_id": target.device_id, "attribute": target.attribute}
 
 
-def numeric_tests(entities: Entities, value: Mapping[str, Any]) -> Iterable[list[Comparison]]:
-    """Yield the comparisons of a numeric state for each entity."""
-    if value.get("value_template") is not None:
-        raise NotTranslated("a value_template is possible only in a condition")
+def numeric_tests(entities: Entities, value: Mapping[str, Any]) -> Iterator[tuple[str, list[Comparison]]]:
+    """Yield each entity of a numeric state with its comparisons."""
     for entity_id in entities.members(words(value.get("entity_id"))):
-        if entity_id == "sun.sun":
-            raise NotTranslated("a trigger cannot use the height of the sun; instead, use sunset with an offset")
         attribute = value.get("attribute")
         target = entities.attribute(entity_id, attribute) if attribute else entities.target(entity_id)
         factor = target.factor if isinstance(target, Target) else 1
-        limits = []
-        for word in ("above", "below"):
-            if (limit := value.get(word)) is None:
-                continue
-            if (number := limit_of(limit)) is None:
-                raise NotTranslated(f"the limit {limit} is another entity's state")
-            limits.append(Comparison(target, word, whole(round(number * factor, 3))))
-        yield limits
+        limits = [
+            Comparison(target, word, whole(round(number * factor, 3)))
+            for word in ("above", "below")
+            if (number := limit_of(value.get(word))) is not None
+        ]
+        yield entity_id, limits
 
 
 def limit_of(limit: Any) -> float | None:
+    """Return a limit as a number, or None if it is missing or another entity's state."""
     try:
         return None if isinstance(limit, bool) else float(limit)
     except (TypeError, ValueError):

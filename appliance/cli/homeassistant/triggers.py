@@ -19,7 +19,15 @@ from appliance.cli.homeassistant.entities import Comparison, Entities, Target, V
 from appliance.cli.homeassistant.entity_values import comparison_in_lua
 from appliance.cli.homeassistant.lua import literal
 from appliance.cli.homeassistant.not_translated import WITHOUT_COUNTERPART, NotTranslated
-from appliance.cli.homeassistant.states import TRIGGER, change_of, numeric_tests, state_of, table_of, zone_test
+from appliance.cli.homeassistant.states import (
+    TRIGGER,
+    change_of,
+    limit_of,
+    numeric_tests,
+    state_of,
+    table_of,
+    zone_test,
+)
 from appliance.cli.homeassistant.times import WEEKDAYS, duration, seconds, time_of_day, weekdays, whole
 from appliance.cli.homeassistant.values import as_list, words
 
@@ -148,8 +156,14 @@ def _guard(field: str, values: list[Any]) -> str:
 
 def _numeric_state(value: Mapping[str, Any], entities: Entities) -> Iterator[Trigger]:
     for_secs = duration(value)
-    ids = list(entities.members(words(value.get("entity_id"))))
-    for entity_id, limits in zip(ids, numeric_tests(entities, value), strict=True):
+    if value.get("value_template") is not None:
+        raise NotTranslated("a value_template is possible only in a condition")
+    if "sun.sun" in entities.members(words(value.get("entity_id"))):
+        raise NotTranslated("a trigger cannot use the height of the sun; instead, use sunset with an offset")
+    for limit in (value[word] for word in ("above", "below") if value.get(word) is not None):
+        if limit_of(limit) is None:
+            raise NotTranslated(f"the limit {limit} is another entity's state")
+    for entity_id, limits in numeric_tests(entities, value):
         if not limits:
             raise NotTranslated("the trigger has neither `above` nor `below`")
         table: dict[str, Any] = {}

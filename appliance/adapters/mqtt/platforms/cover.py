@@ -99,14 +99,16 @@ class Cover(Entity):
                                  position_closed=self._scale.low)  # fmt: skip
         else:
             intent = self._step(command.action)
-        if command.action != "set" and self.is_assumed(self._attribute):
+        if command.action == "set":
+            shows: Update = {"cover_position": target}
+        else:
             state = {"open": "open", "close": "closed"}[command.action]
-            return replace(intent, shows={self._attribute: state if self._door else target})
-        shown: Value = target
-        attribute = "cover_position"
-        if self._door and command.action != "set":
-            attribute, shown = self._door, {"open": "open", "close": "closed"}[command.action]
-        return replace(intent, shows={attribute: shown}, begins=self._begins(target))
+            shows = {self._attribute: state if self._door else target}
+        if command.action != "set" and self.is_assumed(self._attribute):
+            return replace(intent, shows=shows)
+        begins = self._begins(target)
+        self.motion = ""  # only a motion that is reported after the command confirms the command
+        return replace(intent, shows=shows, begins=begins)
 
     def _step(self, action: str) -> Intent:
         own = f"_{action}_topic"
@@ -138,7 +140,6 @@ class Cover(Entity):
                 return True
             return motion == ("open" if target == 100 else "closed") and target in (0, 100)
 
-        self.motion = ""
         return begins
 
 

@@ -119,15 +119,15 @@ class WorkerPool:
     async def call(self, source: Source, calls: LuaCalls, call: Mapping[str, Any], *, name: str) -> bytes:
         """Run the file of an adapter kind, then the function at `path`. Return the function's result as JSON.
 
-        `call` is `{path, settings, memory, first?, second?, repeat?}`. If `repeat` is set and the worker ends during
-        the call, repeat the call once. Cancelling the waiting task ends the call. Raise `ScriptFailed` if the
+        `call` is `{path, settings, memory, first?, second?, reruns?}`. If `reruns` is set and the worker ends during
+        the call, run the function once more. Cancelling the waiting task ends the call. Raise `ScriptFailed` if the
         function fails.
         """
         given = orjson.dumps(call)
         if len(given) > MAX_CALL_BYTES:
             raise ScriptFailed(Fault(source.name, 0, f"the input of {name} is too large: {len(given) >> 20} MiB"))
         execution, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
-        if call.get("repeat") and execution.is_lost and self._stuck.refusal_of(source) is None:
+        if call.get("reruns") and execution.is_lost and self._stuck.refusal_of(source) is None:
             execution, failure = await self._run_once(FrameKind.CALL, source, given, calls, name)
         if failure is not None:
             raise failure

@@ -147,10 +147,10 @@ class LuaAdapter(PollingAdapter):
         if not self._definition.has_poll:
             return Report(adapter=self.name)
         ctx = self.functions.new_ctx(repeats=True)
-        found = await self.functions.call(["poll"], repeat=True, ctx=ctx)
+        found = await self.functions.call(["poll"], reruns=True, ctx=ctx)
         self._has_polled = True
-        self.poll_interval = self._next_poll(found["second"])
-        read, devices = ReadDevices(), await self.functions.redacted(found["first"])
+        self.poll_interval = self._next_poll(found.second)
+        read, devices = ReadDevices(), await self.functions.redacted(found.first)
         await self._read("poll", self._reader.read_list(devices, "poll", read))
         self._unpublished += read.events
         self._lists_devices = devices is not None
@@ -194,13 +194,13 @@ class LuaAdapter(PollingAdapter):
             found = await self.functions.call(["command"], device, STATED_COMMAND(command), ctx=ctx)
         except (Unanswered, Unreadable):  # although the answer is missing or unreadable, the command may have worked
             return await self.confirm(device_id, expected, began)
-        if isinstance(found["second"], str):
-            return CommandResult(error=BadAnswer(found["second"][:MAX_SENTENCE_CHARS]))
-        if found["first"] is True:
+        if isinstance(found.second, str):
+            return CommandResult(error=BadAnswer(found.second[:MAX_SENTENCE_CHARS]))
+        if found.first is True:
             return CommandResult()
-        if found["first"] is None:
+        if found.first is None:
             return await self.confirm(device_id, expected, began)
-        return self._result_of(device_id, await self.functions.redacted(found["first"]), expected)
+        return self._result_of(device_id, await self.functions.redacted(found.first), expected)
 
     async def _find(self, device_id: str, *, is_fresh: bool) -> Device:
         """Return the device. If `is_fresh` is true, poll the device first. Raise `BadAnswer` if the device no longer
@@ -233,7 +233,7 @@ class LuaAdapter(PollingAdapter):
         for name, texts in (("query", request.query), ("headers", request.headers)):
             given[name] = {str(key): str(value) for key, value in texts.items()}
         found = await self.functions.call(["hook"], given, body=request.body)
-        await self.apply_update("hook", found["first"])
+        await self.apply_update("hook", found.first)
 
     def on_hook_failed(self, error: AdapterFailed) -> None:
         """Log the error, because a device ignores the answer to its hook."""
@@ -246,9 +246,9 @@ class LuaAdapter(PollingAdapter):
     async def _operate(self, name: str, payload: Mapping[str, Value]) -> Value:
         ctx = self.functions.new_ctx(self.operation_secs[name])
         found = await self.functions.call(["operations", name], dict(payload), ctx=ctx)
-        if isinstance(found["second"], str):
-            raise BadAnswer(found["second"][:MAX_SENTENCE_CHARS])
-        return await self.functions.redacted(found["first"], self.redact.in_value)
+        if isinstance(found.second, str):
+            raise BadAnswer(found.second[:MAX_SENTENCE_CHARS])
+        return await self.functions.redacted(found.first, self.redact.in_value)
 
     async def apply_update(self, function: str, raw: Any) -> None:
         """Publish an update that `receive` or `hook` returned, and carry out the update's requests. If the update
@@ -306,7 +306,7 @@ class LuaAdapter(PollingAdapter):
             try:
                 receiving = self.functions.call(["listen", "receive"], message)
                 found = await self.within(self.command_secs, receiving)
-                await self.apply_update("receive", found["first"])
+                await self.apply_update("receive", found.first)
             except AdapterFailed as error:
                 self._log_once(error, _position_in(error))
             pause = began + MIN_MESSAGE_SECS - self.clock.monotonic()

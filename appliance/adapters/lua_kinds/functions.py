@@ -28,6 +28,13 @@ HELLO, PATH = ["listen", "hello"], ["listen", "path"]
 """Functions whose results are sent to the device, and therefore may contain secrets."""
 
 
+class Results(NamedTuple):
+    """The first and the second result of a function."""
+
+    first: Any
+    second: Any
+
+
 class CancelledCall(NamedTuple):
     """The file and function of a cancelled call, and whether the function was waiting for the device."""
 
@@ -76,13 +83,14 @@ class KindFunctions:
         second: Any = None,
         *,
         body: bytes | None = None,
-        repeat: bool = False,
+        reruns: bool = False,
         ctx: KindCtx | None = None,
-    ) -> Any:
-        """Call a function, and return its results as `{first, second}`.
+    ) -> Results:
+        """Call a function, and return its results.
 
-        The argument `first` can be bytes, or a table with a `body` of bytes. If the function failed because an answer
-        was missing or unreadable, raise the error of that request. If the function failed for another reason, raise
+        If `reruns` is true, and the Lua worker ends during the call, call the function once more. The argument
+        `first` can be bytes, or a table with a `body` of bytes. If the function failed because an answer was missing
+        or unreadable, raise the error of that request. If the function failed for another reason, raise
         `AdapterFailed` with file and line.
         """
         ctx = ctx or self.new_ctx()
@@ -90,7 +98,7 @@ class KindFunctions:
         if isinstance(first, bytes):
             first, body = None, first
         before = self.memory
-        given = {"settings": self.settings, "memory": before, "repeat": repeat, "first": first, "second": second}
+        given = {"settings": self.settings, "memory": before, "reruns": reruns, "first": first, "second": second}
         if body is not None:
             given["bytes"] = body.decode("latin-1")
         try:
@@ -103,20 +111,21 @@ class KindFunctions:
                 raise type(ctx.failure)(self.redact(str(ctx.failure))) from None
             raise AdapterFailed(self.redact(str(failed))) from None
         self.remember(before, found["memory"] or {})
+        results = Results(found.get("first"), found.get("second"))
         if path in (HELLO, PATH):
-            return found
-        return {name: self.redact(each) if isinstance(each, str) else each for name, each in found.items()}
+            return results
+        return Results(*(self.redact(each) if isinstance(each, str) else each for each in results))
 
     def forget_cancelled(self) -> None:
         """Set `cancelled` to None. Call this method before work with a time limit."""
         self.cancelled = None
 
     async def _hello(self) -> Any:
-        return (await self.call(HELLO))["first"]
+        return (await self.call(HELLO)).first
 
     async def _find_path(self) -> str | None:
         """Call the file's function for the path to listen on. Return None if this section does not listen."""
-        found = (await self.call(PATH))["first"]
+        found = (await self.call(PATH)).first
         try:
             return None if found is None else url_path(found)
         except Invalid as fault:

@@ -43,6 +43,6 @@ class KindHost(Protocol):
         """Run a function of the kind, and return `{first, second, memory}`. Raise `ScriptFailed` on failure.
 
         `path` is the function's place in the kind's table. `given` is `{settings, memory, first?, second?, bytes?,
-        repeat?}`. `bytes` is passed as `first`, or, if `first` is set, as its field `body`. If `repeat` is set, the
+        reruns?}`. `bytes` is passed as `first`, or, if `first` is set, as its field `body`. If `reruns` is set, the
         call runs again if another call interrupted it. Cancelling the call stops the function.
         """

@@ -235,9 +235,7 @@ async def test_channels_have_their_configured_names(pool: WorkerPool, tmp_path: 
 
 async def receive(it: KindAtWork, message: Any) -> None:
     """Pass a message to the kind, as the kind's connection does."""
-    await it.adapter.apply_update(
-        "receive", (await it.adapter.functions.call(["listen", "receive"], message))["first"]
-    )
+    await it.adapter.apply_update("receive", (await it.adapter.functions.call(["listen", "receive"], message)).first)
 
 
 async def test_presses_of_the_second_generation_are_pushed(pool: WorkerPool, tmp_path: Path) -> None:
@@ -331,7 +329,7 @@ async def test_presses_of_the_first_generation_come_from_counters(pool: WorkerPo
     assert [each.event for each in it.happened] == names and it.happened[0].device_id == "it:input:0"
     await it.adapter.hook(HookRequest(hook="it", method="GET"))
     assert it.adapter._is_poll_due, "the action URL of a press asks for a poll"
-    assert (await it.adapter.functions.call(["listen", "path"]))["first"] is None, "it has no WebSocket"
+    assert (await it.adapter.functions.call(["listen", "path"])).first is None, "it has no WebSocket"
 
 
 async def test_inputs_of_an_output_are_not_separate_devices(pool: WorkerPool, tmp_path: Path) -> None:

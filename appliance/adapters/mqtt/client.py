@@ -88,7 +88,7 @@ class BrokerConnection:
     async def publish_status(self, status: str) -> None:
         """Publish `online` or `offline` if there is a status topic. Raise `Unreachable`."""
         if self._status_topic is not None:
-            self._is_online = True
+            self._is_online = status == "online"
             await self.publish(Outgoing(self._status_topic, status, qos=1, retain=True))
 
     async def end(self) -> None:

@@ -6,8 +6,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,9 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.name_watcher import read_past, read_removed
 from appliance.automations.names import HomeNames
 from appliance.automations.variables import read_variables
-from appliance.cli.hub_client import HubRequest, ask, read_state
-from appliance.cli.owner import as_owner, become_owner, need_access, worker_ids
+from appliance.cli.hub_client import HubRequest, ask, read_snapshot
+from appliance.cli.lua_pool import open_pool
+from appliance.cli.owner import as_owner, need_access
 from appliance.cli.paths import HubPaths
 from appliance.cli.terminal import counted, say, with_local_times
 from appliance.clock import Clock
@@ -37,9 +37,7 @@ from appliance.lua.catalog import LoadedFile
 from appliance.lua.folder import Contents, find_stray, folder_of, read_folder
 from appliance.lua.kind_catalog import build_kind_catalog
 from appliance.lua.scripts import Scripts
-from appliance.lua.source import Source
 from appliance.lua.undefined_names import find_undefined
-from appliance.lua.worker_pool import WorkerPool, build_pool
 from appliance.scenes import Scene, build_scene_catalog
 from appliance.store.record_keys import TIMER_PREFIX, TOGGLE_PREFIX
 from appliance.store.records import read_devices, read_layout
@@ -173,14 +171,6 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
         return faults, warnings, sorted(id_ for id_ in off if id_ not in switched)
 
 
-def is_running(data_dir: Path) -> bool:
-    try:
-        ask(data_dir, HubRequest(path="/health"))
-    except (OSError, StartFailed):
-        return False
-    return True
-
-
 def find_wrong_names(
     settings: Config,
     stored: DocumentSnapshot | None,
@@ -216,26 +206,8 @@ def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:
 
 
 def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
-    """Return the state of the running hub. If no hub runs, return the state in the store, or None if there is no
-    store."""
+    """Return the stored values. If there are no values, or if they cannot be read, return None."""
     try:
-        state = read_state(data_dir)
-        return DocumentSnapshot(state) if state or is_running(data_dir) else None
+        return read_snapshot(data_dir)
     except (OSError, LaresError):  # `lares doctor` reports problems of the store
         return None
-
-
-@asynccontextmanager
-async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
-    """Start the Lua workers. If root started this process, this process and the workers switch to the user that owns
-    the home.
-
-    The first worker starts as root, because the home's owner may be unable to read root's Python.
-    """
-    ids, limits = worker_ids(*home), settings.automations.runner
-    zone = settings.locale.timezone
-    async with build_pool(settings.scripts, limits, zone, settings.root, clock, user_ids=ids) as pool:
-        if ids:
-            await pool.compile(Source(name="the start of Lua", text=b""))
-            become_owner(*home)
-        yield pool

@@ -25,6 +25,7 @@ from appliance.errors import StartFailed
 from appliance.store.disk import for_its_user
 from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.restore import finish_at_start, read_present
+from appliance.store.storage import DocumentSnapshot
 
 T = TypeVar("T")
 
@@ -187,3 +188,17 @@ def read_state(data_dir: Path) -> Mapping[str, bytes]:
         return {key: orjson.dumps(value) for key, value in reply["values"].items()}
     except (OSError, StartFailed):
         return read_present(data_dir).values
+
+
+def read_snapshot(data_dir: Path) -> DocumentSnapshot | None:
+    """Return the values that `read_state` returns. If there are no values and no hub runs, return None."""
+    values = read_state(data_dir)
+    return DocumentSnapshot(values) if values or _is_running(data_dir) else None
+
+
+def _is_running(data_dir: Path) -> bool:
+    try:
+        ask(data_dir, HubRequest(path="/health"))
+    except (OSError, StartFailed):
+        return False
+    return True

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from appliance import config
 from appliance.automations.triggers.base import TimedTrigger
-from appliance.cli.check import find_wrong_names, is_running
-from appliance.cli.hub_client import read_state
+from appliance.cli.check import find_wrong_names
+from appliance.cli.hub_client import read_snapshot
 from appliance.cli.owner import as_owner, need_access
 from appliance.cli.paths import HubPaths
 from appliance.cli.simulation.preparation import Preparation, prepare
@@ -38,11 +38,12 @@ def simulate(arguments: argparse.Namespace) -> int:
     file, data_dir = paths.need_config(), paths.find_data_dir()
     need_access(data_dir, file)
     with as_owner(data_dir, file):
-        settings, stored = config.load(file, os.environ), read_state(data_dir)
-    whole = DocumentSnapshot(stored) if stored or is_running(data_dir) else None
+        settings, stored = config.load(file, os.environ), read_snapshot(data_dir)
     text = "" if arguments.events is None else _read(arguments.events)
     try:
-        prepared = prepare(stored, settings.locale, arguments.start, arguments.hours, text)
+        prepared = prepare(
+            {} if stored is None else stored.values, settings.locale, arguments.start, arguments.hours, text
+        )
     except Invalid as fault:
         raise StartFailed(f"--from {fault}", os.EX_USAGE) from None
     if prepared.faults:
@@ -52,7 +53,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     zone = None if arguments.json else settings.locale.timezone
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
     with _errors_only("automations", "scenes", "scripts", "lua"):  # the command itself prints these warnings
-        asyncio.run(_simulate(settings, prepared, printer, clock, arguments, (file, data_dir), whole))
+        asyncio.run(_simulate(settings, prepared, printer, clock, arguments, (file, data_dir), stored))
     return os.EX_OK
 
 
@@ -90,7 +91,7 @@ async def _simulate(
     clock: SimulatedClock,
     arguments: argparse.Namespace,
     home: Sequence[Path],
-    whole: DocumentSnapshot | None,
+    stored: DocumentSnapshot | None,
 ) -> None:
     async with open_simulation(
         settings, prepared.stored, clock, printer, home=home, runs_lua=arguments.run
@@ -99,7 +100,7 @@ async def _simulate(
             printer.only = _find_automation(arguments.id, simulation)
         for fault in simulation.rejected:
             say(f"not loaded: {fault}", to=sys.stderr)
-        for fault in _warnings(settings, whole, simulation):
+        for fault in _warnings(settings, stored, simulation):
             say(f"warning: {with_local_times(str(fault), settings.locale.timezone)}", to=sys.stderr)
         pretended = await simulation.run(prepared.end, prepared.events)
         printer.print_repetitions()

@@ -22,7 +22,7 @@ from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.section_recorder import SectionRecorder
 from appliance.adapters.redaction import Redaction
 from appliance.adapters.trial_home import TrialHome
-from appliance.cli.check import open_pool
+from appliance.cli.lua_pool import open_pool
 from appliance.cli.named_files import write_private
 from appliance.cli.owner import as_owner, find_owner
 from appliance.cli.paths import HubPaths

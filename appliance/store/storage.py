@@ -41,13 +41,13 @@ class DocumentSnapshot:
     """A copy of the keys and values, for simulations. Changes are discarded."""
 
     def __init__(self, values: Mapping[str, bytes]) -> None:
-        self._values = values
+        self.values = values
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
-        return items_of(self._values, prefix)
+        return items_of(self.values, prefix)
 
     def get(self, key: str) -> bytes | None:
-        return self._values.get(key)
+        return self.values.get(key)
 
     def put_later(self, key: str, value: dict[str, Any] | None, *, is_minor: bool = False) -> None:
         """Discard the value."""

@@ -22,7 +22,7 @@ from appliance.automations.environment import Environment
 from appliance.automations.policy import Policy
 from appliance.automations.scheduled_calls import MICROSECOND, DelayedCall
 from appliance.automations.triggers.time import Interval
-from appliance.cli.check import open_pool
+from appliance.cli.lua_pool import open_pool
 from appliance.cli.simulation.device_events import FileEvent, FileHook
 from appliance.cli.simulation.home import (
     SimulatedContext,

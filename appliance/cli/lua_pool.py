@@ -1,0 +1,29 @@
+"""The Lua workers of commands that check or run Lua files."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from appliance.cli.owner import become_owner, worker_ids
+from appliance.clock import Clock
+from appliance.config import Config
+from appliance.lua.source import Source
+from appliance.lua.worker_pool import WorkerPool, build_pool
+
+
+@asynccontextmanager
+async def open_pool(settings: Config, clock: Clock, *home: Path) -> AsyncIterator[WorkerPool]:
+    """Start the Lua workers. If root started this process, this process and the workers switch to the user that owns
+    the home.
+
+    The first worker starts as root, because the home's owner may be unable to read root's Python.
+    """
+    ids, limits = worker_ids(*home), settings.automations.runner
+    zone = settings.locale.timezone
+    async with build_pool(settings.scripts, limits, zone, settings.root, clock, user_ids=ids) as pool:
+        if ids:
+            await pool.compile(Source(name="the start of Lua", text=b""))
+            become_owner(*home)
+        yield pool

@@ -73,6 +73,11 @@ def load(file: Path, environment: Mapping[str, str]) -> Config:
     return replace(found, warnings=(*found.warnings, *map(str, _absent_folders(found, line_finder(text)))))
 
 
+def load_or_defaults(file: Path, environment: Mapping[str, str]) -> Config:
+    """Like `load`, but return the defaults if the file is missing."""
+    return load(file, environment) if file.exists() else parse("", str(file), environment)
+
+
 LUA_FOLDERS = ("scenes", "automations", "scripts")
 """Sections with the path of a Lua folder in `directory`."""
 
@@ -89,11 +94,10 @@ def _absent_folders(found: Config, line_of: Callable[[ValuePath], int]) -> Itera
 
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     """Like `load`, but parse this text. Faults name the file as `name`."""
-    raw = parse_toml(text, name)
-    root, line_of = Table(raw, Findings(TOML)), line_finder(text)
+    root, line_of = Table(parse_toml(text, name), Findings(TOML)), line_finder(text)
     sections = _read_section(root, Sections)
     _check_pairs(root)
-    adapters = _read_adapters(root, Path(name), line_of)
+    adapters, adapter_names, watch_adapters = _read_adapters(root, Path(name), line_of)
     faults = located(root.findings.faults, name, line_of)
     in_file = replace(sections.auth, source=name, line=line_at(MASTER_KEY_PATH, line_of))
     auth = _choose_key(in_file, environment, faults)
@@ -107,15 +111,13 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
         file=name,
         root=Path(name).absolute().parent.parent,
         adapters=adapters,
-        adapter_names=frozenset(raw.get("adapters", ())) - {WATCH_KEY},
-        watch_adapters=raw.get("adapters", {}).get(WATCH_KEY, True),
+        adapter_names=adapter_names,
+        watch_adapters=watch_adapters,
         warnings=tuple(map(str, sorted([*weaknesses, *_risks(adapters, name, line_of)]))),
     )
 
 
-def _risks(
-    adapters: Mapping[str, Any], file: str, line_of: Callable[[tuple[str | int, ...]], int]
-) -> Iterator[Fault]:
+def _risks(adapters: Mapping[str, Any], file: str, line_of: Callable[[ValuePath], int]) -> Iterator[Fault]:
     """Return warnings about risky settings in adapter sections."""
     for name, settings in adapters.items():
         if (found := kind_of(settings).warn(settings)) is not None:
@@ -185,16 +187,20 @@ _ADAPTER_FIELDS: Fields = {
 }
 
 
-def _read_adapters(root: Table, file: Path, line_of: Callable[[ValuePath], int]) -> dict[str, Any]:
+def _read_adapters(
+    root: Table, file: Path, line_of: Callable[[ValuePath], int]
+) -> tuple[dict[str, Any], frozenset[str], bool]:
+    """Return the settings of the enabled sections, the names of all sections, and whether the hub watches the
+    kinds."""
     raw = root.raw("adapters")
     if raw is not None and not isinstance(raw, dict):
         root.fault("adapters", "must contain sections like [adapters.elgato_lights]")
-        return {}
+        raw = {}
     adapters = Table(raw or {}, root.findings, ("adapters",))
-    adapters.take(WATCH_KEY, boolean)
-    kinds = list_lua_kinds(file)
-    read = {name: _read_adapter(adapters, name, kinds, file, line_of) for name in raw or {} if name != WATCH_KEY}
-    return {name: settings for name, settings in read.items() if settings is not None}
+    is_watched = adapters.take(WATCH_KEY, boolean) is not False
+    names, kinds = [name for name in raw or {} if name != WATCH_KEY], list_lua_kinds(file)
+    read = {name: _read_adapter(adapters, name, kinds, file, line_of) for name in names}
+    return {name: found for name, found in read.items() if found is not None}, frozenset(names), is_watched
 
 
 def list_lua_kinds(file: Path) -> list[str]:

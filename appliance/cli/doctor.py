@@ -53,12 +53,9 @@ def doctor(arguments: argparse.Namespace) -> int:
 
 def _check_config(paths: HubPaths) -> Iterator[Finding]:
     try:
-        file = paths.find_config()
+        file = paths.need_config()
     except StartFailed as error:
         yield "care", "configuration", str(error)
-        return
-    if not file.exists():
-        yield "care", "configuration", f"{file} is missing; `lares run` writes it"
         return
     found = examine(file, paths.find_data_dir())
     for fault in found.faults:

@@ -63,8 +63,7 @@ def _read_auth(paths: HubPaths) -> Auth | LaresError:
     """Return the master key from the configuration or environment, or the error. The master key is needed only for
     work without a running hub."""
     try:
-        file = paths.find_config()
-        return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth
+        return config.load_or_defaults(paths.find_config(), os.environ).auth
     except LaresError as error:
         return error
 

@@ -38,29 +38,38 @@ class HubPaths(Struct, frozen=True, kw_only=True):
 
         If a named file is missing, raise `StartFailed`, unless the caller writes it (`is_new`).
         """
-        named = self.config_flag or self.environment.get("LARES_CONFIG")
-        if named:
-            file = self._from_here(Path(named))
-            if not file.is_file() and not (is_new and not os.path.lexists(file)):
-                other = f"{file} is not a regular file" if file.exists() else f"there is no configuration file {file}"
-                raise StartFailed(other, os.EX_CONFIG)
-            return file
+        named = self._find_named_config()
+        if named is not None:
+            if not is_new or os.path.lexists(named):
+                self.check_named_config()
+            return named
         by_systemd = self.environment.get("CONFIGURATION_DIRECTORY")
         if by_systemd:
             return Path(by_systemd.split(":")[0]) / CONFIG_FILE
         return self._first(CONFIG_FILE)
 
+    def check_named_config(self) -> None:
+        """If the command line or the environment names a configuration file, raise `StartFailed` if it is missing."""
+        file = self._find_named_config()
+        if file is not None and not file.is_file():
+            other = f"{file} is not a regular file" if file.exists() else _no_config(file)
+            raise StartFailed(other, os.EX_CONFIG)
+
+    def _find_named_config(self) -> Path | None:
+        named = self.config_flag or self.environment.get("LARES_CONFIG")
+        return self._from_here(Path(named)) if named else None
+
     def need_config(self) -> Path:
         """Return the configuration file. Raise `StartFailed` if the file is missing."""
         file = self.find_config()
         if not file.exists():
-            raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
+            raise StartFailed(f"{_no_config(file)}; `lares run` writes it", os.EX_CONFIG)
         return file
 
     def need_data_dir(self) -> Path:
         """Return the data directory. Raise `StartFailed` if the data directory is missing, or if a named
         configuration file is missing."""
-        self.find_config()
+        self.check_named_config()
         folder = self.find_data_dir()
         if not folder.is_dir():
             raise StartFailed(f"there is no data directory {folder}; `lares run` creates it", os.EX_NOINPUT)
@@ -85,6 +94,10 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         if self.working_dir is None and not path.is_absolute():
             raise StartFailed("the working directory was deleted; change to another one (cd)", os.EX_NOINPUT)
         return path if self.working_dir is None else self.working_dir / path
+
+
+def _no_config(file: Path) -> str:
+    return f"there is no configuration file {file}"
 
 
 def _find_working_dir() -> Path | None:

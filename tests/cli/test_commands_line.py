@@ -357,7 +357,7 @@ class TestCheck:
         assert done == Ended(
             code=78,
             out="",
-            err=f"lares: there is no configuration at {tmp_path}/config/default.toml; `lares run` writes one there\n",
+            err=f"lares: there is no configuration file {tmp_path}/config/default.toml; `lares run` writes it\n",
         )
         assert not (tmp_path / "config").exists()
 

@@ -111,7 +111,7 @@ def test_an_empty_folder_is_1_with_the_command_to_create_a_home(tmp_path: Path, 
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 1
     assert found.of("configuration") == [
-        ("care", f"{tmp_path}/config/default.toml is missing; `lares run` writes it")
+        ("care", f"there is no configuration file {tmp_path}/config/default.toml; `lares run` writes it")
     ]
     assert found.of("data directory") == [("care", f"{tmp_path}/data does not exist; `lares run` creates it")]
     assert found.cares == ["configuration", "data directory"]

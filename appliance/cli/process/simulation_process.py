@@ -81,7 +81,7 @@ async def _simulate(file: Path, asked: SimulationRequest, stored: Mapping[str, b
 def _load(file: Path) -> Config:
     """Return the configuration, or the defaults if there is no file. Raise `InvalidFile` on failure."""
     try:
-        return config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)
+        return config.load_or_defaults(file, os.environ)
     except ConfigFailed as failed:
         faults = [Fault(file.name, each.line, each.message) for each in failed.faults]
         raise InvalidFile(f"{file.parent.name}/{file.name}", faults) from None

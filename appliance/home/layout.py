@@ -52,6 +52,15 @@ class Layout(Struct, frozen=True, kw_only=True, dict=True):
         is_member = any(device_id in group.members for group in self.groups.values())
         return is_member or any(device_id in each for each in (self.room_assignments, self.names, self.aliases))
 
+    def apply_to(self, device: Device) -> Device:
+        """Return the device with the room, name, and alias that people chose."""
+        return replace(
+            device,
+            room_id=self.room_assignments.get(device.id),
+            person_name=self.names.get(device.id),
+            alias=self.aliases.get(device.id),
+        )
+
     def id_of(self, word: str, devices: Container[str]) -> str:
         """Return the id of the device with this alias. If the word is not an alias, return it unchanged."""
         return word if word in devices else self.ids_by_alias.get(word, word)

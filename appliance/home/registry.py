@@ -220,7 +220,7 @@ class Registry:
         state, now = frozenset({"state"}), self._clock.now()
         for stored in devices:
             if stored.id not in self._devices:
-                device = self._with_layout(replace(stored, updated_at=now))
+                device = self.layout.apply_to(replace(stored, updated_at=now))
                 self._restore(device)
                 self._bus.publish(events.DeviceStateChanged(device=device, previous=None, changed=state))
             yield
@@ -298,16 +298,10 @@ class Registry:
                 updated_at=now,
                 last_seen=now,
             )
-            return self._with_layout(device)
+            return self.layout.apply_to(device)
         if device.metadata.source != adapter:
             raise Invalid(f"is a device of {device.metadata.source}")
         return device
-
-    def _with_layout(self, device: Device) -> Device:
-        """Return the device with the room, name, and alias that people chose."""
-        id_, layout = device.id, self.layout
-        room_id, name, alias = (each.get(id_) for each in (layout.room_assignments, layout.names, layout.aliases))
-        return replace(device, room_id=room_id, person_name=name, alias=alias)
 
     def _mark(self, device_id: str, state: str) -> None:
         device = self._devices[device_id]

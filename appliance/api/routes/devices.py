@@ -8,8 +8,6 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import Response
@@ -17,7 +15,7 @@ from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import anything, body_check, list_of, member_of, nullable
 from appliance.home import json_shapes
 from appliance.home.command_specs import checking_ranges
-from appliance.home.layout import Change, Layout
+from appliance.home.layout import Change
 from appliance.home.model import Device
 from appliance.home.texts import alias, identifier, name
 from appliance.lua.catalog import LoadedFile
@@ -83,10 +81,8 @@ class DevicesApi(ApiResource):
         """Give the device a name for people. null restores the vendor's name."""
         device = self.hub.registry.get_device(device_id)
         name = (await call.body())["name"]
-        layout, current = await self._change(
-            device, lambda layout, devices: layout.rename_device(device_id, name, devices)
-        )
-        return self.parts.encoder.encode(replace(current, person_name=layout.names.get(device_id)))
+        changed = await self._change(device, lambda layout, devices: layout.rename_device(device_id, name, devices))
+        return self.parts.encoder.encode(changed)
 
     @route(
         "POST",
@@ -100,10 +96,8 @@ class DevicesApi(ApiResource):
         """Give the device a short id that can replace its id everywhere. null removes the short id."""
         device = self.hub.registry.get_kept(device_id)
         alias = (await call.body())["alias"]
-        layout, current = await self._change(
-            device, lambda layout, devices: layout.set_alias(device_id, alias, devices)
-        )
-        return self.parts.encoder.encode(replace(current, alias=layout.aliases.get(device_id)))
+        changed = await self._change(device, lambda layout, devices: layout.set_alias(device_id, alias, devices))
+        return self.parts.encoder.encode(changed)
 
     @route(
         "POST", "/devices/<device_id>/room", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=ASSIGNMENT_BODY
@@ -112,17 +106,15 @@ class DevicesApi(ApiResource):
         """Move the device to a room. null removes it from its room."""
         device = self.hub.registry.get_device(device_id)
         room_id = (await call.body())["room_id"]
-        layout, current = await self._change(
-            device, lambda layout, devices: layout.assign_room(device_id, room_id, devices)
-        )
-        return self.parts.encoder.encode(replace(current, room_id=layout.room_assignments.get(device_id)))
+        changed = await self._change(device, lambda layout, devices: layout.assign_room(device_id, room_id, devices))
+        return self.parts.encoder.encode(changed)
 
-    async def _change(self, device: Device, change: Change) -> tuple[Layout, Device]:
-        """Make the change. Return the new layout and the device in its current state. If the device was removed
-        meanwhile, return the given device instead."""
+    async def _change(self, device: Device, change: Change) -> Device:
+        """Make the change. Return the device in its current state with the new layout. If the device was removed
+        meanwhile, return the given device with the new layout."""
         layout = await self.hub.changes.make(change)
         [current] = self.hub.registry.find_devices([device.id]) or [device]
-        return layout, current
+        return layout.apply_to(current)
 
     @route(
         "POST",

@@ -54,7 +54,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     key: Key | None = None
     is_on_box: bool = False
 
-    def require(self, role: Role, hook: str | None = None) -> None:
+    def require_role(self, role: Role, hook: str | None = None) -> None:
         """Raise `Forbidden` if a route with this role is not permitted to this principal, or if the principal may
         not call this hook."""
         is_other_hook = self.role is Role.HOOK and (self.key is None or self.key.hook != hook)

@@ -104,7 +104,7 @@ class Gate:
         else:
             role = route.role
         principal = await self._identify(request, route)
-        principal.require(role, hook)
+        principal.require_role(role, hook)
         if route is not None and route.is_rate_limited:
             self._buckets.take(principal.key_id)
         return principal

@@ -48,12 +48,13 @@ class Hooks:
         """Pass the request to the adapter that listens to the hook, then fire triggers. Return without waiting for
         automations to run.
 
-        Raise `NotFound` if the hook has no listener. If the adapter rejects the request, fire no trigger, and raise
+        Raise `NotFound` if the hook has no listener, or `MalformedRequest` if the listener needs data but the body is
+        neither a form nor JSON. If the adapter rejects the request, fire no trigger, and raise
         the adapter's error.
         """
-        is_unread = request.data is None and request.body.strip() not in (b"", b"null")
-        if is_unread and (request.hook.startswith(DEVICE_HOOK_PREFIX) or self._has_automation(request.hook)):
-            parse_json(request.body)  # always raises: the body is neither a form nor JSON
+        needs_data = request.hook.startswith(DEVICE_HOOK_PREFIX) or self._has_automation(request.hook)
+        if needs_data and request.data is None and request.body.strip():
+            parse_json(request.body)  # the body is either `null` or malformed
         is_taken = await self._dispatcher.hook(replace(request, hook=self._with_id(request.hook)))
         if not is_taken and not self._has_automation(request.hook):
             raise NotFound("hook", request.hook)

@@ -17,7 +17,7 @@ def list_targets() -> tuple[str, ...]:
 
 
 def running_file() -> Path | None:
-    """Return the folder of the single file, or None if Lares runs from Python packages."""
+    """Return the path of the single file, or None if Lares runs from Python packages."""
     file = sys.modules.get("lares_file")
     return None if file is None or file.__file__ is None else Path(file.__file__).parent
 

@@ -66,7 +66,7 @@ class Note(Struct, frozen=True):
     example: Any
 
 
-async def list_kinds(catalog: KindCatalog) -> list[KindForm]:
+async def list_kind_forms(catalog: KindCatalog) -> list[KindForm]:
     """Return all kinds that are available for sections, sorted by name."""
     definitions, faults = await catalog.read_all()
     forms = [_form_of_python(name) for name in KINDS]

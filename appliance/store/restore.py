@@ -36,7 +36,8 @@ log = logging.getLogger("store")
 PENDING = "restore-pending.json"
 """The pending file with the new document, the marker's percent-encoded path, and the marker's content."""
 
-OWN_KEYS = "own"
+OWN_FIELD = "own"
+"""The field of the pending file with the keys whose values the restore keeps."""
 
 HISTORY_STAGE = f"{HISTORY_FOLDER}.restore-part"
 """The folder with the staged history files."""
@@ -47,7 +48,7 @@ TRIES = 50
 
 def prepare(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
     """Stage the values durably. Staged values have no effect until `finish`. Raise `OSError` on failure."""
-    pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_KEYS: list(own), "values": dict(values)}
+    pending = {"token": token, "marker": quote(os.fsencode(marker)), OWN_FIELD: list(own), "values": dict(values)}
     write_file(folder / PENDING, orjson.dumps(pending))
 
 
@@ -78,7 +79,7 @@ def replace_by_pending(folder: Path, stamp: str) -> list[Path] | None:
     pending = _read_marked(folder)
     if pending is None:
         return None
-    return replace_document(folder, pending["values"], stamp, own=pending[OWN_KEYS])
+    return replace_document(folder, pending["values"], stamp, own=pending[OWN_FIELD])
 
 
 def place_history(folder: Path, stamp: str) -> list[Path]:
@@ -128,7 +129,7 @@ def read_present(folder: Path) -> Recovered:
         found = _read_leniently(folder)
     except OSError as error:
         raise unreadable(error) from None
-    found.values = _combine(pending["values"], found.values, pending[OWN_KEYS])
+    found.values = _combine(pending["values"], found.values, pending[OWN_FIELD])
     found.notes = [
         *found.notes,
         "a restore was interrupted; the next start of the hub completes it",

@@ -197,10 +197,10 @@ async def test_a_hook_key_survives_a_restart_and_is_in_no_log(
 async def test_a_principal_can_call_only_its_own_hook() -> None:
     key = Key(id="key_a", label="a", role="hook", token_hash="", created_at=MADE_AT, hook="bell")
     principal = Principal(key_id="key_a", role=Role.HOOK, key=key)
-    principal.require(Role.HOOK, "bell")
+    principal.require_role(Role.HOOK, "bell")
     for role, hook in ((Role.HOOK, "other"), (Role.HOOK, None), (Role.READ, "bell"), (Role.READ, None)):
         with pytest.raises(Forbidden):
-            principal.require(role, hook)
+            principal.require_role(role, hook)
 
 
 async def test_a_token_in_the_query_opens_only_hooks_and_a_header_takes_precedence(shared: App) -> None:

@@ -18,7 +18,7 @@ from appliance.errors import StartFailed
 CONFIG = "config/default.toml"
 
 
-def room_assignments(
+def hub_paths(
     root: Path, *, config: str | None = None, data: str | None = None, environment: Mapping[str, str] | None = None
 ) -> HubPaths:
     """Return paths below the root. `here` is the working folder, and `beside` is the executable's folder."""
@@ -53,7 +53,7 @@ def test_the_configuration_is_found_by_flag_environment_systemd_working_folder_e
     tmp_path: Path, flag: str | None, environment: dict[str, str], existing: list[str], found: str
 ) -> None:
     make(tmp_path, "a.toml", "b.toml", *existing)
-    assert room_assignments(tmp_path, config=flag, environment=environment).find_config() == tmp_path / found
+    assert hub_paths(tmp_path, config=flag, environment=environment).find_config() == tmp_path / found
 
 
 DATA_CASES: list[tuple[str | None, dict[str, str], list[str], str]] = [
@@ -71,12 +71,12 @@ def test_the_data_directory_is_found_in_the_same_order(
     tmp_path: Path, flag: str | None, environment: dict[str, str], existing: list[str], found: str
 ) -> None:
     make(tmp_path, *existing)
-    assert room_assignments(tmp_path, data=flag, environment=environment).find_data_dir() == tmp_path / found
+    assert hub_paths(tmp_path, data=flag, environment=environment).find_data_dir() == tmp_path / found
 
 
 def test_the_first_of_systemds_folders_is_used(tmp_path: Path) -> None:
     environment = {"CONFIGURATION_DIRECTORY": "one:/etc/two", "STATE_DIRECTORY": "one:/var/two"}
-    asked = room_assignments(tmp_path, environment=environment)
+    asked = hub_paths(tmp_path, environment=environment)
     assert asked.find_config() == tmp_path / "one" / CONFIG
     assert asked.find_data_dir() == tmp_path / "one"
 
@@ -87,7 +87,7 @@ def test_a_named_configuration_must_be_a_file(tmp_path: Path, by_flag: bool, is_
     if is_folder:
         (tmp_path / "x.toml").mkdir()
     make(tmp_path, f"here/{CONFIG}")
-    asked = room_assignments(
+    asked = hub_paths(
         tmp_path, config="x.toml" if by_flag else None, environment={} if by_flag else {"LARES_CONFIG": "x.toml"}
     )
     with pytest.raises(StartFailed) as failed:

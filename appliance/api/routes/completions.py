@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from appliance.api.auth import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.automations.names import HomeNames
-from appliance.files.completions import list_methods
+from appliance.files.ctx_completions import list_methods
 from appliance.home.json_shapes import DEVICE_COMMANDS
 from appliance.home.layout import Layout
 from appliance.home.model import Device

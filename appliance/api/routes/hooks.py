@@ -30,11 +30,19 @@ class HooksApi(ApiResource):
             await self.parts.hooks.call(_hook_request(call.request, hook_id))
         return {}
 
-    @route("POST", "/hooks/<hook_id>", Role.HOOK, schemas.DONE, body=_HOOK_BODY, body_optional=True)
+    @route(
+        "POST",
+        "/hooks/<hook_id>",
+        Role.HOOK,
+        schemas.DONE,
+        body=_HOOK_BODY,
+        body_optional=True,
+        max_body_bytes=MAX_HOOK_BYTES,
+    )
     async def call_by_post(self, call: Call, hook_id: str) -> object:
         """Call the hook with JSON, a form, or no body. The body can have at most 16 KiB."""
         await self.parts.hooks.require(hook_id)
-        body = await call.bodies.read(call.request, MAX_HOOK_BYTES)
+        body = await call.bodies.read(call.request, call.route.max_body_bytes)
         call.recheck()
         await self.parts.hooks.call(_hook_request(call.request, hook_id, body))
         return {}

@@ -8,7 +8,7 @@ from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.files import SAVED_FILE, refuse
 from appliance.api.validation import body_check, boolean, nullable, table, text
 from appliance.errors import InvalidFile
-from appliance.files.kind_forms import list_kinds
+from appliance.files.kind_forms import list_kind_forms
 from appliance.home.json_shapes import DEVICE
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import ANY, BOOLEAN, NUMBER, OBJECT, TEXT, array_of, maybe, one_of, record
@@ -67,7 +67,7 @@ class KindsApi(ApiResource):
     @route("GET", "/kinds", Role.READ, KINDS)
     async def list_all(self, call: Call) -> object:
         """Return every adapter kind by name, with the settings of its sections."""
-        return {"kinds": await list_kinds(self.hub.kinds)}
+        return {"kinds": await list_kind_forms(self.hub.kinds)}
 
 
 class SectionsApi(ApiResource):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,15 @@ from appliance.hub import Hub
 def build_server(hub: Hub, keyring: Keyring, config: Config, data_dir: Path, control: socket.socket | None) -> Server:
     """Build the API server. `control` is the control socket, or None if it could not be bound."""
     file, limits = Path(config.file), ApiLimits.of(config.api)
-    simulations: list[Any] = []
+
+    @cache
+    def open_simulations() -> Any:
+        from appliance.cli.process.simulations import HubSimulations  # few hubs run simulations
+
+        return HubSimulations(file)
 
     async def simulate(asked: SimulationRequest, stored: Mapping[str, bytes]) -> SimulationResult:
-        if not simulations:  # imported here, because few hubs run simulations
-            from appliance.cli.process.simulations import HubSimulations
-
-            simulations.append(HubSimulations(file))
-        return await simulations[0].simulate(asked, stored)  # type: ignore[no-any-return]
+        return await open_simulations().simulate(asked, stored)  # type: ignore[no-any-return]
 
     app = build_app(
         hub,

@@ -13,7 +13,6 @@ from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any, NoReturn
 
-from appliance import config
 from appliance.allocator import serve_python
 from appliance.api.frames import frame_of
 from appliance.api.sanic_http.unused import stub_unused
@@ -22,6 +21,7 @@ from appliance.cli.process.first_key import open_keyring
 from appliance.cli.process.garbage import exclude_devices, exclude_present, return_unused
 from appliance.cli.process.notifier import Notifier
 from appliance.clock import Clock
+from appliance.config import Config
 from appliance.config_changes import LoadConfig
 from appliance.home.events import Event
 from appliance.hub import Hub
@@ -37,7 +37,7 @@ STOP_LIMIT_SECS = 4.8
 
 
 async def serve(
-    config: config.Config,
+    config: Config,
     data_dir: Path,
     on_listening: Callable[[Hub, int], None],
     *,

@@ -43,7 +43,7 @@ from appliance.api.routes import (
     why,
 )
 from appliance.api.routes.dashboard import DashboardApi
-from appliance.api.sanic_http.connection import Application, build_application
+from appliance.api.sanic_http.application import Application, build_application
 from appliance.api.simulation import Simulate
 from appliance.api.stream import EventStream
 from appliance.home.events import DeviceRemoved

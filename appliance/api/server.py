@@ -18,7 +18,8 @@ from sanic import Sanic
 from appliance.api.connections import Connections
 from appliance.api.limits import ApiLimits
 from appliance.api.listener import Listener
-from appliance.api.sanic_http.connection import Application, StrictConnection
+from appliance.api.sanic_http.application import Application
+from appliance.api.sanic_http.connection import StrictConnection
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.tables.addresses import Address

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from appliance.api.sanic_http.connection import Application, StrictConnection
+from appliance.api.sanic_http.application import Application
+from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.sanic_http.unused import UNUSED
 from tests.fakes.app import open_app

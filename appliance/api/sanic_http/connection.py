@@ -1,115 +1,21 @@
-"""Reads the bytes of one client as requests or, after an upgrade, as WebSocket frames.
-
-The connection calls Sanic's application directly, because signals and middleware would halve the speed.
-"""
+"""Reads the bytes of one client as requests or, after an upgrade, as WebSocket frames."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 
-import orjson
-from msgspec import Struct
-from sanic import Request, Sanic
+from sanic import Request
 from sanic.compat import Header
-from sanic.config import Config
 from sanic.exceptions import BadRequest, RequestCancelled, RequestTimeout, SanicException
 from sanic.server import HttpProtocol
 from websockets.server import ServerProtocol
 
 from appliance.api.connections import Connections
-from appliance.api.gate import Gate
-from appliance.api.limits import ApiLimits
-from appliance.api.proxies import TrustedProxies
+from appliance.api.sanic_http.application import READ_BYTES, Application
 from appliance.api.sanic_http.http1 import StrictHttp1, exchange_of
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
-
-_UNLIMITED_SECS = 7 * 86_400.0
-"""This time is longer than any request, because each part of a request has a separate time limit."""
-
-_UNLIMITED_BYTES = 1 << 60
-"""Disables Sanic's limit, because the hub limits bodies when it reads or discards them."""
-
-READ_BYTES = 16 * 1024
-"""Maximum number of received bytes that a connection holds before the request uses them."""
-
-_numbers = itertools.count(1)
-
-
-class _NoSignal:
-    """An awaitable that replaces a signal and completes at once."""
-
-    def __await__(self) -> Iterator[None]:
-        return iter(())
-
-
-_NO_SIGNAL = _NoSignal()
-
-
-class ServedParts(Struct, frozen=True, kw_only=True):
-    """The parts that all connections of an application share. The gate responds to the requests."""
-
-    gate: Gate
-    limits: ApiLimits
-    connections: Connections
-    proxies: TrustedProxies
-
-
-class Application(Sanic[Config, ServedParts]):
-    """A Sanic application without signals and middleware, because they would halve the speed.
-
-    Sanic's own optimization, TOUCHUP, rewrites Sanic's classes at the start. This works for only one application per
-    process.
-    """
-
-    async def handle_request(self, request: Request) -> None:
-        """Send the response of the request's route, or the response to the error that the route raised."""
-        try:
-            response = await self.ctx.gate.respond(request)
-            if response is not None and request.stream is not None:
-                await exchange_of(request).send_response(response)
-        except Exception as error:
-            await self.handle_exception(request, error, run_middleware=False)
-
-    def dispatch(self, event: str, **more: Any) -> Any:
-        """Send a signal, except signals about requests."""
-        return _NO_SIGNAL if event.startswith(("http.", "server.exception.")) else super().dispatch(event, **more)
-
-
-def build_application(gate: Gate, limits: ApiLimits) -> Application:
-    """Return an application whose requests the gate answers."""
-    proxies = TrustedProxies(limits.trusted_proxies)
-    most, now = (limits.connections, limits.connections_per_peer), lambda: asyncio.get_running_loop().time()
-    app = Application(
-        f"lares-{next(_numbers)}",
-        config=Config(env_prefix=None),
-        ctx=ServedParts(
-            gate=gate,
-            limits=limits,
-            connections=Connections(*most, now, proxies.trusts),
-            proxies=proxies,
-        ),
-        configure_logging=False,
-        dumps=orjson.dumps,
-        loads=orjson.loads,
-    )
-    app.error_handler.add(Exception, gate.handle_error)
-    app.config.update(
-        {
-            "ACCESS_LOG": False,
-            "AUTO_EXTEND": False,
-            "MOTD": False,
-            "REQUEST_BUFFER_SIZE": READ_BYTES,
-            "REQUEST_MAX_SIZE": _UNLIMITED_BYTES,
-            "REQUEST_TIMEOUT": limits.head_secs,
-            "RESPONSE_TIMEOUT": _UNLIMITED_SECS,
-            "KEEP_ALIVE_TIMEOUT": limits.idle_secs,
-            "TOUCHUP": False,
-        }
-    )
-    return app
 
 
 class TooManyRequests(SanicException):
@@ -132,11 +38,13 @@ class StrictConnection(HttpProtocol):
     - `peer`: the client's address.
     - `websocket`: the WebSocket; None until `upgrade` is called.
     - `is_on_box`: whether the connection came over the control socket.
+
+    The end timer runs after either side has closed its sending side. It then ends the connection.
     """
 
     HTTP_CLASS = StrictHttp1
 
-    __slots__ = ("_accepted", "_connections", "_linger_timer", "_proxy", "is_on_box", "limits", "peer", "websocket")
+    __slots__ = ("_accepted", "_connections", "_end_timer", "_proxy", "is_on_box", "limits", "peer", "websocket")
 
     app: Application
 
@@ -150,7 +58,7 @@ class StrictConnection(HttpProtocol):
         self._connections = counted
         self.peer = peer
         self._proxy: str | None = peer if not is_on_box and app.ctx.proxies.trusts(peer) else None
-        self._linger_timer: asyncio.TimerHandle | None = None
+        self._end_timer: asyncio.TimerHandle | None = None
 
     @property
     def is_answering(self) -> bool:
@@ -213,11 +121,11 @@ class StrictConnection(HttpProtocol):
     def close(self, timeout: float | None = None) -> None:
         """Close the connection. After the last response, wait at most `LINGER_SECS` for the client to close the
         connection first."""
-        has_ended = self._task is None and self.websocket is None and self._linger_timer is None
+        has_ended = self._task is None and self.websocket is None and self._end_timer is None
         if has_ended and self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
             shutdown_write(self.transport)
-            self._linger_timer = self.loop.call_later(LINGER_SECS, self.close)
+            self._end_timer = self.loop.call_later(LINGER_SECS, self.close)
         else:
             super().close(timeout)
 
@@ -234,15 +142,15 @@ class StrictConnection(HttpProtocol):
     def data_received(self, data: bytes) -> None:
         if self.websocket is not None:
             self.websocket.receive(data)
-        elif self._linger_timer is None:
+        elif self._end_timer is None:
             super().data_received(data)
 
     def eof_received(self) -> bool:
         """Return whether to keep the connection after the client has closed its sending side. Some clients, such as
         `nc -N`, still wait for the response."""
-        if self.websocket is not None or self.is_idle or self._linger_timer is not None:
+        if self.websocket is not None or self.is_idle or self._end_timer is not None:
             return False
-        self._linger_timer = self.loop.call_later(self.limits.half_closed_secs, self._end_half_closed)
+        self._end_timer = self.loop.call_later(self.limits.half_closed_secs, self._end_half_closed)
         self._data_received.set()
         return True
 
@@ -260,9 +168,9 @@ class StrictConnection(HttpProtocol):
         """Wait for bytes. Close the connection if no more bytes can arrive. Raise `BadRequest` if a body is
         incomplete."""
         before = len(self.recv_buffer)
-        if self._linger_timer is None:
+        if self._end_timer is None:
             await super().receive_more()  # type: ignore[no-untyped-call]
-        if self._linger_timer is not None and len(self.recv_buffer) == before:
+        if self._end_timer is not None and len(self.recv_buffer) == before:
             if self.is_answering:
                 raise BadRequest(
                     "the request ended before the end of its body: Content-Length or the last chunk is wrong"
@@ -282,7 +190,7 @@ class StrictConnection(HttpProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.remove(self.peer, self)
-        for timer in (self._linger_timer, self._callback_check_timeouts):
+        for timer in (self._end_timer, self._callback_check_timeouts):
             if timer is not None:
                 timer.cancel()  # a pending timer would keep the connection in memory
         if self.websocket is not None:

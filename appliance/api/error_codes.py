@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import get_args
 
 from msgspec import Struct
-from sanic.exceptions import SanicException
 
 from appliance import errors
 
@@ -93,8 +92,6 @@ SANIC_CODES: Mapping[int, str] = {
 """The error code for each HTTP status with which Sanic or the router rejects requests."""
 
 
-def status_of(error: Exception) -> int:
-    """Return the HTTP status of the response to the error. An unexpected error has status 500."""
-    if isinstance(error, errors.LaresError) and error.code in CODES:
-        return CODES[error.code].status
-    return error.status_code if isinstance(error, SanicException) and error.status_code in SANIC_CODES else 500
+def status_of(error: errors.LaresError) -> int:
+    """Return the HTTP status for the error's code, or 500 if the code has no status."""
+    return CODES[error.code if error.code in CODES else "internal"].status

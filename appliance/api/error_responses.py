@@ -18,12 +18,19 @@ from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 log = logging.getLogger("api")
 
 
+def response_status(error: Exception) -> int:
+    """Return the HTTP status of the response to the error. The status of an unexpected error is 500."""
+    if isinstance(error, errors.LaresError):
+        return status_of(error)
+    return error.status_code if isinstance(error, SanicException) and error.status_code in SANIC_CODES else 500
+
+
 def error_response(request: Request, error: Exception) -> HTTPResponse:
     """Return the response to a failed request: always JSON with `error` and `code`, never a traceback.
 
     The response to an unexpected error is 500 with a fixed sentence; the log contains the message and the traceback.
     """
-    status = status_of(error)
+    status = response_status(error)
     if isinstance(error, errors.LaresError) and status != 500:
         return _response(status, str(error), error.code, _headers_of(error))
     if isinstance(error, SanicException) and status != 500:

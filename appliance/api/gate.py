@@ -15,8 +15,7 @@ from sanic.exceptions import MethodNotAllowed, NotFound
 from appliance.api.auth import ON_BOX, Authenticator, Principal, Role
 from appliance.api.body import Bodies
 from appliance.api.cors import Cors
-from appliance.api.error_codes import status_of
-from appliance.api.error_responses import error_response
+from appliance.api.error_responses import error_response, response_status
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import UNMATCHED, RequestCounts
@@ -84,7 +83,7 @@ class Gate:
             status = 499
             raise
         except Exception as error:
-            status = status_of(error)
+            status = response_status(error)
             raise
         finally:
             took = None if route.is_websocket else loop.time() - began

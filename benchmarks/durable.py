@@ -51,7 +51,7 @@ async def _changes() -> Sequence[float]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
         (folder / "data").mkdir()
         document = await stack.enter_async_context(Document(Disk(folder / "data"), Clock()))
-        changes = LayoutChanges(Registry(Bus(), Clock()), document)
+        changes = LayoutChanges(Registry(Bus(), Clock()), document, Clock())
         await changes.make(_renamed(0))
         before = document.figures()["journal_bytes"]
         await changes.make(_renamed(TIMES))

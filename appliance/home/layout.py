@@ -194,6 +194,9 @@ class LayoutChange(Struct, frozen=True, kw_only=True):
     names: Mapping[str, str | None]
     aliases: Mapping[str, str | None]
 
+    def __len__(self) -> int:
+        return sum(map(len, (self.rooms, self.groups, self.room_assignments, self.names, self.aliases)))
+
 
 def compare_layouts(before: Layout, after: Layout) -> LayoutChange:
     return LayoutChange(

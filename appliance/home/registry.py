@@ -241,22 +241,37 @@ class Registry:
         `Invalid` on failure."""
         return compare_layouts(layout, change(layout, self._devices))
 
-    def commit(self, made: LayoutChange) -> None:
-        """Apply the changed layout, and publish the differences."""
+    def commit(self, made: LayoutChange) -> Iterator[None]:
+        """Apply the changed layout. The returned iterator publishes the differences, one per step. Finish this
+        iterator before the iterator of the next change."""
         before, self.layout = self.layout, made.layout
+        moved = [(id_, self._move(id_, place)) for id_, place in sorted(made.room_assignments.items())]
+        changed = [id_ for id_, name in sorted(made.names.items()) if self._rename(id_, name)]
+        changed += [id_ for id_, alias in sorted(made.aliases.items()) if self._set_alias(id_, alias)]
+        return self._publish_layout(before, made, [each for _, each in moved if each is not None], changed)
+
+    def _publish_layout(
+        self, before: Layout, made: LayoutChange, moved: list[events.DeviceRoomChanged], changed: list[str]
+    ) -> Iterator[None]:
+        """Publish the changes of rooms, devices, and groups. Skip devices that disappear meanwhile."""
         for room_id, room in made.rooms.items():
             if room is not None:
                 self._bus.publish((events.RoomUpdated if room_id in before.rooms else events.RoomAdded)(room=room))
-        for device_id, place in sorted(made.room_assignments.items()):
-            self._move(device_id, place)
-        for device_id, name in sorted(made.names.items()):
-            self._rename(device_id, name)
-        for device_id, alias in sorted(made.aliases.items()):
-            self._set_alias(device_id, alias)
+            yield
+        for event in moved:
+            if event.device_id in self._devices:
+                self._bus.publish(event)
+            yield
+        for device in map(self._devices.get, changed):
+            if device is not None:
+                self._bus.publish(events.DeviceUpdated(device=device))
+            yield
         for room_id in [room_id for room_id, room in made.rooms.items() if room is None]:
             self._bus.publish(events.RoomRemoved(room_id=room_id))
+            yield
         for group_id, group in made.groups.items():
             self._publish_group(group_id, before.groups.get(group_id), group)
+            yield
 
     def _observe(self, seen: Observation, adapter: str, now: datetime) -> None:
         device_id, dropped = seen.device_id, Dropped()
@@ -354,24 +369,23 @@ class Registry:
         self._listed = None
         return device
 
-    def _move(self, device_id: str, room_id: str | None) -> None:
+    def _move(self, device_id: str, room_id: str | None) -> events.DeviceRoomChanged | None:
+        """Return the event to publish, if any."""
         device = self._devices.get(device_id)
-        if device is not None and device.room_id != room_id:
-            self._put(replace(device, room_id=room_id))
-            event = events.DeviceRoomChanged(device_id=device_id, room_id=room_id, previous=device.room_id)
-            self._bus.publish(event)
+        if device is None or device.room_id == room_id:
+            return None
+        self._put(replace(device, room_id=room_id))
+        return events.DeviceRoomChanged(device_id=device_id, room_id=room_id, previous=device.room_id)
 
-    def _rename(self, device_id: str, name: str | None) -> None:
+    def _rename(self, device_id: str, name: str | None) -> bool:
+        """Return whether the present device's name has changed."""
         device = self._devices.get(device_id)
-        if device is not None and device.person_name != name:
-            renamed = self._put(replace(device, person_name=name))
-            if renamed.name != device.name:
-                self._bus.publish(events.DeviceUpdated(device=renamed))
+        return device is not None and self._put(replace(device, person_name=name)).name != device.name
 
-    def _set_alias(self, device_id: str, alias: str | None) -> None:
+    def _set_alias(self, device_id: str, alias: str | None) -> bool:
+        """Return whether the present device's alias has changed."""
         device = self._devices.get(device_id)
-        if device is not None and device.alias != alias:
-            self._bus.publish(events.DeviceUpdated(device=self._put(replace(device, alias=alias))))
+        return device is not None and self._put(replace(device, alias=alias)).alias != device.alias
 
     def _publish_group(self, group_id: str, previous: Group | None, group: Group | None) -> None:
         if group is None:

@@ -93,7 +93,8 @@ class Store:
             recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
             self.recorder = await stack.enter_async_context(recorder)
             self.crashes = CrashCounter(self.document, self._clock, read_boot_id())
-            self.changes = LayoutChanges(self._registry, self.document)
+            changes = LayoutChanges(self._registry, self.document, self._clock)
+            self.changes = await stack.enter_async_context(changes)
             self.keys = Keys(self.document, self._bus, self._ignore_malformed)
             self._stack = stack.pop_all()
             self._is_entered = True

@@ -11,7 +11,8 @@ from appliance.home.registry import Registry
 
 def make(registry: Registry, change: Change) -> None:
     """Apply a change without storing it."""
-    registry.commit(registry.preview(change, registry.layout))
+    for _ in registry.commit(registry.preview(change, registry.layout)):
+        pass
 
 
 class PromptRegistry(Registry):

@@ -12,6 +12,7 @@ import pytest
 
 from appliance.clock import Clock
 from appliance.errors import StoreFailed
+from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report, Room
 from appliance.home.registry import Registry
@@ -288,7 +289,7 @@ async def test_each_change_in_a_sync_includes_the_earlier_ones() -> None:
     registry = Registry(Bus(), Clock())
     seen = Observation(device_id="lamp", kind=DeviceKind.LIGHT, attributes={}, vendor_specific={})
     async with Document(RecordingDisk(), Clock()) as document:
-        changes = LayoutChanges(registry, document)
+        changes = LayoutChanges(registry, document, Clock())
         registry.apply(Report(adapter="x", present=frozenset({"lamp"}), observations=(seen,)))
         await changes.make(lambda layout, _: layout.put_room(Room(id="attic", name="Attic")))
         layouts = await asyncio.gather(
@@ -302,3 +303,52 @@ async def test_each_change_in_a_sync_includes_the_earlier_ones() -> None:
         assert registry.get_device("lamp").room_id is None
         assert dict(document.items("")) == {"room/hall": {"name": "Again"}}
         assert registry.layout.devices_in("hall") == [] and registry.list_room_devices("hall") == []
+
+
+class SlowClock(Clock):
+    """A clock on which each step takes long enough to cause a pause."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        self._now += 0.0015
+        return self._now
+
+
+async def test_the_events_of_a_large_room_are_published_in_steps_and_in_order() -> None:
+    bus, count = Bus(), 200
+    registry = Registry(bus, Clock())
+    ids = [f"x:{number:03}" for number in range(count)]
+    lamps = tuple(Observation(device_id=each, kind=DeviceKind.LIGHT, attributes={}) for each in ids)
+    registry.apply(Report(adapter="x", present=frozenset(ids), observations=lamps))
+    async with (
+        Document(RecordingDisk(), Clock()) as document,
+        LayoutChanges(registry, document, SlowClock()) as changes,
+    ):
+        for room in ("hall", "attic"):
+            await changes.make(lambda layout, _, room=room: layout.put_room(Room(id=room, name=room)))  # type: ignore[misc]
+        for each in ids:
+            await changes.make(lambda layout, devices, id_=each: layout.assign_room(id_, "hall", devices))  # type: ignore[misc]
+        moves, rooms, turns, turn = list[tuple[str, str | None]](), set[str | None](), set[int](), 0
+
+        def note(event: events.Event) -> None:
+            assert isinstance(event, events.DeviceRoomChanged)
+            moves.append((event.device_id, event.room_id))
+            rooms.update(device.room_id for device in registry.list_devices())
+            turns.add(turn)
+
+        def count_turn() -> None:
+            nonlocal turn
+            turn += 1
+            asyncio.get_running_loop().call_soon(count_turn)
+
+        bus.listen(note, events.DeviceRoomChanged)
+        count_turn()
+        await asyncio.gather(
+            changes.make(lambda layout, _: layout.remove_room("hall")),
+            changes.make(lambda layout, devices: layout.assign_room(ids[-1], "attic", devices)),
+        )
+    assert moves == [*((each, None) for each in ids), (ids[-1], "attic")]
+    assert rooms == {None, "attic"}, "the change is visible as a whole"
+    assert len(turns) > count / 2

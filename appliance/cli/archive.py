@@ -223,13 +223,18 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
     return members
 
 
+def is_short(path: PurePosixPath) -> bool:
+    """Return whether an archive may contain the path, which is neither too long nor too deep."""
+    sizes = [len(os.fsencode(part)) for part in path.parts]
+    is_long = max(sizes, default=0) > MAX_MEMBER_NAME_BYTES or sum(sizes) > MAX_MEMBER_PATH_BYTES
+    return len(sizes) <= MAX_MEMBER_DEPTH and not is_long
+
+
 def _read_member(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: PurePosixPath, *, is_month: bool) -> bytes:
     """Return a member's content. For a month of history, return empty bytes. Raise `_Refused` if the member is not
     a plain file of a backup."""
     is_config = path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
-    sizes = [len(os.fsencode(part)) for part in path.parts]
-    is_long = max(sizes, default=0) > MAX_MEMBER_NAME_BYTES or sum(sizes) > MAX_MEMBER_PATH_BYTES
-    if len(sizes) > MAX_MEMBER_DEPTH or is_long:
+    if not is_short(path):
         shown = one_line(entry.name[:MAX_SHOWN_CHARS])
         raise _Refused(f"contains a file whose path is too long or too deep ({shown}…)")
     is_text = len(path.parts) == 2 and path.parts[0] == VERSIONS_FOLDER and is_version(path.name)

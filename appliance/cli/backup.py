@@ -14,10 +14,12 @@ import orjson
 
 from appliance.cli import archive
 from appliance.cli.archive import (
+    CONFIG_FOLDER,
     MAX_ARCHIVE_BYTES,
     MAX_HISTORY_BYTES,
     Archive,
     check_size,
+    is_short,
 )
 from appliance.cli.configured_master_key import decode, key_of, without_key
 from appliance.cli.named_files import write_named
@@ -150,18 +152,21 @@ def _check_target(file: Path, config: Path) -> None:
 
 
 def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
-    """Return the configuration files without the master key, and the paths of other files that contain the master
-    key."""
+    """Return the configuration files without the master key, and warnings about omitted files and about other files
+    that contain the master key."""
     folder = config.parent
     try:
-        paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MARKER)
+        found = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MARKER)
+        paths = [path for path in found if is_short(PurePosixPath(CONFIG_FOLDER, path.relative_to(folder)))]
         check_size(sum(path.stat().st_size for path in paths))
         files = {PurePosixPath(path.relative_to(folder)): read_plain(path, MAX_ARCHIVE_BYTES) for path in paths}
     except OSError as error:
         raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     name = PurePosixPath(config.name)
+    too_deep = sorted({*found} - {*paths})
+    omitted = [f"{path} is not in the backup: its path is too long or too deep" for path in too_deep]
     if name not in files:
-        return files, []
+        return files, omitted
     text = decode(files[name], config)
     files[name] = without_key(text, str(config)).encode()
     key = key_of(text, str(config))
@@ -169,7 +174,7 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
     warnings = [
         f"{folder / path} contains a copy of the master key, so the backup contains the key" for path in copies
     ]
-    return files, [*warnings, *_list_outside(folder, parse_toml(text, str(config)))]
+    return files, [*omitted, *warnings, *_list_outside(folder, parse_toml(text, str(config)))]
 
 
 def _list_outside(folder: Path, raw: dict[str, Any]) -> Iterator[str]:

@@ -220,6 +220,16 @@ class TestBackup:
         code, result = command(tmp_path, "backup", "b")
         assert code == 65 and "move other files out of it" in result
 
+    def test_a_file_that_is_too_deep_for_a_restore_is_omitted_and_reported(
+        self, tmp_path: Path, command: Command
+    ) -> None:
+        deep = home(tmp_path) / "config" / "scripts" / Path(*"d" * 20) / "x.lua"
+        deep.parent.mkdir(parents=True)
+        deep.write_text("return 1\n")
+        code, result = command(tmp_path, "backup", "b")
+        assert code == 0 and f"warning: {deep} is not in the backup: its path is too long or too deep" in result
+        assert command(tmp_path, "restore", "b")[0] == 0
+
     def test_a_remaining_copy_of_the_key_and_omitted_lua_are_reported(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, text=f'[auth]\nmaster_key = "{SECRET}"\n[scripts]\ndirectory = "lua"\n')
         shutil.copy(tmp_path / "config" / "default.toml", tmp_path / "config" / "old.toml")

@@ -50,7 +50,7 @@ class Source(Struct, frozen=True, kw_only=True):
         field `above` inside `trigger`."""
         found = NO_TOKEN
         for key in path:
-            tokens = _fields_of(self.text).get(key, [])
+            tokens = _fields_of(self.text.removeprefix(_MARK)).get(key, [])
             position = bisect_right(tokens, _position_of(found), key=_position_of)
             if position == len(tokens):
                 return 0

@@ -134,6 +134,10 @@ def test_the_line_of_a_field(path: tuple[str, ...], line: int) -> None:
     assert source(TEXT).line_of(*path) == line
 
 
+def test_a_byte_order_mark_does_not_hide_the_line_of_the_table() -> None:
+    assert source("\ufeffreturn {}\n").line_of_return == 1
+
+
 async def test_line_numbers_begin_at_the_files_first_line() -> None:
     async with open_pool() as pool:
         description = await pool.describe(source(TEXT))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announcements import Announcement, parse_announcements, parse_config
 from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.adapters.mqtt.platforms.component_classes import COMPONENTS, build_entity, is_excluded, unsupported
 from appliance.adapters.mqtt.refusals import Refusal, Refusals, reason_of
 from appliance.adapters.mqtt.router import Router
@@ -47,6 +48,7 @@ class AnnouncementStore:
         self.device_ids: Mapping[str, str] = {}
         self._prefix = prefix
         self._own = f"lares_{hub_id}_"
+        self._own_catalog = HubTopics(hub_id, prefix).config("hub")
         self._router = router
         self._refusals = refusals
         self._includes_config_entities = includes_config_entities
@@ -146,6 +148,8 @@ class AnnouncementStore:
         return next((each for each in known if each), topic)
 
     def _parse_home_assistant(self, topic: str, payload: bytes) -> list[Announcement]:
+        if topic == self._own_catalog:  # with hundreds of scenes and automations, it exceeds the size limit
+            return []
         found = parse_announcements(self._prefix, topic, payload)
         if found is None:
             return [replace(each, is_migrating=True) for each in self._announced.get(topic, ())]

@@ -93,6 +93,12 @@ def test_configurations_that_are_too_large_are_not_stored() -> None:
     assert len(catalog.refusals.by_key) == 30
 
 
+def test_a_large_configuration_of_this_hub_is_no_fault() -> None:
+    catalog = new_catalog()
+    catalog.store.take_config(catalog.store._own_catalog, b"x" * (65 << 10))
+    assert not catalog.refusals.by_key
+
+
 def test_configurations_are_bounded_in_bytes_and_present_ones_stay() -> None:
     catalog = new_catalog()
     take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))

@@ -21,6 +21,9 @@ log = logging.getLogger("keys")
 
 MAX_LABEL_CHARS = 100
 
+MAX_KEYS = 1_000
+"""Maximum number of API keys. The hub keeps all keys in memory, and lists all of them at once."""
+
 _FIELDS = body_check(
     "KeyRequest",
     {
@@ -80,8 +83,10 @@ class Keyring:
     async def create(self, label: str, role: Role, hook: str | None = None) -> tuple[Key, str]:
         """Create a key, and return it with its token. `hook` is the only hook that a key of the role `hook` may call.
 
-        Raise `StoreFailed` or `AuthenticationUnavailable` on failure.
+        Raise `Invalid`, `StoreFailed`, or `AuthenticationUnavailable` on failure.
         """
+        if len(self.list_all()) >= MAX_KEYS:
+            raise Invalid(f"the hub has {MAX_KEYS} keys and accepts no more; revoke keys that are no longer used")
         name = self._new_name()
         token = KeyToken.make(name).text
         token_hash, now = await self.authenticator.hasher.hash(token), self._clock.now()

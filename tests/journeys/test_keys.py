@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import aiohttp
+from msgspec.structs import replace
 
 from appliance.api.auth import Role
+from appliance.api.keyring import MAX_KEYS
 from tests.api.caller import call, request
 from tests.fakes.app import LIGHT, App
 
@@ -43,6 +46,18 @@ class TestMaking:
         for label, kept in (("  a tablet\u00a0 ", "a tablet"), ("日本 🏠", "日本 🏠"), (longest[:100], longest[:99])):
             assert (await make(app, label=label))["label"] == kept
         assert (await make(app, label="x" * 100))["label"] == "x" * 100
+
+    async def test_the_number_of_keys_is_limited(self, app: App) -> None:
+        name = (await make(app))["id"].removeprefix("key_")
+        key = app.hub.keys.find(name)
+        assert key is not None
+        more = (replace(key, id=f"key_{number}") for number in range(1, MAX_KEYS))
+        await asyncio.gather(*map(app.hub.keys.put, more))
+        answer = await app.post("/auth/keys", {"label": "one more", "role": "read"})
+        assert (answer.status, answer.json["error"]) == (
+            400,
+            "the hub has 1000 keys and accepts no more; revoke keys that are no longer used",
+        )
 
 
 class TestListing:

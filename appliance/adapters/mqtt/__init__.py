@@ -5,6 +5,6 @@ built and forgotten), `announcements` and `tasmota/announcements` (which convert
 `announcement_store`, `announced_devices`, `grouping`, `device_ids`, and `device_builder` (from stored announcements
 to devices), `platforms/` (components: keys, state, and commands), `router` (maps topics to entities), `live_devices`
 (processes messages), `changed_devices` (publishes changes), `commands` (commands and their results), `refusals`
-(faults and exceeded limits). `templates/` renders announced templates within limits. `out/` publishes this hub's
-devices.
+(faults and exceeded limits), `retained_messages` (the hub's own messages). `templates/` renders announced templates
+within limits. `out/` publishes this hub's devices.
 """

@@ -21,6 +21,7 @@ from appliance.adapters.mqtt.live_devices import LiveDevices
 from appliance.adapters.mqtt.messages import outgoing_of
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.refusals import Reports
+from appliance.adapters.mqtt.retained_messages import RetainedMessages
 from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
 from appliance.errors import StoreFailed, Unreachable
 from appliance.event_loop import in_steps
@@ -45,9 +46,6 @@ COSTS_TOO_MUCH = "the messages take too much processor time, so they wait; each 
 
 DROPPED_SECS = 60.0
 """Minimum seconds between two log lines about dropped messages."""
-
-MIN_STATUS_SECS = 60.0
-"""Minimum seconds before the status is published again after another client has changed it."""
 
 MAX_COSTLY = 1_000
 """Maximum number of devices and topics that are reported as too costly."""
@@ -85,7 +83,7 @@ class MqttAdapter(Adapter):
         self._tick_at = math.inf
         self._dropped, self._dropped_at = 0, -math.inf
         self._status: str | None = None
-        self._is_status_lost, self._status_at = False, -math.inf
+        self._retained = RetainedMessages(self.name, self.clock)
         self._pictures: PictureStore | None = None
         self._reports = Reports(self.publish, self.clock)
 
@@ -153,12 +151,14 @@ class MqttAdapter(Adapter):
     async def _session(self, connection: BrokerConnection) -> None:
         """Build devices and process messages until the connection is lost."""
         self.inbox.clear()
-        self._is_status_lost = False
+        self._retained.clear()
         self._budget.clear()
         self._lifecycle.begin(() if self._status is None else (self._status,))
         # Publish before subscribing. Otherwise, the broker would acknowledge the status only after it has sent all
         # retained messages.
         await connection.publish_status("online")
+        if self._status is not None:
+            self._retained.note_published(self._status, "online")
         self.connection = connection
         for id_ in self.publish.list_devices().keys() - self.live.announced.devices if self.publish.is_lost else ():
             self.publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
@@ -200,7 +200,7 @@ class MqttAdapter(Adapter):
 
     def _process(self, received: Received) -> Iterator[None]:
         if received.topic == self._status:
-            self._is_status_lost = received.payload != b"online"
+            self._retained.note_received(received)
             return
         reader = self._lifecycle if self.live.announced.store.is_config(received.topic) else self.live
         yield from reader.process(received)
@@ -222,24 +222,17 @@ class MqttAdapter(Adapter):
                 continue
             self.live.tick()
             await in_steps(self.clock, self._budget.resume())
-            await self._restore_status()
+            if self.connection is not None:
+                with contextlib.suppress(Unreachable):
+                    await self._retained.restore_overwritten(self.connection)
             self._reports.report(self.live.announced.refusals)
             await in_steps(self.clock, self.live.changed.flush())
 
     def _secs_to_tick(self) -> float:
         """Return the seconds until `_keep_time` has work."""
         is_idle = self._budget.is_idle and self._reports.is_current(self.live.announced.refusals)
-        secs = self.live.secs_to_tick() if is_idle and not self._is_status_lost else 0.0
+        secs = self.live.secs_to_tick() if is_idle and not self._retained.has_overwritten else 0.0
         return min(max(secs, TICK_SECS), MAX_TICK_SECS)
-
-    async def _restore_status(self) -> None:
-        """Publish the status again after another client has changed it, at most once in `MIN_STATUS_SECS`."""
-        now = self.clock.monotonic()
-        if self._is_status_lost and self.connection is not None and now - self._status_at >= MIN_STATUS_SECS:
-            self._is_status_lost, self._status_at = False, now
-            log.warning("%s: another client changed the topic %s; Lares restores the topic", self.name, self._status)
-            with contextlib.suppress(Unreachable):
-                await self.connection.publish_status("online")
 
     def _report_dropped(self) -> None:
         """Log the number of dropped messages, at most once per minute."""

@@ -18,8 +18,8 @@ from appliance.adapters.mqtt.messages import Outgoing, retained
 from appliance.adapters.mqtt.out.command_queues import CommandQueues, HubCommand
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload, hub_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess
-from appliance.adapters.mqtt.out.retained_messages import RetainedMessages
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
+from appliance.adapters.mqtt.retained_messages import RetainedMessages
 from appliance.clock import Clock, timestamp
 from appliance.errors import Busy, LaresError, NotFound, Stopping, Unreachable
 from appliance.home import events
@@ -76,7 +76,7 @@ class HubPublisher:
         self._frames: deque[bytes] = deque(maxlen=MAX_FRAMES)
         self._sequence = 0
         self._events: dict[str, dict[str, None]] = {}
-        self._retained = RetainedMessages(clock)
+        self._retained = RetainedMessages("publishing", clock)
         self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # announced scenes and automations
         self._automations: set[str] = set()  # state topics of the automations
         self._commands = CommandQueues(self._tasks, self._run_command, self._answer)
@@ -238,7 +238,7 @@ class HubPublisher:
             return
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] in ("state", "status"):
-            if self._retained.is_leftover(received):
+            if self._retained.note_received(received):
                 self._send(retained(received.topic, ""))
         elif received.is_retained:
             log.warning(

@@ -19,9 +19,10 @@ log = logging.getLogger("adapters")
 
 
 class RetainedMessages:
-    """The payloads that the hub has published on the current connection, by topic."""
+    """The payloads that the hub has published on the current connection, by topic. `name` begins each log line."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, name: str, clock: Clock) -> None:
+        self._name = name
         self._clock = clock
         self._published: dict[str, str] = {}
         self._overwritten: dict[str, float] = {}  # topics that other clients changed, with the time of the change
@@ -45,9 +46,9 @@ class RetainedMessages:
             del self._published[topic]
         await connection.publish(retained(topic, payload))
 
-    def is_leftover(self, received: Received) -> bool:
-        """Return whether a message comes from an earlier run. If another client replaced a message of this run,
-        record the topic.
+    def note_received(self, received: Received) -> bool:
+        """If another client replaced a message of this run, record the topic. Return whether the message comes from
+        an earlier run.
 
         The hub's own messages come back in order, so the last message at a topic is the retained message.
         """
@@ -59,6 +60,10 @@ class RetainedMessages:
         else:
             self._overwritten[received.topic] = self._clock.monotonic()
         return False
+
+    @property
+    def has_overwritten(self) -> bool:
+        return bool(self._overwritten)
 
     async def restore_overwritten(self, connection: BrokerConnection) -> None:
         """Restore the messages that another client changed or cleared, at most once per minute for each topic."""
@@ -72,5 +77,5 @@ class RetainedMessages:
             del self._overwritten[topic]
             if (payload := self._published.get(topic)) is not None:
                 recent[topic] = now
-                log.warning("publishing: another client changed the topic %s; Lares restores the topic", topic)
+                log.warning("%s: another client changed the topic %s; Lares restores the topic", self._name, topic)
                 await connection.publish(retained(topic, payload))

@@ -61,9 +61,9 @@ class Commands:
         device = self._announced.devices.get(device_id)
         if device is None:
             raise Unanswered(f"{device_id} is not announced at the broker; the command was not sent")
-        if command.capability not in device.offers:
+        entity = device.handlers.get(command.capability)
+        if entity is None:
             raise Unsupported(f"device '{device_id}' does not offer {command}")
-        entity, _ = device.offers[command.capability]
         try:
             intent = entity.write(command, self._now())
         except TemplateFailed as fault:

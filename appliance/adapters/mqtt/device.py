@@ -51,16 +51,13 @@ class MqttDevice(Struct):
         for attribute in entity.offers:
             self.handlers.setdefault(attribute, entity)
 
-    @property
-    def offers(self) -> dict[str, tuple[Entity, Offer]]:
-        """For each attribute that accepts commands: the entity and the entity's offer."""
-        return {attribute: (entity, entity.offers[attribute]) for attribute, entity in self.handlers.items()}
-
     def complete(self) -> None:
         """Sort the entities, and set the name and the commands. Call this method after the last `add`."""
         self.entities.sort(key=order_of)
         self.name = _name(self)
-        self.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(self.offers.items()))
+        self.specs = tuple(
+            _spec(attribute, entity.offers[attribute]) for attribute, entity in sorted(self.handlers.items())
+        )
 
     def join(self, bridge_id: str) -> bool:
         """Set the bridge. Return whether the bridge has changed. A part of another device has no bridge."""

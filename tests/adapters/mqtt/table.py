@@ -119,7 +119,10 @@ def described(device: MqttDevice) -> dict[str, Any]:
         "parent": device.parent_id or device.bridge_id,
         "available": any(entity.availability.is_available for entity in device.entities),
         "attributes": device.attributes,
-        "commands": {key: [" ".join(offer.actions), dict(offer.schema)] for key, (_, offer) in device.offers.items()},
+        "commands": {
+            key: [" ".join(entity.offers[key].actions), dict(entity.offers[key].schema)]
+            for key, entity in device.handlers.items()
+        },
     }
 
 

@@ -147,7 +147,8 @@ def take_all(catalog: AnnouncedDevices, messages: list[Sent]) -> None:
         "target_temperature": {"value": 20, "unit": "°C"},
     }
     for device in catalog.devices.values():
-        for key, (entity, offer) in device.offers.items():
+        for key, entity in device.handlers.items():
+            offer = entity.offers[key]
             options = offer.schema.get("values") or [50]
             usual: Any = "x" if offer.schema.get("type") == "string" else options[0]
             for action in offer.actions:

@@ -306,8 +306,8 @@ def test_an_event_has_one_name(component: str, keys: dict[str, Any], payload: st
 def test_a_command_becomes(component: str, keys: dict[str, Any], states: dict[str, str],
                             command: dict[str, Any], messages: list[Any]) -> None:  # fmt: skip
     device, parsed = announced(live_devices(), component, keys, states), Command.parse(command)
-    entity, offer = device.offers[parsed.capability]
-    assert parsed.action in offer.actions
+    entity = device.handlers[parsed.capability]
+    assert parsed.action in entity.offers[parsed.capability].actions
     sent = [(each.topic, each.payload) for each in entity.write(parsed, NOW).messages]
     required = [isinstance(payload, dict) for _, payload in messages]
     assert [(topic, json.loads(text) if is_json else text)
@@ -335,7 +335,7 @@ def test_a_toggle_needs_a_known_power_unless_no_message_shows_it(
     device = announced(
         live_devices(), component, {"command_topic": "c", **shown}, {f"x/{k}": v for k, v in states.items()}
     )
-    entity, _ = device.offers["power"]
+    entity = device.handlers["power"]
     command = Command(capability="power", action="toggle")
     if sent is None:
         with pytest.raises(
@@ -361,7 +361,7 @@ def test_a_vacuum_cleans_segments_by_name_or_id(keys: dict[str, Any], value: str
     keys = {**TOPICS, "clean_segments_command_topic": "c/segments", **keys}
     device = announced(live_devices(), "vacuum", keys, {"s": state})
     assert device.attributes["custom.mqtt.segments"] == {"1": "Kitchen", "2": "Living room"}
-    entity, _ = device.offers["custom.mqtt.clean_segments"]
+    entity = device.handlers["custom.mqtt.clean_segments"]
     command = Command(capability="custom.mqtt.clean_segments", action="set", value=value)
     if sent is None:
         with pytest.raises(Invalid, match=r"one or more of 1 \(Kitchen\), 2 \(Living room\)"):
@@ -372,21 +372,21 @@ def test_a_vacuum_cleans_segments_by_name_or_id(keys: dict[str, Any], value: str
 
 @each_row("keys", [JSON, {**JSON, "flash": False, "flash_time_long": 3}, TOPICS])
 def test_a_light_offers_flash_and_white_only_if_announced(keys: dict[str, Any]) -> None:
-    offers = announced(live_devices(), "light", keys, {}).offers
+    offers = announced(live_devices(), "light", keys, {}).handlers
     assert not {"custom.mqtt.flash", "effect", "color_mode", "custom.mqtt.white"} & offers.keys()
 
 
 @each_row(("component", "value"), [("date", "23.11.2026"), ("time", "7"), ("datetime", "now")])
 def test_a_malformed_date_or_time_is_refused_with_an_example(component: str, value: str) -> None:
     device = announced(live_devices(), component, TOPICS, {})
-    entity, _ = device.offers["custom.mqtt.x"]
+    entity = device.handlers["custom.mqtt.x"]
     with pytest.raises(Invalid, match=f"is not a {component} like"):
         entity.write(Command(capability="custom.mqtt.x", action="set", value=value), NOW)
 
 
 def test_an_assumed_colour_replaces_the_previous_one() -> None:
     keys = {"command_topic": "c", "rgb_command_topic": "r", "color_temp_command_topic": "t"}
-    entity, _ = announced(live_devices(), "light", keys, {}).offers["color_rgb"]
+    entity = announced(live_devices(), "light", keys, {}).handlers["color_rgb"]
     warm, red = {"color_temperature": {"value": 2700, "unit": "kelvin"}}, {"color_rgb": {"r": 255, "g": 0, "b": 0}}
     for shown, mode in ((warm, "color_temp"), (red, "rgb")):
         assumed = entity.assumed({"power": "on", **shown})
@@ -411,8 +411,8 @@ BOUNDS: list[tuple[str, dict[str, Any], str, dict[str, Any], list[str]]] = [
 def test_impossible_bounds_are_reported_and_replaced_by_the_default(
     component: str, keys: dict[str, Any], attribute: str, bounds: dict[str, Any], problems: list[str]
 ) -> None:
-    _, offer = announced(live_devices(), component, {**TOPICS, **keys}, {}, problems).offers[attribute]
-    assert {key: value for key, value in offer.schema.items() if key != "type"} == bounds
+    entity = announced(live_devices(), component, {**TOPICS, **keys}, {}, problems).handlers[attribute]
+    assert {key: value for key, value in entity.offers[attribute].schema.items() if key != "type"} == bounds
 
 
 def test_an_unknown_option_is_reported_and_not_shown() -> None:
@@ -431,7 +431,7 @@ def test_an_unknown_option_is_reported_and_not_shown() -> None:
 def test_a_tilt_that_is_optimistic_waits_for_nothing() -> None:
     for optimistic, shows in ((False, {"cover_tilt": 30}), (True, {})):
         keys = {"tilt_command_topic": "t", "tilt_status_topic": "ts", "tilt_optimistic": optimistic}
-        entity, _ = announced(live_devices(), "cover", keys, {}).offers["cover_tilt"]
+        entity = announced(live_devices(), "cover", keys, {}).handlers["cover_tilt"]
         assert entity.write(Command(capability="cover_tilt", action="set", value=30), NOW).shows == shows
 
 

@@ -143,5 +143,5 @@ def test_three_entities_of_one_kind_are_neither_merged_nor_lost(
     take(catalog, tuple(sent))
     assert {id_.removeprefix("mqtt:d"): device.attributes for id_, device in catalog.devices.items()} == shown
     if taken:
-        entities = {id(device.offers[taken][0]) for device in catalog.devices.values() if taken in device.offers}
+        entities = {id(device.handlers[taken]) for device in catalog.devices.values() if taken in device.handlers}
         assert len(entities) == sum(any(key == taken for key in each) for each in shown.values())

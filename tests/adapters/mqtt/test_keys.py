@@ -170,7 +170,8 @@ def use(device: MqttDevice) -> None:
                     reader.parse(entity, text)
                 except LaresError:
                     continue
-    for attribute, (entity, offer) in device.offers.items():
+    for attribute, entity in device.handlers.items():
+        offer = entity.offers[attribute]
         for action in offer.actions:
             for value in values_of(attribute, offer.schema) if action == "set" else [None]:
                 write(entity, Command(capability=attribute, action=action, value=value, code="1234"))

@@ -78,7 +78,7 @@ def test_a_lock_with_a_code_accepts_it_in_the_command() -> None:
     fields = {"state_topic": "door", "command_topic": "door/set", "unique_id": "door", "code_format": r"^\d{4}$"}
     template = "{{ value }} {{ code }}"
     take(catalog, (config("lock/door", command_template=template, payload_open="OPEN", **fields),))
-    entity, _ = catalog.devices["mqtt:door"].offers["lock"]
+    entity = catalog.devices["mqtt:door"].handlers["lock"]
     with pytest.raises(Invalid, match="requires a code"):
         entity.write(Command(capability="lock", action="unlock"), NOW)
     sent = entity.write(Command(capability="lock", action="unlock", code="1234"), NOW).messages

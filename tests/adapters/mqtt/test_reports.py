@@ -297,8 +297,8 @@ def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
     for more, actions in (({}, []), ({"payload_install": "go"}, ["install"])):
         live = live_devices()
         announce(live, config("update/x", state_topic="s", command_topic="c", unique_id="x", **more))
-        offers = live.announced.devices["mqtt:x"].offers
-        assert [action for _, offer in offers.values() for action in offer.actions] == actions
+        specs = live.announced.devices["mqtt:x"].specs
+        assert [action for spec in specs for action in spec.actions] == actions
 
 
 @each_row(
@@ -314,7 +314,8 @@ def test_valve_commands_need_a_payload(
 ) -> None:
     live = live_devices()
     announce(live, config("valve/x", **STATE, command_topic="c", unique_id="x", **more))
-    [(_, offer)] = live.announced.devices["mqtt:x"].offers.values()
+    [(attribute, entity)] = live.announced.devices["mqtt:x"].handlers.items()
+    offer = entity.offers[attribute]
     assert (offer.actions, offer.schema.get("values")) == (actions, values)
 
 
@@ -414,5 +415,5 @@ def test_every_speed_of_a_fan_is_shown_as_its_percentage(low: int, high: int) ->
         assert shown == (speed - low + 1) * 100 // (high - low + 1)
         for percent in range(max(shown, 1), 101):
             command = Command(capability="custom.mqtt.percentage", action="set", value=percent)
-            [sent] = fan.offers[command.capability][0].write(command, NOW).messages
+            [sent] = fan.handlers[command.capability].write(command, NOW).messages
             assert int(sent.payload) == -(-percent * (high - low + 1) // 100) + low - 1

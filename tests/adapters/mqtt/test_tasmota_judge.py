@@ -164,7 +164,7 @@ async def test_the_reference_reader_sends_the_same_commands(
     device, live = start(PLAYS[name])
     [entity] = [each for each in await judged(device, client) if each.object_id == object_id]
     await getattr(entity.entity, method)(*arguments)
-    ours = live.announced.devices[f"mqtt:{MAC.lower()}{part}"].offers[command["capability"]][0]
+    ours = live.announced.devices[f"mqtt:{MAC.lower()}{part}"].handlers[command["capability"]]
     messages = ours.write(Command.parse(dict(command)), NOW).messages
     # The names of Tasmota's commands are case-insensitive.
     assert [(each.topic.lower(), each.payload) for each in messages] == [

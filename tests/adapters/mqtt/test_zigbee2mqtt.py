@@ -92,7 +92,7 @@ def _is_legacy_action(topic: str) -> bool:
 
 
 def _is_offered(devices: Any, topic: str) -> bool:
-    return any(entity.announcement.source == topic for each in devices for entity, _ in each.offers.values())
+    return any(entity.announcement.source == topic for each in devices for entity in each.handlers.values())
 
 
 def _commands(spec: CommandSpec) -> Iterator[Command]:
@@ -121,7 +121,7 @@ def _values(spec: CommandSpec) -> tuple[Any, ...]:
 def _command(catalog: Any, device: MqttDevice, spec: CommandSpec, command: Command, known: dict[str, Any]) -> None:
     """Send one command, simulate the device's answer, and check that the command's result is published."""
     check_offered(device.id, device.specs, command)
-    entity, _ = device.offers[spec.capability]
+    entity = device.handlers[spec.capability]
     intent = entity.write(command, NOW)
     assert intent.messages, "nothing is published"
     pending = PendingCommand(intent, 0.0, None)

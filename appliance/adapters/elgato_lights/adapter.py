@@ -235,10 +235,8 @@ class ElgatoAdapter(PollingAdapter):
 
     def _observe(self, index: int, ids: list[str], light: LightState | Invalid) -> Observation | None:
         """Return the observation of a light. If the light is unreadable, log the fault once and return None."""
-        device_id, name = (
-            ids[index],
-            _text(self._accessory_info, "displayName") or _text(self._accessory_info, "productName"),
-        )
+        device_id = ids[index]
+        name = _text(self._accessory_info, "displayName") or _text(self._accessory_info, "productName")
         if isinstance(light, Invalid):
             if device_id not in self._unreadable:
                 log.warning("%s: cannot be read: %s", device_id, light)

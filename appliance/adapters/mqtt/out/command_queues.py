@@ -35,7 +35,7 @@ class CommandQueues:
     def __init__(
         self,
         tasks: Tasks,
-        run: Callable[[str, str, HubCommand], Awaitable[None]],
+        run: Callable[[str, HubCommand], Awaitable[None]],
         refuse: Callable[[str, str, LaresError], None],
     ) -> None:
         self._tasks = tasks
@@ -65,7 +65,7 @@ class CommandQueues:
         try:
             while queue:
                 try:
-                    await self._run(target, id_, queue[0])
+                    await self._run(id_, queue[0])
                 except LaresError as error:
                     self._refuse(target, id_, error)
                 except Exception as error:

@@ -248,7 +248,7 @@ class HubPublisher:
         elif len(levels) == 5:
             self._commands.take(levels[2], unquote(levels[3]), received.payload)
 
-    async def _run_command(self, target: str, id_: str, given: HubCommand) -> None:
+    async def _run_command(self, id_: str, given: HubCommand) -> None:
         if self._home.is_stopping():
             raise Stopping("the hub is stopping; this command was not executed")
         if isinstance(given, Command):

@@ -1,4 +1,10 @@
-"""The lifecycle of a broker's devices: when they are built, requested to announce themselves, and forgotten."""
+"""The lifecycle of a broker's devices: when they are built, requested to announce themselves, and forgotten.
+
+The path of an announcement: 1. `process` passes a configuration to `AnnouncementStore.take_config`, which stores its
+announcements. 2. `keep_building` waits until no further configuration arrives, and calls `_rebuild`. 3.
+`AnnouncedDevices.rebuild` groups the announcements, and builds the changed devices. 4. `_rebuild` subscribes to the
+topics of these devices, restores their values with `LiveDevices.replay`, and publishes the devices.
+"""
 
 from __future__ import annotations
 

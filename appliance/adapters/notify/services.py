@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Literal
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ class Service(Struct, frozen=True, kw_only=True):
 
     `max_chars` is the maximum number of characters of a message. If `counts_bytes` is true, `max_chars` is the
     maximum number of bytes in UTF-8. If `joins_title` is true, the title becomes the first line of the message.
+    `buttons` is the part of the request that contains the buttons, or None if the service does not support buttons.
     """
 
     url: str
@@ -28,11 +30,17 @@ class Service(Struct, frozen=True, kw_only=True):
     max_chars: int = 4096
     counts_bytes: bool = False
     joins_title: bool = False
+    buttons: Literal["header", "keyboard"] | None = None
 
 
 SERVICES: Mapping[str, Service] = {
     "ntfy": Service(
-        url="https://ntfy.sh", path="/{topic}", headers={"Title": "{title}"}, needs=("topic",), counts_bytes=True
+        url="https://ntfy.sh",
+        path="/{topic}",
+        headers={"Title": "{title}"},
+        needs=("topic",),
+        counts_bytes=True,
+        buttons="header",
     ),
     "gotify": Service(
         url="",
@@ -54,6 +62,7 @@ SERVICES: Mapping[str, Service] = {
         body='{"chat_id": "{chat}", "text": "{message}"}',
         needs=("token", "chat"),
         joins_title=True,
+        buttons="keyboard",
     ),
 }
 """Services by the value of the setting `service`."""

@@ -70,9 +70,10 @@ class WebSender:
             "actions": json.dumps(actions),
         }
         data, headers = self._filled(texts)
-        if buttons and self._settings.service == "ntfy":
+        place = None if self._service is None else self._service.buttons
+        if buttons and place == "header":
             headers["Actions"] = json.dumps([_ntfy_action(each) for each in buttons])
-        if buttons and self._settings.service == "telegram":
+        if buttons and place == "keyboard":
             data = _with_keyboard(data, buttons)
         path = _fill(self._path, texts, lambda text: quote(text, safe=""))
         method = self._settings.method
@@ -86,8 +87,10 @@ class WebSender:
     @property
     def shows_buttons(self) -> bool:
         """Whether the service or the configured request supports buttons."""
+        if self._service is not None and self._service.buttons is not None:
+            return True
         stated = [self._path, self._body or "", *self._headers.values()]
-        return self._settings.service in ("ntfy", "telegram") or any("{actions}" in each for each in stated)
+        return any("{actions}" in each for each in stated)
 
     def _template(self) -> tuple[str, dict[str, str], str | None]:
         """Return URL, headers, and body with their placeholders."""

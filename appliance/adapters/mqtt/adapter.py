@@ -189,6 +189,8 @@ class MqttAdapter(Adapter):
     def _process_all(self, batch: Iterable[Received]) -> Iterator[None]:
         for received in batch:
             yield from self._budget.run(received.topic, self._process(received))
+            if self.live.announced.store.is_config(received.topic):
+                self._budget.forget(received.topic)  # any client can publish announcements at any number of topics
             yield
 
     def _needs_compiler(self, received: Received) -> bool:

@@ -156,6 +156,8 @@ class AnnouncementStore:
         if found and all(each.component not in COMPONENTS for each in found):
             raise Invalid(unsupported(found[0].component))
         former = {each.key: each for each in self._announced.get(topic, ())}
+        if not former:
+            _check_usable(found)
         usable = (self._usable(each, former.get(each.key)) for each in found)
         return [each for each in usable if not self._is_own(each)]
 
@@ -187,6 +189,23 @@ class AnnouncementStore:
         config, sensors = (parse_config(payloads[each]) if payloads[each] else {} for each in tasmota.PARTS)
         fault = tasmota.unreadable_relays(config) if part == "config" else None
         return tasmota.config_topic(mac), tasmota.parse_announcements(mac, config, sensors), fault
+
+
+def _check_usable(found: Iterable[Announcement]) -> None:
+    """Raise the fault of the first announcement if all announcements are unusable.
+
+    An unusable configuration must leave nothing in memory, and must not take the place of a device.
+    """
+    fault: Exception | None = None
+    for each in found:
+        try:
+            build_entity(each)
+        except Exception as error:
+            fault = fault or error
+        else:
+            return
+    if fault is not None:
+        raise fault
 
 
 def _memory_of(payload: bytes, found: Iterable[Announcement]) -> int:

@@ -20,8 +20,8 @@ BURST_SECS = 0.1
 LIGHT_SECS = 0.001
 """Maximum processor seconds of a cheap message."""
 
-MAX_KNOWN_TOPICS = 20_000
-"""Maximum number of topics whose last cost is stored."""
+MAX_CHEAP_TOPICS = 20_000
+"""Maximum number of topics that are known to be cheap."""
 
 
 class Budget:
@@ -38,7 +38,7 @@ class Budget:
         self._on_parked = on_parked
         self._spent: dict[str, tuple[float, float]] = {}
         self._heavy = (0.0, clock.monotonic())
-        self._costs: dict[str, float] = {}
+        self._cheap: set[str] = set()
 
     def run(self, topic: str, work: Iterator[None]) -> Iterator[None]:
         """Process a message step by step, or park the remaining steps."""
@@ -62,7 +62,7 @@ class Budget:
     @property
     def is_idle(self) -> bool:
         """Whether `resume` has no work."""
-        return not (self.parked or self._spent) and len(self._costs) <= MAX_KNOWN_TOPICS
+        return not (self.parked or self._spent) and len(self._cheap) <= MAX_CHEAP_TOPICS
 
     def clear(self) -> None:
         """Discard the parked work without counting it, because the connection is lost."""
@@ -74,22 +74,27 @@ class Budget:
             if not self._must_wait(topic):
                 yield from self.run(topic, self.parked.pop(topic))
         self._spent = {topic: spent for topic, spent in self._spent.items() if self._level(spent, TOPIC_SHARE) > 0}
-        if len(self._costs) > MAX_KNOWN_TOPICS:
-            self._costs.clear()
+        if len(self._cheap) > MAX_CHEAP_TOPICS:
+            self._cheap.clear()
+
+    def forget(self, topic: str) -> None:
+        """Forget that a topic is cheap."""
+        self._cheap.discard(topic)
 
     def spend(self, topic: str, secs: float, cost: float) -> None:
         """Charge seconds to a topic. `cost` is the total for the topic's current message."""
         now = self._clock.monotonic()
-        self._costs[topic] = cost
-        if cost > LIGHT_SECS:
+        if cost <= LIGHT_SECS:
+            self._cheap.add(topic)
+        else:
+            self._cheap.discard(topic)
             self._spent[topic] = (self._level(self._spent.get(topic), TOPIC_SHARE) + secs, now)
             self._heavy = (self._level(self._heavy, HEAVY_SHARE) + secs, now)
 
     def _must_wait(self, topic: str) -> bool:
         if self._level(self._spent.get(topic), TOPIC_SHARE) > BURST_SECS:
             return True
-        is_cheap = self._costs.get(topic, BURST_SECS) <= LIGHT_SECS
-        return not is_cheap and self._level(self._heavy, HEAVY_SHARE) > BURST_SECS
+        return topic not in self._cheap and self._level(self._heavy, HEAVY_SHARE) > BURST_SECS
 
     def _level(self, spent: tuple[float, float] | None, share: float) -> float:
         """`spent` contains spent seconds and their time. Subtract `share` of the time since then from the seconds.

@@ -105,7 +105,7 @@ def test_configurations_are_bounded_in_bytes_and_present_ones_stay() -> None:
     for size in (MAX_DISCOVERY_BYTES - 100, 10):
         numbers = itertools.count()
         while catalog.store.take_config(
-            f"homeassistant/sensor/{size}_{next(numbers)}/config", b'{"name":"%s"}' % (b"x" * size)
+            f"homeassistant/sensor/{size}_{next(numbers)}/config", b'{"state_topic":"s","name":"%s"}' % (b"x" * size)
         ):
             pass
     more = config("sensor", "c", name="x" * 800).payload
@@ -268,6 +268,7 @@ def test_unreadable_announcements_fill_no_memory() -> None:
     for number in range(MAX_REFUSED + 100):
         catalog.store.take_config(f"homeassistant/sensor/{number}/config", b"x" * 1_000)
         catalog.store.take_config(f"homeassistant/nothing/{number}/config", b'{"state_topic":"t"}')
+        catalog.store.take_config(f"homeassistant/sensor/{number}/config", b'{"state_topic":5}')
         catalog.store.take_config(f"tasmota/discovery/{number:012X}/config", b"x" * 1_000)
     assert len(catalog.refusals.by_key) == MAX_REFUSED and not catalog.store._payloads
 

@@ -17,7 +17,7 @@ from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, keep_stop,
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.lifecycle import Lifecycle
-from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import outgoing_of
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.refusals import Reports
@@ -70,7 +70,7 @@ class MqttAdapter(Adapter):
         super().__init__(context)
         self.inbox = Inbox()
         self.connection: BrokerConnection | None = None
-        self.live: LiveDevices
+        self.processor: MessageProcessor
         self._settings = settings.located(context.root)
         self._secrets = context.secrets
         self._locale = context.locale
@@ -92,9 +92,11 @@ class MqttAdapter(Adapter):
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
         announced = AnnouncedDevices(self.name, prefix, hub_id, includes_config_entities=is_full, locale=self._locale)
-        self.live = LiveDevices(announced, self.publish, self.clock, self._locale.timezone, stopped_at(self._secrets))
-        self._lifecycle = Lifecycle(self._settings, self.live, self.inbox, self.publish, self.clock)
-        self._pictures = self.live.pictures
+        self.processor = MessageProcessor(
+            announced, self.publish, self.clock, self._locale.timezone, stopped_at(self._secrets)
+        )
+        self._lifecycle = Lifecycle(self._settings, self.processor, self.inbox, self.publish, self.clock)
+        self._pictures = self.processor.pictures
         # If this hub publishes its own devices, the publisher's connection has the status topic and the last will.
         self._status = None if self._settings.publish else f"lares/{hub_id}/status"
         client_id = await client_id_of(self.name, self._secrets)
@@ -112,7 +114,7 @@ class MqttAdapter(Adapter):
         """Publish a command. Return when the device reports the result. If there is no state topic, return
         immediately."""
         connection = self._connected("command")
-        await self.live.commands.run(connection, device_id, command)
+        await self.processor.commands.run(connection, device_id, command)
         return CommandResult()
 
     async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
@@ -136,7 +138,7 @@ class MqttAdapter(Adapter):
         """Send `{message, title?, device_id?}` to the devices that display messages. Return once the message is
         sent."""
         connection = self._connected("message")
-        return {"status": "sent", "devices": await self.live.commands.notify(connection, payload)}
+        return {"status": "sent", "devices": await self.processor.commands.notify(connection, payload)}
 
     def _connected(self, what: str) -> BrokerConnection:
         """Return the connection. Raise `Unreachable` if the broker is not connected."""
@@ -160,7 +162,9 @@ class MqttAdapter(Adapter):
         if self._status is not None:
             self._retained.note_published(self._status, "online")
         self.connection = connection
-        for id_ in self.publish.list_devices().keys() - self.live.announced.devices if self.publish.is_lost else ():
+        for id_ in (
+            self.publish.list_devices().keys() - self.processor.announced.devices if self.publish.is_lost else ()
+        ):
             self.publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
         self.publish.answered()
         try:
@@ -177,19 +181,19 @@ class MqttAdapter(Adapter):
                 await import_ahead([COMPILER])
             await in_steps(self.clock, self._process_all(batch))
             self._report_dropped()
-            await in_steps(self.clock, self.live.changed.flush())
+            await in_steps(self.clock, self.processor.changed.flush())
             if self.connection is not None and (now := self.clock.monotonic()) - self._answered_at >= ANSWERED_SECS:
                 self._answered_at = now
                 self.publish.answered()
             if self.clock.monotonic() + self._secs_to_tick() < self._tick_at:
-                self.live.has_work.set()
+                self.processor.has_work.set()
             if len(self.inbox):
                 await self.clock.sleep(0)
 
     def _process_all(self, batch: Iterable[Received]) -> Iterator[None]:
         for received in batch:
             yield from self._budget.run(received.topic, self._process(received))
-            if self.live.announced.store.is_config(received.topic):
+            if self.processor.announced.store.is_config(received.topic):
                 self._budget.forget(received.topic)  # any client can publish announcements at any number of topics
             yield
 
@@ -204,12 +208,12 @@ class MqttAdapter(Adapter):
         if received.topic == self._status:
             self._retained.note_received(received)
             return
-        reader = self._lifecycle if self.live.announced.store.is_config(received.topic) else self.live
+        reader = self._lifecycle if self.processor.announced.store.is_config(received.topic) else self.processor
         yield from reader.process(received)
 
     def _report_parked(self, topic: str) -> None:
         """Report once that a device or a configuration topic sends too many costly messages."""
-        announcer = self.live.announced.router.device_id_at(topic)
+        announcer = self.processor.announced.router.device_id_at(topic)
         if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
             self._costly.add(announcer)
             self.publish.dropped(announcer[:200], "messages", COSTS_TOO_MUCH)
@@ -219,21 +223,21 @@ class MqttAdapter(Adapter):
         while True:
             secs = self._secs_to_tick()
             self._tick_at = self.clock.monotonic() + secs
-            if await self.clock.wait(self.live.has_work, secs):
-                self.live.has_work.clear()
+            if await self.clock.wait(self.processor.has_work, secs):
+                self.processor.has_work.clear()
                 continue
-            self.live.tick()
+            self.processor.tick()
             await in_steps(self.clock, self._budget.resume())
             if self.connection is not None:
                 with contextlib.suppress(Unreachable):
                     await self._retained.restore_overwritten(self.connection)
-            self._reports.report(self.live.announced.refusals)
-            await in_steps(self.clock, self.live.changed.flush())
+            self._reports.report(self.processor.announced.refusals)
+            await in_steps(self.clock, self.processor.changed.flush())
 
     def _secs_to_tick(self) -> float:
         """Return the seconds until `_keep_time` has work."""
-        is_idle = self._budget.is_idle and self._reports.is_current(self.live.announced.refusals)
-        secs = self.live.secs_to_tick() if is_idle and not self._retained.has_overwritten else 0.0
+        is_idle = self._budget.is_idle and self._reports.is_current(self.processor.announced.refusals)
+        secs = self.processor.secs_to_tick() if is_idle and not self._retained.has_overwritten else 0.0
         return min(max(secs, TICK_SECS), MAX_TICK_SECS)
 
     def _report_dropped(self) -> None:

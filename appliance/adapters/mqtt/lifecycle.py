@@ -3,7 +3,7 @@
 The path of an announcement: 1. `process` passes a configuration to `AnnouncementStore.take_config`, which stores its
 announcements. 2. `keep_building` waits until no further configuration arrives, and calls `_rebuild`. 3.
 `AnnouncedDevices.rebuild` groups the announcements, and builds the changed devices. 4. `_rebuild` subscribes to the
-topics of these devices, restores their values with `LiveDevices.replay`, and publishes the devices.
+topics of these devices, restores their values with `MessageProcessor.replay`, and publishes the devices.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, parse_templates
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.tasmota import announcements as tasmota
 from appliance.adapters.publisher import Publisher
@@ -55,10 +55,12 @@ class Lifecycle:
     and forgets the known devices that do not announce themselves within `RETURN_SECS`.
     """
 
-    def __init__(self, settings: Mqtt, live: LiveDevices, inbox: Inbox, publish: Publisher, clock: Clock) -> None:
+    def __init__(
+        self, settings: Mqtt, processor: MessageProcessor, inbox: Inbox, publish: Publisher, clock: Clock
+    ) -> None:
         self.subscriptions = Subscriptions([], frozenset)
         self._settings = settings
-        self._live = live
+        self._processor = processor
         self._inbox = inbox
         self._publish = publish
         self._clock = clock
@@ -77,11 +79,13 @@ class Lifecycle:
         self._requested.clear()
         known = self._publish.list_devices()
         identifiers = {id_: each.metadata.vendor_specific.get("identifier") for id_, each in known.items()}
-        self._live.announced.expect({id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()})
-        self._live.restored.remember()
+        self._processor.announced.expect(
+            {id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()}
+        )
+        self._processor.restored.remember()
         topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
         topics += tasmota.DISCOVERY_FILTERS if self._settings.tasmota else ()
-        self.subscriptions = Subscriptions([*topics, *more_topics], lambda: self._live.announced.router.filters)
+        self.subscriptions = Subscriptions([*topics, *more_topics], lambda: self._processor.announced.router.filters)
 
     def process(self, received: Received) -> Iterator[None]:
         """Process a configuration in steps."""
@@ -90,9 +94,9 @@ class Lifecycle:
             with contextlib.suppress(Invalid):
                 yield from parse_templates(parse_config(received.payload))
                 yield
-        if self._live.announced.store.take_config(received.topic, received.payload):
+        if self._processor.announced.store.take_config(received.topic, received.payload):
             self._has_new.set()
-        if not self._live.announced.store.has_config(received.topic):
+        if not self._processor.announced.store.has_config(received.topic):
             self._seen.discard(received.topic)
         else:
             self._is_silent = False
@@ -134,7 +138,7 @@ class Lifecycle:
         """Publish the progress of the adapter's start for `GET /adapters/{id}`."""
         if self._publish.has_started.is_set():
             return
-        seen, waiting, built = len(self._seen), len(self._inbox), len(self._live.announced.devices)
+        seen, waiting, built = len(self._seen), len(self._inbox), len(self._processor.announced.devices)
         self._publish.progressed(
             f"{seen} announcements accepted, {waiting} messages waiting, {built} devices created"
         )
@@ -157,7 +161,7 @@ class Lifecycle:
     async def _request_states(self, connection: BrokerConnection) -> None:
         """Request the states of devices without retained states, once per device and connection."""
         requests: list[Outgoing] = []
-        await in_steps(self._clock, self._live.announced.store.list_state_requests(self._requested, requests))
+        await in_steps(self._clock, self._processor.announced.store.list_state_requests(self._requested, requests))
         for request in requests:
             await connection.publish(request)
 
@@ -176,9 +180,9 @@ class Lifecycle:
         broker has lost its messages."""
         self._is_complete = True
         if self._seen:
-            await in_steps(self._clock, self._live.announced.store.forget_configs_except(self._seen))
+            await in_steps(self._clock, self._processor.announced.store.forget_configs_except(self._seen))
             self._seen.clear()
-        self._live.announced.end_waiting()
+        self._processor.announced.end_waiting()
         await self._rebuild(complete=True)
 
     async def _rebuild(self, *, complete: bool) -> None:
@@ -188,23 +192,23 @@ class Lifecycle:
         The device is removed if it does not announce itself within `RETURN_SECS` after a birth message.
         """
         rebuilt: list[MqttDevice] = []
-        await in_steps(self._clock, self._live.announced.rebuild(rebuilt))
+        await in_steps(self._clock, self._processor.announced.rebuild(rebuilt))
         await self.subscriptions.renew()
-        await in_steps(self._clock, self._live.replay(rebuilt))
+        await in_steps(self._clock, self._processor.replay(rebuilt))
         await in_steps(self._clock, self._publish_rebuilt(rebuilt))
         if complete:
-            built, known = self._live.announced.devices, self._publish.list_devices()
-            absent, refused = known.keys() - built, self._live.announced.refusals.by_key
+            built, known = self._processor.announced.devices, self._publish.list_devices()
+            absent, refused = known.keys() - built, self._processor.announced.refusals.by_key
             kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
-            self._live.restored.forget_known(built)
+            self._processor.restored.forget_known(built)
             await in_steps(self._clock, self._publish.full_list_parts((), present=(*built, *kept)))
             for id_ in kept:
                 self._publish.availability(id_, is_available=False)
 
     def _publish_rebuilt(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
         for device in devices:
-            if self._live.announced.devices.get(device.id) is device:
-                self._live.changed.publish_device(device)
+            if self._processor.announced.devices.get(device.id) is device:
+                self._processor.changed.publish_device(device)
             yield
 
 

@@ -113,7 +113,7 @@ class BrokerHome:
             if self.adapter.connection is None or not self.adapter._lifecycle.subscriptions.is_current:
                 return False
             is_subscribed = expected.router.filters <= self.adapter._lifecycle.subscriptions._subscribed
-            return is_subscribed and listening(expected) <= listening(self.adapter.live.announced)
+            return is_subscribed and listening(expected) <= listening(self.adapter.processor.announced)
 
         await until(does, lambda: f"{[each.name for each in captured]} are ignored")
 

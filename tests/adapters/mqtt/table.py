@@ -11,7 +11,7 @@ from typing import Any
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Message, Outgoing
 from appliance.adapters.mqtt.platforms.entity import EntityEvent
 from appliance.adapters.publisher import Publisher
@@ -34,10 +34,10 @@ def new_catalog(
     )
 
 
-def live_devices(clock: Clock | None = None, locale: Locale = ANYWHERE) -> LiveDevices:
-    """Return the live devices of a broker without announcements."""
+def message_processor(clock: Clock | None = None, locale: Locale = ANYWHERE) -> MessageProcessor:
+    """Return the message processor of a broker without announcements."""
     clock, bus = clock or VirtualClock(), Bus()
-    return LiveDevices(new_catalog(locale=locale), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
+    return MessageProcessor(new_catalog(locale=locale), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
 
 
 def rebuild(catalog: AnnouncedDevices) -> list[MqttDevice]:
@@ -67,10 +67,10 @@ def take(catalog: AnnouncedDevices, messages: tuple[Sent, ...]) -> list[tuple[st
     return happenings
 
 
-def receive(live: LiveDevices, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
+def receive(processor: MessageProcessor, topic: str, payload: bytes, *, is_retained: bool = False) -> None:
     """Process a message, and publish its changes."""
-    deque(live.process(Received(topic, payload, is_retained)), maxlen=0)
-    deque(live.changed.flush(), maxlen=0)
+    deque(processor.process(Received(topic, payload, is_retained)), maxlen=0)
+    deque(processor.changed.flush(), maxlen=0)
 
 
 def config(topic: str, /, **fields: Any) -> Sent:
@@ -78,13 +78,13 @@ def config(topic: str, /, **fields: Any) -> Sent:
     return Sent(f"homeassistant/{topic}/config", json.dumps(fields).encode(), retain=True)
 
 
-def announce(live: LiveDevices, *configs: Sent) -> None:
+def announce(processor: MessageProcessor, *configs: Sent) -> None:
     for sent in configs:
-        live.announced.store.take_config(sent.topic, sent.payload)
-    rebuilt = rebuild(live.announced)
-    deque(live.replay(rebuilt), maxlen=0)
+        processor.announced.store.take_config(sent.topic, sent.payload)
+    rebuilt = rebuild(processor.announced)
+    deque(processor.replay(rebuilt), maxlen=0)
     for device in rebuilt:
-        live.changed.publish_device(device)
+        processor.changed.publish_device(device)
 
 
 class Noted:

@@ -27,7 +27,7 @@ from appliance.errors import Invalid
 from appliance.log_limit import MAX_SAME_KIND
 from tests.adapters.mqtt import table
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import live_devices, new_catalog, rebuild, receive, take
+from tests.adapters.mqtt.table import message_processor, new_catalog, rebuild, receive, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -177,10 +177,10 @@ def test_a_template_is_parsed_once_unless_there_are_too_many_characters_of_them(
 
 
 def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock) -> None:
-    live, sentence = live_devices(clock), list[Any]()
-    live._publish._bus.listen(sentence.append)
-    reports = Reports(live._publish, clock)
-    refusals = live.announced.refusals
+    processor, sentence = message_processor(clock), list[Any]()
+    processor._publish._bus.listen(sentence.append)
+    reports = Reports(processor._publish, clock)
+    refusals = processor.announced.refusals
     for count in (MAX_REPORTED, 2_000, 2_000):
         refusals.by_key = {f"{number}": Refusal("x", "y", "is not JSON") for number in range(count)}
         reports.report(refusals)
@@ -189,14 +189,14 @@ def test_faults_beyond_the_limit_are_summarised_in_one_line(clock: VirtualClock)
 
 
 async def test_endless_topics_below_a_wildcard_fill_no_memory(clock: VirtualClock) -> None:
-    live, size = live_devices(clock), 128 * 1024
+    processor, size = message_processor(clock), 128 * 1024
     for number in range(2_000):
-        receive(live, f"a/{number}", b"x" * size)
-        receive(live, f"a/{number}", b"\xff")
-    assert len(live._newest) * size < MAX_REMEMBERED_BYTES and len(live.announced.refusals.by_key) <= 1_000
+        receive(processor, f"a/{number}", b"x" * size)
+        receive(processor, f"a/{number}", b"\xff")
+    assert len(processor._newest) * size < MAX_REMEMBERED_BYTES and len(processor.announced.refusals.by_key) <= 1_000
     for number in range(MAX_PRESSES + 10):
-        receive(live, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
-    assert len(live.duplicates._sequences) <= MAX_PRESSES
+        receive(processor, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
+    assert len(processor.duplicates._sequences) <= MAX_PRESSES
 
 
 def test_the_collector_tracks_few_objects_of_each_component() -> None:
@@ -274,18 +274,18 @@ def test_unreadable_announcements_fill_no_memory() -> None:
 
 
 async def test_announcements_without_end_fill_no_memory(clock: VirtualClock) -> None:
-    lifecycle = Lifecycle(Mqtt(host="h"), live_devices(clock), Inbox(), cast("Any", None), clock)
+    lifecycle = Lifecycle(Mqtt(host="h"), message_processor(clock), Inbox(), cast("Any", None), clock)
     for number in range(MAX_REFUSED + 100):
         for payload in (b"{", b'{"state_topic": "t"}', b""):
             [*lifecycle.process(Received(f"homeassistant/sensor/{number}/config", payload, is_retained=False))]
-    assert not lifecycle._seen and not lifecycle._live.announced.refusals.by_key
+    assert not lifecycle._seen and not lifecycle._processor.announced.refusals.by_key
 
 
 def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:
     evil = "x\r\n2026-11-28 22:00:00.000 error hub: fake \x1b[31m\x07\u202e\u2028\x85"
-    live = live_devices(clock)
-    reports = Reports(live._publish, clock)
-    live._publish._bus.listen(lambda event: logging.getLogger("adapters").warning("%s", event))
+    processor = message_processor(clock)
+    reports = Reports(processor._publish, clock)
+    processor._publish._bus.listen(lambda event: logging.getLogger("adapters").warning("%s", event))
     for topic, payload in (
         (f"homeassistant/sensor/{evil}/config", "{}"),
         ("homeassistant/sensor/a/config", evil),
@@ -295,9 +295,9 @@ def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest
         (f"tasmota/discovery/{evil}/config", evil),
         ("tasmota/discovery/0000000000AA/config", json.dumps({"t": evil, "ft": evil, "tp": [evil] * 3, "rl": evil})),
     ):
-        live.announced.store.take_config(topic, payload.encode())
-    rebuild(live.announced)
-    reports.report(live.announced.refusals)
+        processor.announced.store.take_config(topic, payload.encode())
+    rebuild(processor.announced)
+    reports.report(processor.announced.refusals)
     assert len(caplog.records) >= 6
     for lines in TextLines(), JournalLines(), JsonLines():
         assert [line for record in caplog.records if not (line := lines.format(record)).isprintable()] == []

@@ -20,7 +20,7 @@ from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.lifecycle import BIRTH_SECS, RETURN_SECS, Lifecycle
-from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.discovery_payloads import hub_payload
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id
@@ -29,7 +29,17 @@ from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import NOW, Noted, announce, config, live_devices, new_catalog, rebuild, receive, take
+from tests.adapters.mqtt.table import (
+    NOW,
+    Noted,
+    announce,
+    config,
+    message_processor,
+    new_catalog,
+    rebuild,
+    receive,
+    take,
+)
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
@@ -143,7 +153,7 @@ def test_detached_switches_of_a_tasmota_are_states_or_presses_by_their_mode() ->
 
 
 async def test_a_device_that_is_announced_again_gets_the_last_readable_message(clock: VirtualClock) -> None:
-    live = live_devices(clock)
+    processor = message_processor(clock)
     state = "lares/there/devices/x/state"
     for text, payload, expected in (
         ("{{ value }}", b"20", 20),
@@ -153,33 +163,35 @@ async def test_a_device_that_is_announced_again_gets_the_last_readable_message(c
     ):
         given = {"device_class": "temperature", "unit_of_measurement": "°C", "device": {"identifiers": ["x"]}}
         sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **given)
-        receive(live, state, payload)
-        announce(live, sent)
-        assert live.announced.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
+        receive(processor, state, payload)
+        announce(processor, sent)
+        assert processor.announced.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, (
+            text
+        )
 
 
 @pytest.mark.parametrize("is_replayed_first", [True, False])
 async def test_a_command_survives_a_new_announcement_of_its_device(
     clock: VirtualClock, is_replayed_first: bool
 ) -> None:
-    live = live_devices(clock)
+    processor = message_processor(clock)
     device = {"identifiers": ["x"]}
     connection: Any = Noted()
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device=device)
-    announce(live, plug)
+    announce(processor, plug)
     command = Command(capability="power", action="on")
-    work = asyncio.ensure_future(live.commands.run(connection, "mqtt:x", command))
+    work = asyncio.ensure_future(processor.commands.run(connection, "mqtt:x", command))
     await until(lambda: bool(connection.sent))
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
-    live.announced.store.take_config(more.topic, more.payload)
-    rebuilt = rebuild(live.announced)
+    processor.announced.store.take_config(more.topic, more.payload)
+    rebuilt = rebuild(processor.announced)
     if is_replayed_first:
-        list(live.replay(rebuilt))
-    receive(live, "x/state", b"ON")
+        list(processor.replay(rebuilt))
+    receive(processor, "x/state", b"ON")
     if not is_replayed_first:
-        list(live.replay(rebuilt))
+        list(processor.replay(rebuilt))
     await asyncio.wait_for(work, 5)
-    assert live.announced.devices["mqtt:x"].attributes["power"] == "on"
+    assert processor.announced.devices["mqtt:x"].attributes["power"] == "on"
 
 
 class Interrupted(Noted):
@@ -195,33 +207,35 @@ class Interrupted(Noted):
 
 
 async def test_the_assumed_result_of_a_command_is_shown_by_the_newly_announced_device(clock: VirtualClock) -> None:
-    live = live_devices(clock)
-    shown = live._publish.find
+    processor = message_processor(clock)
+    shown = processor._publish.find
     device = {"identifiers": ["x"]}
     plug = config("switch/x", command_topic="x/set", unique_id="x", device=device)
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
-    announce(live, plug)
+    announce(processor, plug)
     command = Command(capability="power", action="on")
-    connection: Any = Interrupted(lambda: announce(live, more))
-    await live.commands.run(connection, "mqtt:x", command)
-    receive(live, "x/y", b"5")
+    connection: Any = Interrupted(lambda: announce(processor, more))
+    await processor.commands.run(connection, "mqtt:x", command)
+    receive(processor, "x/y", b"5")
     seen = shown("mqtt:x")
     assert seen is not None and seen.kind == "Switch"
     assert (seen.attributes["power"], seen.attributes["custom.mqtt.y"]) == ("on", "5")
 
 
 async def test_a_device_removed_during_its_command_does_not_return(clock: VirtualClock) -> None:
-    live = live_devices(clock)
+    processor = message_processor(clock)
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device={"ids": ["x"]})
-    announce(live, plug)
+    announce(processor, plug)
     connection: Any = Noted()
-    work = asyncio.ensure_future(live.commands.run(connection, "mqtt:x", Command(capability="power", action="on")))
+    work = asyncio.ensure_future(
+        processor.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
+    )
     await until(lambda: bool(connection.sent))
-    receive(live, "x/state", b"ON")
-    announce(live, Sent(plug.topic, b"", retain=True))
-    live._publish.full_list((), present=())
+    receive(processor, "x/state", b"ON")
+    announce(processor, Sent(plug.topic, b"", retain=True))
+    processor._publish.full_list((), present=())
     await asyncio.wait_for(work, 5)
-    assert live._publish.find("mqtt:x") is None
+    assert processor._publish.find("mqtt:x") is None
 
 
 MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[str, bytes]]] = {
@@ -264,24 +278,24 @@ MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[st
 @pytest.mark.parametrize("name", MOVING)
 async def test_a_moving_cover_completes_its_command(clock: VirtualClock, name: str, is_announced_anew: bool) -> None:
     topic, fields, states, command, (moved_topic, moved) = MOVING[name]
-    live = live_devices(clock)
+    processor = message_processor(clock)
     connection: Any = Noted()
     keys = {"unique_id": "x", "availability_topic": "x/status", **fields}
-    announce(live, config(topic, **keys))
+    announce(processor, config(topic, **keys))
     for state_topic, payload in {"x/status": b"online", **states}.items():
-        receive(live, state_topic, payload)
+        receive(processor, state_topic, payload)
     for is_silent in (True, False):
         connection.sent.clear()
-        work = asyncio.ensure_future(live.commands.run(connection, "mqtt:x", command))
+        work = asyncio.ensure_future(processor.commands.run(connection, "mqtt:x", command))
         await until(lambda: bool(connection.sent))
         if is_announced_anew:
-            announce(live, config(topic, name=f"silent {is_silent}", **keys))
+            announce(processor, config(topic, name=f"silent {is_silent}", **keys))
         if is_silent:
             await clock.advance(5, sleepers=0)
             with pytest.raises(BadAnswer, match=r"was sent .* after 5 s"):
                 await work
         else:
-            receive(live, moved_topic, moved)
+            receive(processor, moved_topic, moved)
             await asyncio.wait_for(work, 5)
 
 
@@ -329,11 +343,11 @@ def test_a_device_with_too_many_entities_is_reported_only_until_it_fits(left: in
 
 
 async def test_a_payload_beyond_256_kib_is_refused_and_reported_once(clock: VirtualClock) -> None:
-    live = live_devices(clock)
+    processor = message_processor(clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
-        receive(live, "big", b"x" * size)
+        receive(processor, "big", b"x" * size)
     refusal = Refusal("big", "message", "the payload is larger than 256 KiB")
-    assert live.announced.refusals.by_key == {"big": refusal}
+    assert processor.announced.refusals.by_key == {"big": refusal}
 
 
 async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_prefix(
@@ -343,8 +357,8 @@ async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_pre
     connection: Any = Noted()
     sent = config("sensor/x", unique_id="x", state_topic="x")
     for first, warnings in (Received(sent.topic, sent.payload, is_retained=True), 0), (None, 1):
-        live = LiveDevices(new_catalog(), context.publish, clock)
-        lifecycle = Lifecycle(PLAIN, live, Inbox(), context.publish, clock)
+        processor = MessageProcessor(new_catalog(), context.publish, clock)
+        lifecycle = Lifecycle(PLAIN, processor, Inbox(), context.publish, clock)
         caplog.clear()
         for received in (first, None, None):
             lifecycle.begin(())
@@ -356,8 +370,8 @@ async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_pre
 @pytest.mark.parametrize("prefix", ["homeassistant", "ha"])
 async def test_requests_to_announce_are_limited(session: DeviceSession, clock: VirtualClock, prefix: str) -> None:
     context = context_of("mqtt", session, clock)
-    live = LiveDevices(new_catalog(), context.publish, clock)
-    lifecycle = Lifecycle(replace(PLAIN, discovery_prefix=prefix), live, Inbox(), context.publish, clock)
+    processor = MessageProcessor(new_catalog(), context.publish, clock)
+    lifecycle = Lifecycle(replace(PLAIN, discovery_prefix=prefix), processor, Inbox(), context.publish, clock)
     connection: Any = Noted()
     for pause, count, is_asked in (
         (0, 1, True), (1, 1, False), (BIRTH_SECS - 3 * RETURN_SECS - 2, 1, False), (RETURN_SECS + 1, 2, True),
@@ -425,8 +439,8 @@ def test_two_ids_have_different_configuration_topics() -> None:
 
 
 def test_large_messages_and_configurations_are_processed_in_steps(clock: VirtualClock) -> None:
-    live, keys = live_devices(clock), {"state_topic": "x", "device": {"identifiers": ["x"]}}
-    announce(live, *(config(f"sensor/x{number}", unique_id=f"x{number}", **keys) for number in range(150)))
-    assert len(list(live.process(Received("x", b"1", is_retained=False)))) == 149
+    processor, keys = message_processor(clock), {"state_topic": "x", "device": {"identifiers": ["x"]}}
+    announce(processor, *(config(f"sensor/x{number}", unique_id=f"x{number}", **keys) for number in range(150)))
+    assert len(list(processor.process(Received("x", b"1", is_retained=False)))) == 149
     templates = {f"a{number}": "{{ value }}" + "x" * 600 + str(number) for number in range(20)}
     assert len(list(parse_templates({"components": {"a": templates}}))) == 20

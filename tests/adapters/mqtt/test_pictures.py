@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from appliance.adapters.base import Picture
-from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.picture_store import MAX_PICTURES_BYTES
 from appliance.adapters.mqtt.platforms.picture import MAX_PICTURE_BYTES
 from appliance.home.events import DeviceEvent, Event
 from appliance.home.model import Device
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import announce, config, live_devices, new_catalog, receive
+from tests.adapters.mqtt.table import announce, config, message_processor, new_catalog, receive
 from tests.fakes.clock import VirtualClock
 
 JPEG, PNG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00 and more", b"\x89PNG\r\n\x1a\n and more"
@@ -23,12 +23,12 @@ LARGE = JPEG.ljust(MAX_PICTURE_BYTES, b"\0")
 
 
 class Cameras:
-    """The live devices of a broker, and their published events."""
+    """The message processor of a broker, and the published events."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.events: list[tuple[str, str, Any]] = []
-        self.live = live_devices(clock)
-        self.live._publish._bus.listen(self._note, DeviceEvent)
+        self.processor = message_processor(clock)
+        self.processor._publish._bus.listen(self._note, DeviceEvent)
 
     def _note(self, event: Event) -> None:
         assert isinstance(event, DeviceEvent)
@@ -38,13 +38,13 @@ class Cameras:
         """Announce a device with this id. If there are no keys, remove the device."""
         key = "topic" if component == "camera" else "image_topic"
         sent = config(f"{component}/{object_id}", **{key: f"{object_id}/still", "unique_id": object_id, **keys})
-        announce(self.live, sent if keys else Sent(sent.topic, b"", retain=True))
+        announce(self.processor, sent if keys else Sent(sent.topic, b"", retain=True))
 
     def send(self, object_id: str, payload: bytes, *, retain: bool = False) -> None:
-        receive(self.live, f"{object_id}/still", payload, is_retained=retain)
+        receive(self.processor, f"{object_id}/still", payload, is_retained=retain)
 
     def device(self, object_id: str) -> Device:
-        found = self.live._publish.find(f"mqtt:{object_id}")
+        found = self.processor._publish.find(f"mqtt:{object_id}")
         assert found is not None
         return found
 
@@ -53,7 +53,7 @@ class Cameras:
         return {key: value for key, value in self.device(object_id).attributes.items() if key != "state"}
 
     def picture(self, object_id: str, attribute: str | None = None) -> Picture | None:
-        return self.live.pictures.find(f"mqtt:{object_id}", attribute)
+        return self.processor.pictures.find(f"mqtt:{object_id}", attribute)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ async def test_a_picture_is_recognized_by_its_bytes_and_its_type_is_the_attribut
     found = cameras.picture("x")
     assert found is not None and (found.body, found.media_type) == (body, f"image/{media_type}")
     assert cameras.device("x").info.device_class == component
-    assert not cameras.live.announced.refusals.by_key
+    assert not cameras.processor.announced.refusals.by_key
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ async def test_anything_but_a_picture_is_refused_once_and_the_last_picture_kept(
         cameras.send("x", payload)
     found = cameras.picture("x")
     assert found is not None and found.body == JPEG
-    [refusal] = cameras.live.announced.refusals.by_key.values()
+    [refusal] = cameras.processor.announced.refusals.by_key.values()
     assert (refusal.device_id, refusal.attribute) == ("mqtt:x", "custom.mqtt.x") and reason in refusal.reason
 
 
@@ -121,26 +121,26 @@ async def test_an_announcement_without_a_picture_is_refused_with_the_reason(
     cameras: Cameras, component: str, keys: dict[str, Any], reason: str
 ) -> None:
     cameras.announce("x", component, name="Hall", **keys)
-    [refusal] = cameras.live.announced.refusals.by_key.values()
-    assert reason in refusal.reason and not cameras.live.announced.devices
+    [refusal] = cameras.processor.announced.refusals.by_key.values()
+    assert reason in refusal.reason and not cameras.processor.announced.devices
 
 
 async def test_another_picture_is_an_event_at_most_once_a_second(cameras: Cameras, clock: VirtualClock) -> None:
     cameras.announce("x", name="Hall")
     cameras.send("x", JPEG, retain=True)
-    cameras.live.tick()
+    cameras.processor.tick()
     assert not cameras.events and cameras.picture("x") is not None
     updated_at = cameras.device("x").updated_at
     event = ("mqtt:x", "picture", {"attribute": "custom.mqtt.x", "media_type": "image/jpeg"})
     for number in range(10):
         cameras.send("x", JPEG + bytes([number]))
         cameras.send("x", JPEG + bytes([number]))
-        cameras.live.tick()
+        cameras.processor.tick()
         await clock.advance(0.25, sleepers=0)
     assert cameras.events == [event] * 3
     cameras.send("x", JPEG + bytes([9]))
     await clock.advance(2, sleepers=0)
-    cameras.live.tick()
+    cameras.processor.tick()
     assert cameras.events == [event] * 4, "the last of ten pictures; a repeated picture causes no event"
     assert cameras.device("x").updated_at == updated_at
 
@@ -190,7 +190,7 @@ async def test_base64_that_is_cut_off_is_refused_and_reported(cameras: Cameras) 
 async def test_a_restart_restores_no_picture(cameras: Cameras, clock: VirtualClock) -> None:
     cameras.announce("x", name="Hall")
     cameras.send("x", JPEG)
-    after = LiveDevices(new_catalog(), cameras.live._publish, clock)
+    after = MessageProcessor(new_catalog(), cameras.processor._publish, clock)
     after.restored.remember()
     announce(after, config("camera/x", topic="x/still", unique_id="x"))
     assert after.announced.devices["mqtt:x"].attributes == {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.publisher import Publisher
 from appliance.errors import AdapterFailed, Unanswered
@@ -29,8 +29,8 @@ CELSIUS = {"device_class": "temperature", "unit_of_measurement": "°C"}
 TEMPERATURE = ("sensor/x", {"state_topic": "s", "value_template": "{{ value_json.t }}", **CELSIUS})
 
 
-def home_of(*configs: Sent) -> tuple[LiveDevices, list[dict[str, Any]]]:
-    """Return live devices, and a list that receives all attributes after each change."""
+def home_of(*configs: Sent) -> tuple[MessageProcessor, list[dict[str, Any]]]:
+    """Return the message processor of some devices, and a list that receives all attributes after each change."""
     clock, bus, shown = VirtualClock(), Bus(), list[dict[str, Any]]()
 
     def note(event: events.Event) -> None:
@@ -38,16 +38,16 @@ def home_of(*configs: Sent) -> tuple[LiveDevices, list[dict[str, Any]]]:
         shown.append(dict(event.device.attributes))
 
     bus.listen(note, events.DeviceStateChanged)
-    live = LiveDevices(new_catalog(), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
-    announce(live, *configs)
-    return live, shown
+    processor = MessageProcessor(new_catalog(), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
+    announce(processor, *configs)
+    return processor, shown
 
 
-def receive(live: LiveDevices, *messages: tuple[str, str]) -> None:
+def receive(processor: MessageProcessor, *messages: tuple[str, str]) -> None:
     """Process messages as one batch."""
     for topic, text in messages:
-        deque(live.process(Received(topic, text.encode(), False)), maxlen=0)
-    deque(live.changed.flush(), maxlen=0)
+        deque(processor.process(Received(topic, text.encode(), False)), maxlen=0)
+    deque(processor.changed.flush(), maxlen=0)
 
 
 BATCHES: list[tuple[tuple[str, dict[str, Any]], list[tuple[str, str]], str, list[Any]]] = [
@@ -65,44 +65,44 @@ def test_every_change_within_a_batch_is_published(
     entity: tuple[str, dict[str, Any]], messages: list[tuple[str, str]], attribute: str, values: list[Any]
 ) -> None:
     topic, keys = entity
-    live, shown = home_of(config(topic, unique_id="x", **keys))
+    processor, shown = home_of(config(topic, unique_id="x", **keys))
     shown.clear()
-    receive(live, *messages)
+    receive(processor, *messages)
     assert [each.get(attribute) for each in shown] == values
 
 
 def test_changes_of_different_attributes_in_a_batch_are_one() -> None:
     device = {"device": {"identifiers": ["x"]}}
-    live, shown = home_of(
+    processor, shown = home_of(
         *(config(f"{kind}/{kind}", unique_id=kind, state_topic=kind, **device) for kind in ("sensor", "number"))
     )
     shown.clear()
-    receive(live, ("sensor", "a"), ("number", "5"))
+    receive(processor, ("sensor", "a"), ("number", "5"))
     assert [set(each) for each in shown] == [{"custom.mqtt.sensor", "custom.mqtt.number", "state"}]
 
 
 class Plug:
     """A connection to a plug. The plug may answer a command, and the answer may make the plug available."""
 
-    def __init__(self, live: LiveDevices, *answers: tuple[str, str]) -> None:
-        self._live = live
+    def __init__(self, processor: MessageProcessor, *answers: tuple[str, str]) -> None:
+        self._processor = processor
         self._answers = answers
         self.sent: list[str] = []
 
     async def publish(self, message: Outgoing) -> None:
         self.sent.append(message.payload)
-        receive(self._live, *self._answers)
+        receive(self._processor, *self._answers)
 
 
 @pytest.mark.parametrize("keys", [{"state_topic": "s"}, {}])
 @pytest.mark.parametrize("action", ["on", "off"])
 async def test_a_command_to_an_unavailable_device_is_not_confirmed(keys: dict[str, str], action: str) -> None:
-    live, _ = home_of(config("switch/x", unique_id="x", command_topic="c", **AVAILABILITY, **keys))
-    receive(live, ("a", "online"), ("s", "ON"), ("a", "offline"))
-    clock: Any = live._clock
-    connection: Any = Plug(live)
+    processor, _ = home_of(config("switch/x", unique_id="x", command_topic="c", **AVAILABILITY, **keys))
+    receive(processor, ("a", "online"), ("s", "ON"), ("a", "offline"))
+    clock: Any = processor._clock
+    connection: Any = Plug(processor)
     with pytest.raises(Unanswered, match="is unavailable") as error:
-        await clock.run(live.commands.run(connection, "mqtt:x", Command(capability="power", action=action)))
+        await clock.run(processor.commands.run(connection, "mqtt:x", Command(capability="power", action=action)))
     assert error.value.code == "device_unreachable"
     assert connection.sent == [action.upper()]
 
@@ -117,11 +117,11 @@ async def test_a_command_to_an_unavailable_device_is_not_confirmed(keys: dict[st
     ],
 )
 async def test_only_an_available_device_confirms_a_command(answers: list[tuple[str, str]], *, is_done: bool) -> None:
-    live, _ = home_of(config("switch/x", unique_id="x", command_topic="c", state_topic="s", **AVAILABILITY))
-    receive(live, ("a", "online"), ("s", "ON"), ("a", "offline"))
-    clock: Any = live._clock
-    connection: Any = Plug(live, *answers)
-    command = live.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
+    processor, _ = home_of(config("switch/x", unique_id="x", command_topic="c", state_topic="s", **AVAILABILITY))
+    receive(processor, ("a", "online"), ("s", "ON"), ("a", "offline"))
+    clock: Any = processor._clock
+    connection: Any = Plug(processor, *answers)
+    command = processor.commands.run(connection, "mqtt:x", Command(capability="power", action="on"))
     if is_done:
         await clock.run(command)
     else:
@@ -161,10 +161,10 @@ def test_after_a_start_a_retained_message_sets_the_baseline_of_its_own_attribute
         updated_at=clock.now(), last_seen=clock.now(),
     )  # fmt: skip
     registry.restore(Layout(), [stored])
-    live = LiveDevices(new_catalog(), Publisher("mqtt", registry, bus, clock), clock)
-    live.restored.remember()
-    announce(live, *DOOR)
-    receive(live, ("a", "online"))
+    processor = MessageProcessor(new_catalog(), Publisher("mqtt", registry, bus, clock), clock)
+    processor.restored.remember()
+    announce(processor, *DOOR)
+    receive(processor, ("a", "online"))
     found: list[tuple[set[str], set[str]]] = []
 
     def note(event: events.Event) -> None:
@@ -173,17 +173,17 @@ def test_after_a_start_a_retained_message_sets_the_baseline_of_its_own_attribute
 
     bus.listen(note, events.DeviceStateChanged)
     for topic, text, is_retained in messages:
-        deque(live.process(Received(topic, text.encode(), is_retained)), maxlen=0)
-        deque(live.changed.flush(), maxlen=0)
+        deque(processor.process(Received(topic, text.encode(), is_retained)), maxlen=0)
+        deque(processor.changed.flush(), maxlen=0)
     assert found == expected
 
 
 def test_alarms_are_listed_by_the_class_of_their_sensor() -> None:
-    live, _ = home_of(
+    processor, _ = home_of(
         *(
             config(f"binary_sensor/{each}", state_topic=each, device_class=each, device={"identifiers": ["x"]})
             for each in ("gas", "smoke", "motion", "safety")
         )
     )
-    alarms = live.announced.devices["mqtt:x"].observation().vendor_specific["alarms"]
+    alarms = processor.announced.devices["mqtt:x"].observation().vendor_specific["alarms"]
     assert alarms == ["custom.mqtt.gas", "custom.mqtt.safety", "smoke"]

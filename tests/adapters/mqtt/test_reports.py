@@ -14,7 +14,7 @@ from appliance.home import events
 from appliance.home.commands import Command
 from appliance.home_locale import Locale
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import NOW, announce, config, live_devices, receive
+from tests.adapters.mqtt.table import NOW, announce, config, message_processor, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.rows import each_row
 
@@ -169,12 +169,12 @@ ROWS: list[tuple[str, dict[str, Any], list[str], dict[str, Any], list[str]]] = [
 def test_reported_payloads_are_shown(
     component: str, keys: dict[str, Any], messages: list[str], shown: dict[str, Any], reasons: list[str]
 ) -> None:
-    live = live_devices()
-    announce(live, config(f"{component}/x", **keys, unique_id="x"))
+    processor = message_processor()
+    announce(processor, config(f"{component}/x", **keys, unique_id="x"))
     for text in messages:
-        receive(live, "s", text.encode())
-    assert live.announced.devices["mqtt:x"].attributes == shown
-    assert [each.reason for each in live.announced.refusals.by_key.values()] == reasons
+        receive(processor, "s", text.encode())
+    assert processor.announced.devices["mqtt:x"].attributes == shown
+    assert [each.reason for each in processor.announced.refusals.by_key.values()] == reasons
 
 
 @pytest.mark.parametrize(
@@ -189,17 +189,17 @@ def test_reported_payloads_are_shown(
     ],
 )
 async def test_two_unknown_words_at_once_are_both_reported(component: str, keys: dict[str, Any]) -> None:
-    live, dropped = live_devices(), list[events.ObservationDropped]()
-    reports = Reports(live._publish, VirtualClock())
-    live._publish._bus.listen(lambda event: dropped.append(cast("Any", event)), events.ObservationDropped)
+    processor, dropped = message_processor(), list[events.ObservationDropped]()
+    reports = Reports(processor._publish, VirtualClock())
+    processor._publish._bus.listen(lambda event: dropped.append(cast("Any", event)), events.ObservationDropped)
     announced = config(f"{component}/x", **keys, unique_id="x")
-    announce(live, announced)
+    announce(processor, announced)
     for word in ("half", "ajar", "half"):
-        receive(live, "s", word.encode())
-    reports.report(live.announced.refusals)
+        receive(processor, "s", word.encode())
+    reports.report(processor.announced.refusals)
     assert [each.reason.partition(" is not one of ")[0] for each in dropped] == ["'half'", "'ajar'"]
-    announce(live, Sent(announced.topic, b"", retain=True))
-    assert live.announced.refusals.by_key == {}
+    announce(processor, Sent(announced.topic, b"", retain=True))
+    assert processor.announced.refusals.by_key == {}
 
 
 @each_row(
@@ -218,10 +218,10 @@ async def test_two_unknown_words_at_once_are_both_reported(component: str, keys:
 def test_an_unknown_text_is_reported_for_its_own_attribute(
     component: str, keys: dict[str, Any], text: str, attribute: str
 ) -> None:
-    live = live_devices()
-    announce(live, config(f"{component}/x", **keys, unique_id="x"))
-    receive(live, "s", text.encode())
-    assert attribute in [each.attribute for each in live.announced.refusals.by_key.values()]
+    processor = message_processor()
+    announce(processor, config(f"{component}/x", **keys, unique_id="x"))
+    receive(processor, "s", text.encode())
+    assert attribute in [each.attribute for each in processor.announced.refusals.by_key.values()]
 
 
 BERLIN = Locale(latitude=52.52, longitude=13.405)
@@ -247,31 +247,32 @@ COORDINATES = {"json_attributes_topic": "s", "source_type": "gps"}
 def test_coordinates_decide_about_the_presence_of_a_person(
     locale: Locale, keys: dict[str, Any], text: str, shown: dict[str, Any], reasons: list[str]
 ) -> None:
-    live = live_devices(locale=locale)
-    announce(live, config("device_tracker/x", **keys, unique_id="x"))
-    receive(live, "s", text.encode())
-    assert live.announced.devices["mqtt:x"].attributes == shown
-    assert [each.reason for each in live.announced.refusals.by_key.values()] == reasons
+    processor = message_processor(locale=locale)
+    announce(processor, config("device_tracker/x", **keys, unique_id="x"))
+    receive(processor, "s", text.encode())
+    assert processor.announced.devices["mqtt:x"].attributes == shown
+    assert [each.reason for each in processor.announced.refusals.by_key.values()] == reasons
 
 
 def test_the_attributes_without_a_value_are_listed() -> None:
-    live = live_devices()
-    announce(live, config("sensor/x", **STATE, unique_id="x", device_class="battery", unit_of_measurement="%"))
-    announce(live, config("light/y", **JSON_LAMP, unique_id="y"))
+    processor = message_processor()
+    announce(processor, config("sensor/x", **STATE, unique_id="x", device_class="battery", unit_of_measurement="%"))
+    announce(processor, config("light/y", **JSON_LAMP, unique_id="y"))
     listed = {
-        id_: device.observation().vendor_specific.get("attributes") for id_, device in live.announced.devices.items()
+        id_: device.observation().vendor_specific.get("attributes")
+        for id_, device in processor.announced.devices.items()
     }
     assert listed["mqtt:x"] == ["battery"] and "power" not in (listed["mqtt:y"] or [])
 
 
 async def test_each_unknown_word_of_a_device_is_reported_once() -> None:
-    live, dropped = live_devices(), list[events.Event]()
-    reports = Reports(live._publish, VirtualClock())
-    live._publish._bus.listen(dropped.append, events.ObservationDropped)
-    announce(live, config("lock/x", **STATE, command_topic="c", unique_id="x"))
+    processor, dropped = message_processor(), list[events.Event]()
+    reports = Reports(processor._publish, VirtualClock())
+    processor._publish._bus.listen(dropped.append, events.ObservationDropped)
+    announce(processor, config("lock/x", **STATE, command_topic="c", unique_id="x"))
     for word in ("LOCKED", "half", "half", "ajar", "half", *(f"word {number}" for number in range(99))):
-        receive(live, "s", word.encode())
-        reports.report(live.announced.refusals)
+        receive(processor, "s", word.encode())
+        reports.report(processor.announced.refusals)
     words = ["half", "ajar", *(f"word {number}" for number in range(MAX_REPORTED_WORDS - 2))]
     expected = "is not one of 'LOCKED', 'UNLOCKED', 'JAMMED', 'OPEN'; the value is unknown now"
     assert [each.reason for each in dropped if isinstance(each, events.ObservationDropped)] == [
@@ -280,24 +281,24 @@ async def test_each_unknown_word_of_a_device_is_reported_once() -> None:
 
 
 def test_a_name_that_is_not_utf_8_does_not_hide_the_other_values() -> None:
-    live = live_devices()
-    announce(live, config("sensor/x", **STATE, unit_of_measurement="W", value_template="{{ value_json.p }}"))
-    receive(live, "s", '{"name":"Küche","p":5}'.encode("latin-1"))
-    assert live.announced.devices["mqtt:x"].attributes == {"custom.mqtt.x": 5}
+    processor = message_processor()
+    announce(processor, config("sensor/x", **STATE, unit_of_measurement="W", value_template="{{ value_json.p }}"))
+    receive(processor, "s", '{"name":"Küche","p":5}'.encode("latin-1"))
+    assert processor.announced.devices["mqtt:x"].attributes == {"custom.mqtt.x": 5}
 
 
 @each_row(("flag", "is_there"), [(0, False), ("0", False), ("no", False), ("off", False), ("true", True), (1, True)])
 def test_a_disabled_entity_is_omitted_in_any_spelling(flag: object, is_there: bool) -> None:
-    live = live_devices()
-    announce(live, config("switch/x", command_topic="c", enabled_by_default=flag, unique_id="x"))
-    assert ("mqtt:x" in live.announced.devices) is is_there
+    processor = message_processor()
+    announce(processor, config("switch/x", command_topic="c", enabled_by_default=flag, unique_id="x"))
+    assert ("mqtt:x" in processor.announced.devices) is is_there
 
 
 def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
     for more, actions in (({}, []), ({"payload_install": "go"}, ["install"])):
-        live = live_devices()
-        announce(live, config("update/x", state_topic="s", command_topic="c", unique_id="x", **more))
-        specs = live.announced.devices["mqtt:x"].specs
+        processor = message_processor()
+        announce(processor, config("update/x", state_topic="s", command_topic="c", unique_id="x", **more))
+        specs = processor.announced.devices["mqtt:x"].specs
         assert [action for spec in specs for action in spec.actions] == actions
 
 
@@ -312,9 +313,9 @@ def test_firmware_is_installed_only_if_a_payload_for_it_is_announced() -> None:
 def test_valve_commands_need_a_payload(
     more: dict[str, Any], actions: tuple[str, ...], values: list[str] | None
 ) -> None:
-    live = live_devices()
-    announce(live, config("valve/x", **STATE, command_topic="c", unique_id="x", **more))
-    [(attribute, entity)] = live.announced.devices["mqtt:x"].handlers.items()
+    processor = message_processor()
+    announce(processor, config("valve/x", **STATE, command_topic="c", unique_id="x", **more))
+    [(attribute, entity)] = processor.announced.devices["mqtt:x"].handlers.items()
     offer = entity.offers[attribute]
     assert (offer.actions, offer.schema.get("values")) == (actions, values)
 
@@ -331,16 +332,18 @@ def test_valve_commands_need_a_payload(
     ],
 )
 def test_a_code_must_fit_the_format_of_its_lock(code_format: str, code: str | None, fault: str | None) -> None:
-    live = live_devices()
-    announce(live, config("lock/x", command_topic="c", code_format=code_format, unique_id="x"))
-    entity = live.announced.devices["mqtt:x"].entities[0]
+    processor = message_processor()
+    announce(processor, config("lock/x", command_topic="c", code_format=code_format, unique_id="x"))
+    entity = processor.announced.devices["mqtt:x"].entities[0]
     command = Command(capability="lock", action="lock", code=code)
     if fault is None:
         assert entity.write(command, NOW).messages
     else:
         with pytest.raises(Invalid, match=fault):
             entity.write(command, NOW)
-    assert bool(live.announced.refusals.by_key) is (code == "anything"), "an unreadable or costly pattern is reported"
+    assert bool(processor.announced.refusals.by_key) is (code == "anything"), (
+        "an unreadable or costly pattern is reported"
+    )
 
 
 FAILING: list[tuple[str, dict[str, str], Command, bytes, bytes]] = [
@@ -359,39 +362,40 @@ command's result."""
 async def test_a_command_ends_at_once_when_its_device_fails(
     clock: VirtualClock, component: str, keys: dict[str, str], command: Command, before: bytes, after: bytes
 ) -> None:
-    live = live_devices(clock)
-    announce(live, config(f"{component}/x", **keys, unique_id="x"))
-    receive(live, "s", before)
+    processor = message_processor(clock)
+    announce(processor, config(f"{component}/x", **keys, unique_id="x"))
+    receive(processor, "s", before)
 
     class Failing:
         async def publish(self, message: Outgoing) -> None:
-            receive(live, "s", after)
+            receive(processor, "s", after)
 
     connection: Any = Failing()
     with pytest.raises(BadAnswer, match=r"was sent .* but shows \S+ '(jammed|error)'$"):
-        await live.commands.run(connection, "mqtt:x", command)
+        await processor.commands.run(connection, "mqtt:x", command)
 
 
 async def test_slats_can_be_open_in_the_middle(clock: VirtualClock) -> None:
-    live = live_devices(clock)
+    processor = message_processor(clock)
     announce(
-        live, config("cover/x", tilt_command_topic="c", tilt_status_topic="s", tilt_opened_value=50, unique_id="x")
+        processor,
+        config("cover/x", tilt_command_topic="c", tilt_status_topic="s", tilt_opened_value=50, unique_id="x"),
     )
 
     class Blind:
         async def publish(self, message: Outgoing) -> None:
-            receive(live, "s", message.payload.encode())
+            receive(processor, "s", message.payload.encode())
 
     connection: Any = Blind()
-    await live.commands.run(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
-    assert live.announced.devices["mqtt:x"].attributes == {"cover_tilt": 50}
+    await processor.commands.run(connection, "mqtt:x", Command(capability="cover_tilt", action="open"))
+    assert processor.announced.devices["mqtt:x"].attributes == {"cover_tilt": 50}
 
 
 async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: VirtualClock) -> None:
-    live = live_devices(clock)
+    processor = message_processor(clock)
     keys = {"state_topic": "s", "command_topic": "c", "device_class": "garage", "unique_id": "x"}
-    announce(live, config("cover/x", **keys))
-    receive(live, "s", b"closed")
+    announce(processor, config("cover/x", **keys))
+    receive(processor, "s", b"closed")
 
     class Nothing:
         async def publish(self, message: Outgoing) -> None: ...
@@ -399,18 +403,18 @@ async def test_a_garage_door_that_stays_closed_is_named_in_the_error(clock: Virt
     connection: Any = Nothing()
     command = Command(capability="garage_door", action="open")
     with pytest.raises(BadAnswer, match="garage_door 'closed'"):
-        await clock.run(live.commands.run(connection, "mqtt:x", command))
+        await clock.run(processor.commands.run(connection, "mqtt:x", command))
 
 
 @each_row(("low", "high"), [(1, 100), (1, 3), (1, 7), (0, 255), (10, 90)])
 @pytest.mark.slow
 def test_every_speed_of_a_fan_is_shown_as_its_percentage(low: int, high: int) -> None:
-    live = live_devices()
+    processor = message_processor()
     keys = {"command_topic": "c", "percentage_command_topic": "p", "percentage_state_topic": "s"}
-    announce(live, config("fan/x", **keys, speed_range_min=low, speed_range_max=high, unique_id="x"))
-    fan = live.announced.devices["mqtt:x"]
+    announce(processor, config("fan/x", **keys, speed_range_min=low, speed_range_max=high, unique_id="x"))
+    fan = processor.announced.devices["mqtt:x"]
     for speed in range(low, high + 1):
-        receive(live, "s", str(speed).encode())
+        receive(processor, "s", str(speed).encode())
         shown = fan.attributes["custom.mqtt.percentage"]
         assert shown == (speed - low + 1) * 100 // (high - low + 1)
         for percent in range(max(shown, 1), 101):

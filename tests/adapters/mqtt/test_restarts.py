@@ -12,13 +12,13 @@ import pytest
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.lifecycle import Lifecycle
-from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.errors import Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import announce, config, live_devices, new_catalog, rebuild, receive
+from tests.adapters.mqtt.table import announce, config, message_processor, new_catalog, rebuild, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
@@ -42,20 +42,20 @@ class RestartingHub:
 
     def restart(self, *first: Received) -> None:
         """Restart the hub. `first` contains the messages that come before the old values are restored."""
-        self.live = LiveDevices(new_catalog(), self.publish, self._clock)
-        self.live.restored.remember()
+        self.processor = MessageProcessor(new_catalog(), self.publish, self._clock)
+        self.processor.restored.remember()
         for sent in self._configs:
-            self.live.announced.store.take_config(sent.topic, sent.payload)
-            rebuilt = rebuild(self.live.announced)
+            self.processor.announced.store.take_config(sent.topic, sent.payload)
+            rebuilt = rebuild(self.processor.announced)
             for received in first:
                 self.receive(received.topic, received.payload)
-            list(self.live.replay(rebuilt))
+            list(self.processor.replay(rebuilt))
             for device in rebuilt:
                 self.publish.device(device.observation())
-        self.live.restored.forget_known(self.live.announced.devices)
+        self.processor.restored.forget_known(self.processor.announced.devices)
 
     def receive(self, topic: str, payload: bytes) -> None:
-        receive(self.live, topic, payload, is_retained=True)
+        receive(self.processor, topic, payload, is_retained=True)
 
     @property
     def shown(self) -> Mapping[str, Any]:
@@ -79,8 +79,8 @@ async def test_a_value_stays_expired_over_a_restart(session: DeviceSession, cloc
     hub.restart()
     assert hub.shown == {**VALUE, "state": "online"}
     await clock.advance(61, sleepers=0)
-    hub.live.tick()
-    list(hub.live.changed.flush())
+    hub.processor.tick()
+    list(hub.processor.changed.flush())
     for _ in range(2):
         assert hub.shown == {"state": "unavailable"}
         hub.restart()
@@ -94,9 +94,9 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     known = RestartingHub(session, clock)
     known.receive("x", b"21")
     known.publish.lost(Unreachable("the hub was stopped"))
-    live = LiveDevices(new_catalog(), known.publish, clock)
-    lifecycle = Lifecycle(PLAIN, live, Inbox(), known.publish, clock)
-    live.announced.store.take_config("homeassistant/sensor/x/config", b"{")
+    processor = MessageProcessor(new_catalog(), known.publish, clock)
+    lifecycle = Lifecycle(PLAIN, processor, Inbox(), known.publish, clock)
+    processor.announced.store.take_config("homeassistant/sensor/x/config", b"{")
     for _ in range(2):
         known.publish.answered()
         await lifecycle._rebuild(complete=True)
@@ -112,17 +112,17 @@ async def test_a_message_from_before_the_loss_of_the_broker_is_shown_after_its_r
     hub.receive("x", b"21")
     assert hub.shown == {"custom.mqtt.x": 20, "custom.mqtt.y": 20, "state": "offline"}
     hub.publish.answered()
-    list(hub.live.changed.flush())
+    list(hub.processor.changed.flush())
     assert hub.shown == {**VALUE, "state": "online"}
 
 
 def test_a_press_during_a_new_announcement_of_its_device_is_not_lost() -> None:
-    live, happened = live_devices(), list[events.Event]()
-    live._publish._bus.listen(happened.append)
+    processor, happened = message_processor(), list[events.Event]()
+    processor._publish._bus.listen(happened.append)
     keys = {"state_topic": "x", "event_types": ["single"], "device": {"identifiers": ["x"]}}
-    announce(live, config("sensor/a", unique_id="a", **keys), config("event/b", unique_id="b", **keys))
-    reading = live.process(Received("x", b'{"event_type": "single"}', is_retained=False))
+    announce(processor, config("sensor/a", unique_id="a", **keys), config("event/b", unique_id="b", **keys))
+    reading = processor.process(Received("x", b'{"event_type": "single"}', is_retained=False))
     next(reading)  # the sensor has read the message, but the event entity has not
-    announce(live, config("event/b", unique_id="b", name="new", **keys))
+    announce(processor, config("event/b", unique_id="b", name="new", **keys))
     deque(reading, maxlen=0)
     assert [each.event for each in happened if isinstance(each, events.DeviceEvent)] == ["single"]

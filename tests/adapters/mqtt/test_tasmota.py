@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from appliance.adapters.mqtt.live_devices import LiveDevices
+from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.tasmota import announcements
 from appliance.adapters.mqtt.tasmota.sensors import QUANTITIES
@@ -22,7 +22,7 @@ from appliance.tables.checks import format_value
 from tests.adapters.mqtt.broker import Broker
 from tests.adapters.mqtt.captures import Sent
 from tests.adapters.mqtt.homes import BrokerHome, until
-from tests.adapters.mqtt.table import announce, live_devices, new_catalog, receive, take
+from tests.adapters.mqtt.table import announce, message_processor, new_catalog, receive, take
 from tests.adapters.mqtt.tasmota import BASE, MAC, TasmotaDevice
 from tests.fakes.rows import each_row
 
@@ -305,41 +305,41 @@ PLAYS: dict[str, Play] = {
 """Devices by the property that distinguishes them."""
 
 
-def announced(play: Play) -> tuple[TasmotaDevice, LiveDevices]:
+def announced(play: Play) -> tuple[TasmotaDevice, MessageProcessor]:
     """Return the simulated device, and the devices built from its messages."""
-    device, live = TasmotaDevice(play.state, play.sensors, **play.config), live_devices()
-    announce(live, *device.announcements[:2])
+    device, processor = TasmotaDevice(play.state, play.sensors, **play.config), message_processor()
+    announce(processor, *device.announcements[:2])
     will = device.config["ofln"] if device.config["dslp"] else device.config["onln"]
-    receive(live, "tele/tA1/LWT", will.encode(), is_retained=True)
-    receive(live, "tele/tA1/STATE", json.dumps(play.state).encode())
-    receive(live, "tele/tA1/SENSOR", json.dumps(play.values).encode())
-    return device, live
+    receive(processor, "tele/tA1/LWT", will.encode(), is_retained=True)
+    receive(processor, "tele/tA1/STATE", json.dumps(play.state).encode())
+    receive(processor, "tele/tA1/SENSOR", json.dumps(play.values).encode())
+    return device, processor
 
 
 @each_row("name", [*PLAYS])
 def test_a_tasmota_device_is_shown(name: str) -> None:
     play = PLAYS[name]
-    _, live = announced(play)
-    found = {each.id.removeprefix(ID): dict(each.attributes) for each in live.announced.devices.values()}
+    _, processor = announced(play)
+    found = {each.id.removeprefix(ID): dict(each.attributes) for each in processor.announced.devices.values()}
     assert {part: {key: found.get(part, {}).get(key) for key in row} for part, row in play.shown.items()} == {
         part: dict(row) for part, row in play.shown.items()
     }
-    assert all(each.is_available for each in live.announced.devices.values())
-    assert not live.announced.refusals.by_key
+    assert all(each.is_available for each in processor.announced.devices.values())
+    assert not processor.announced.refusals.by_key
 
 
 @pytest.mark.parametrize("name", [name for name, play in PLAYS.items() if play.commands])
 async def test_a_tasmota_device_takes_its_commands(name: str) -> None:
-    device, live = announced(PLAYS[name])
+    device, processor = announced(PLAYS[name])
     for part, command, messages, shown in PLAYS[name].commands:
-        sent = await commanded(live, device, f"{ID}{part}", command)
+        sent = await commanded(processor, device, f"{ID}{part}", command)
         assert sent == [(f"cmnd/tA1/{last}", payload) for last, payload in messages]
-        assert shown.items() <= live.announced.devices[f"{ID}{part}"].attributes.items()
-    assert not live.announced.refusals.by_key
+        assert shown.items() <= processor.announced.devices[f"{ID}{part}"].attributes.items()
+    assert not processor.announced.refusals.by_key
 
 
 async def commanded(
-    live: LiveDevices, device: TasmotaDevice, device_id: str, command: dict[str, Any]
+    processor: MessageProcessor, device: TasmotaDevice, device_id: str, command: dict[str, Any]
 ) -> list[tuple[str, str]]:
     """Return the messages of a command. The device responds to each message at once."""
     sent: list[tuple[str, str]] = []
@@ -348,21 +348,21 @@ async def commanded(
         async def publish(self, message: Outgoing) -> None:
             sent.append((message.topic, message.payload))
             for topic, text in device.answers(message.topic, message.payload):
-                receive(live, topic, text.encode())
+                receive(processor, topic, text.encode())
 
     connection: Any = Connection()
-    await asyncio.wait_for(live.commands.run(connection, device_id, Command.parse(command)), 5)
+    await asyncio.wait_for(processor.commands.run(connection, device_id, Command.parse(command)), 5)
     return sent
 
 
 def test_the_will_of_a_device_is_used_unless_it_sleeps() -> None:
     for sleeps, is_available in ((1, True), (0, False)):
-        live = live_devices()
-        announce(live, *TasmotaDevice({}, {"SHT3X": {"Temperature": 1}}, dslp=sleeps).announcements[:2])
-        receive(live, "tele/tA1/LWT", b"Online", is_retained=True)
-        receive(live, "tele/tA1/SENSOR", b'{"SHT3X":{"Temperature":5}}')
-        receive(live, "tele/tA1/LWT", b"Offline")
-        assert live.announced.devices[ID].is_available is is_available
+        processor = message_processor()
+        announce(processor, *TasmotaDevice({}, {"SHT3X": {"Temperature": 1}}, dslp=sleeps).announcements[:2])
+        receive(processor, "tele/tA1/LWT", b"Online", is_retained=True)
+        receive(processor, "tele/tA1/SENSOR", b'{"SHT3X":{"Temperature":5}}')
+        receive(processor, "tele/tA1/LWT", b"Offline")
+        assert processor.announced.devices[ID].is_available is is_available
 
 
 NAMES: list[tuple[dict[str, Any], dict[str, str]]] = [
@@ -377,32 +377,32 @@ NAMES: list[tuple[dict[str, Any], dict[str, str]]] = [
 
 @each_row(("config", "names"), NAMES)
 def test_outputs_have_names_of_the_owner_and_the_device(config: dict[str, Any], names: dict[str, str]) -> None:
-    live = live_devices()
-    announce(live, *TasmotaDevice({}, {}, **config).announcements[:2])
-    assert {each.id.removeprefix(ID): each.name for each in live.announced.devices.values()} == names
+    processor = message_processor()
+    announce(processor, *TasmotaDevice({}, {}, **config).announcements[:2])
+    assert {each.id.removeprefix(ID): each.name for each in processor.announced.devices.values()} == names
 
 
 def test_a_lamp_with_white_shows_the_white_or_the_colour() -> None:
-    live = live_devices()
-    announce(live, *TasmotaDevice({}, {}, rl=[2], lt_st=4).announcements)
-    attributes = live.announced.devices[ID].attributes
+    processor = message_processor()
+    announce(processor, *TasmotaDevice({}, {}, rl=[2], lt_st=4).announcements)
+    attributes = processor.announced.devices[ID].attributes
     for sentence, mode, color in (
         ({"HSBColor": "30,100,60", "White": 0}, "hs", {"hue": 30, "saturation": 100}),
         ({"HSBColor": "30,100,0", "White": 50}, "white", None),
         ({"POWER": "OFF"}, "white", None),
         ({"HSBColor": "60,10,9", "White": 0}, "hs", {"hue": 60, "saturation": 10}),
     ):
-        receive(live, "stat/tA1/RESULT", json.dumps(sentence).encode())
-        attributes = live.announced.devices[ID].attributes
+        receive(processor, "stat/tA1/RESULT", json.dumps(sentence).encode())
+        attributes = processor.announced.devices[ID].attributes
         assert (attributes["color_mode"], attributes.get("color_hs")) == (mode, color)
 
 
 def test_a_null_value_is_missing_until_the_next_value() -> None:
-    live = live_devices()
-    announce(live, *TasmotaDevice({}, {"DHT11": {"Temperature": 20}}).announcements)
+    processor = message_processor()
+    announce(processor, *TasmotaDevice({}, {"DHT11": {"Temperature": 20}}).announcements)
     for text, shown in ((b"21", 21), (b"null", None), (b"22", 22)):
-        receive(live, "tele/tA1/SENSOR", b'{"DHT11":{"Temperature":%s}}' % text)
-        temperature: Any = live.announced.devices[ID].attributes.get("temperature")
+        receive(processor, "tele/tA1/SENSOR", b'{"DHT11":{"Temperature":%s}}' % text)
+        temperature: Any = processor.announced.devices[ID].attributes.get("temperature")
         assert (temperature and temperature["value"]) == shown
 
 
@@ -453,9 +453,9 @@ def test_topics_name_the_host_and_the_end_of_the_address() -> None:
 
 
 def test_the_units_of_numbers_without_a_capability_are_in_the_metadata() -> None:
-    live = live_devices()
-    announce(live, *TasmotaDevice({}, {"BME280": {"DewPoint": 1}, "TempUnit": "F"}).announcements)
-    units = live.announced.devices[ID].observation().vendor_specific["units"]
+    processor = message_processor()
+    announce(processor, *TasmotaDevice({}, {"BME280": {"DewPoint": 1}, "TempUnit": "F"}).announcements)
+    units = processor.announced.devices[ID].observation().vendor_specific["units"]
     assert units == {"custom.mqtt.BME280_DewPoint": "°F"}
 
 
@@ -475,22 +475,22 @@ ODD: list[dict[str, Any]] = [
 
 @each_row("odd", ODD)
 def test_odd_values_of_one_key_affect_only_that_key(odd: dict[str, Any]) -> None:
-    live = live_devices()
+    processor = message_processor()
     sensors = {"A": {"Temperature": 1}, "B": 5, "C": [1], "D": {"E": {"F": {"G": {}}}}}
-    announce(live, *TasmotaDevice({}, sensors, **odd).announcements)
-    receive(live, "tele/tA1/SENSOR", b'{"A":{"Temperature":5}}')
-    assert live.announced.devices[ID].attributes["temperature"] == measured(5, "°C")
+    announce(processor, *TasmotaDevice({}, sensors, **odd).announcements)
+    receive(processor, "tele/tA1/SENSOR", b'{"A":{"Temperature":5}}')
+    assert processor.announced.devices[ID].attributes["temperature"] == measured(5, "°C")
 
 
 @each_row("wrong", ["x", {}, None, ["x"], [None, "2"]])
 def test_an_unreadable_relay_list_is_reported_until_it_is_corrected(wrong: Any) -> None:
-    live, good = live_devices(), TasmotaDevice({}, {}, rl=[1]).announcements[:1]
-    announce(live, *TasmotaDevice({}, {}, rl=wrong).announcements[:2])
-    assert [(each.attribute, each.reason) for each in live.announced.refusals.by_key.values()] == [
+    processor, good = message_processor(), TasmotaDevice({}, {}, rl=[1]).announcements[:1]
+    announce(processor, *TasmotaDevice({}, {}, rl=wrong).announcements[:2])
+    assert [(each.attribute, each.reason) for each in processor.announced.refusals.by_key.values()] == [
         ("announcement", f"rl must be a list of numbers, not {format_value(wrong)}")
     ]
-    announce(live, *good)
-    assert not live.announced.refusals.by_key and [*live.announced.devices] == [ID]
+    announce(processor, *good)
+    assert not processor.announced.refusals.by_key and [*processor.announced.devices] == [ID]
 
 
 def rows_of(heading: str) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""The live devices of a broker: converts messages to observations.
+"""Converts the messages of a broker to observations and events of its devices.
 
 The path of a message: 1. `process` finds the entities that read the message's topic, and stores pictures. 2.
 `_take_message` passes the message to each entity, which yields changes. 3. `_take_change` publishes events, and
@@ -36,8 +36,8 @@ from appliance.clock import Clock
 from appliance.errors import Invalid
 
 
-class LiveDevices:
-    """The devices of one broker: processes messages, and publishes observations and events.
+class MessageProcessor:
+    """Processes the messages of one broker, and publishes the observations and events of its devices.
 
     `has_work` is set when `secs_to_tick` may have become shorter for a reason other than a message.
     """

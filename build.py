@@ -12,28 +12,26 @@ if sys.version_info < (3, 11):  # noqa: UP036 - an older Python must read as far
 
 # The imports below need Python 3.11. Python 3.6 must be able to run the lines above, which print an error message.
 
-import hashlib
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from firmware import checks, locks, pack, parts, pip, pythons, wheels
+from firmware.checkout_venv import CheckoutVenv, check_venv
 from firmware.console import (
     IO_ERROR,
-    UNAVAILABLE,
     USAGE_ERROR,
     BuildFailed,
     report_failure,
-    run_captured,
     run_visible,
     say,
 )
-from firmware.environment import Environment, check_venv, venv_command
+from firmware.digest import sha256_of
 
 ROOT = Path(__file__).resolve().parent
-ENVIRONMENT = Environment(ROOT)
+CHECKOUT_VENV = CheckoutVenv(ROOT)
 
 USAGE = """\
 usage: python3 build.py [COMMAND]
@@ -60,7 +58,7 @@ def pyz(arguments: Sequence[str]) -> int:
     check_venv()
     started = time.monotonic()
     compilers = [*pythons.pythons()]
-    builder = pack.Builder(root=ROOT, run=run_tool, say=say, venv=venv_command(Path())[:-1], pythons=compilers)
+    builder = pack.Builder(root=ROOT, run=pip.run_tool, say=say, pythons=compilers)
     try:
         files = builder.build(tags)
     except KeyError as unknown:
@@ -68,40 +66,32 @@ def pyz(arguments: Sequence[str]) -> int:
     except (wheels.ChecksumMismatch, parts.UnsupportedWheel) as fault:
         raise BuildFailed(str(fault), IO_ERROR) from None
     for file in files:
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        say(f"{file.relative_to(ROOT)}: {file.stat().st_size / 1e6:.1f} MB, sha256 {digest}")
+        say(f"{file.relative_to(ROOT)}: {file.stat().st_size / 1e6:.1f} MB, sha256 {sha256_of(file)}")
     say(f"build.py: made in {time.monotonic() - started:.0f} s")
     return 0
 
 
-def run_tool(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a tool of the build. If the tool fails, raise `BuildFailed` with the last lines of its output."""
-    code, lines = run_captured(command, cwd=ROOT, env={**environment, "PIP_USER": "0"})
-    if code:
-        raise BuildFailed(pip.advice(lines), UNAVAILABLE, lines=pip.readable(lines))
-
-
 def demo(arguments: Sequence[str]) -> int:
     """Replace this process with the demo of this checkout."""
-    ENVIRONMENT.ensure(ENVIRONMENT.runtime_lock)
-    command = [str(ENVIRONMENT.python), "-P", "-m", "appliance", "demo", *arguments]
-    os.execve(ENVIRONMENT.python, command, {**os.environ, "PYTHONPATH": str(ROOT)})
+    CHECKOUT_VENV.ensure(CHECKOUT_VENV.runtime_lock)
+    command = [str(CHECKOUT_VENV.python), "-P", "-m", "appliance", "demo", *arguments]
+    os.execve(CHECKOUT_VENV.python, command, {**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 def test(arguments: Sequence[str]) -> int:
     """Check lint, types, and tests, up to the first failure."""
-    return checks.run_checks(ENVIRONMENT, arguments)
+    return checks.run_checks(CHECKOUT_VENV, arguments)
 
 
 def bench(arguments: Sequence[str]) -> int:
     """Run the named measurements in .venv."""
-    ENVIRONMENT.ensure(ENVIRONMENT.runtime_lock, ENVIRONMENT.test_lock)
-    return run_visible([str(ENVIRONMENT.python), "-m", "benchmarks", *arguments], ROOT, os.environ)
+    CHECKOUT_VENV.ensure(CHECKOUT_VENV.runtime_lock, CHECKOUT_VENV.test_lock)
+    return run_visible([str(CHECKOUT_VENV.python), "-m", "benchmarks", *arguments], ROOT, os.environ)
 
 
 def lock(arguments: Sequence[str]) -> int:
     """Rewrite runtime.lock and test.lock from pyproject.toml."""
-    return locks.write_locks(ENVIRONMENT, arguments)
+    return locks.write_locks(CHECKOUT_VENV, arguments)
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {

@@ -60,9 +60,9 @@ def run_captured(
             raise
 
 
-def run_visible(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
+def run_visible(command: Sequence[str], folder: Path, variables: Mapping[str, str]) -> int:
     """Run a command in this terminal, and return its exit code. Only the command handles Ctrl-C."""
-    with subprocess.Popen(command, cwd=folder, env=environment) as child:
+    with subprocess.Popen(command, cwd=folder, env=variables) as child:
         while child.poll() is None:
             try:
                 child.wait()

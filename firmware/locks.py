@@ -9,9 +9,9 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from firmware.console import UNAVAILABLE, USAGE_ERROR, BuildFailed, run_captured, say
-from firmware.environment import Environment, venv_command
-from firmware.pip import ENTRY, advice, readable
+from firmware.checkout_venv import VENV_COMMAND, CheckoutVenv
+from firmware.console import UNAVAILABLE, USAGE_ERROR, BuildFailed, say
+from firmware.pip import ENTRY, run_tool
 
 LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
 """Tools whose versions affect the contents of a lock."""
@@ -36,24 +36,24 @@ LOCK_HEAD = """\
 """
 
 
-def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
+def write_locks(venv: CheckoutVenv, arguments: Sequence[str]) -> int:
     """Rewrite `runtime.lock` and `test.lock`. Without `--upgrade`, keep all versions that still satisfy the
     requirements."""
     if list(arguments) not in ([], ["--upgrade"]):
         raise BuildFailed("lock accepts only --upgrade", USAGE_ERROR)
     if sys.version_info[:2] != (3, 11):
         raise BuildFailed("lock needs Python 3.11, the oldest version in the locks", UNAVAILABLE)
-    toml = tomllib.loads((environment.root / "pyproject.toml").read_text())
+    toml = tomllib.loads((venv.root / "pyproject.toml").read_text())
     runtime = toml["project"]["dependencies"]
     tests = [*toml["project"]["optional-dependencies"]["test"], *toml["build-system"]["requires"], *EDITABLE]
     with tempfile.TemporaryDirectory(prefix="lares-lock-") as name:
         folder = Path(name)
         say("fetching " + " and ".join(LOCK_TOOLS))
-        _run(venv_command(folder / "venv"), folder)
-        _run([f"{folder}/venv/bin/python", "-I", "-m", "pip", "install", *LOCK_TOOLS], folder)
-        needed = ((environment.runtime_lock, runtime), (environment.test_lock, ["-c pins", *runtime, *tests]))
+        run_tool([*VENV_COMMAND, str(folder / "venv")], cwd=folder)
+        run_tool([f"{folder}/venv/bin/python", "-I", "-m", "pip", "install", *LOCK_TOOLS], cwd=folder)
+        needed = ((venv.runtime_lock, runtime), (venv.test_lock, ["-c pins", *runtime, *tests]))
         for path, requirements in needed:
-            say(f"resolving and hashing {path.relative_to(environment.root)}; this takes minutes")
+            say(f"resolving and hashing {path.relative_to(venv.root)}; this takes minutes")
             text = _compile(path, requirements, folder, upgrade=arguments)
             path.write_text(LOCK_HEAD + text)
             (folder / "pins").write_text("".join(f"{name}=={pin}\n" for name, pin in ENTRY.findall(text)))
@@ -70,7 +70,7 @@ def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: 
     hosts = "--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --pip-args=--only-binary=:all:"
     left_out = [f"--unsafe-package={name}" for name in LEFT_OUT]
     command = [f"{folder}/venv/bin/python", "-I", "-m", "piptools", "compile", *flags.split(), *hosts.split()]
-    _run([*command, *left_out, *upgrade, "-o", path.name, "wanted"], folder)
+    run_tool([*command, *left_out, *upgrade, "-o", path.name, "wanted"], cwd=folder)
     return _clean((folder / path.name).read_text())
 
 
@@ -78,10 +78,3 @@ def _clean(text: str) -> str:
     """Remove comments, and the names of temporary files."""
     lines = [line for line in text.splitlines() if line[:1] not in ("", "#") and not line.endswith("-c pins")]
     return "\n".join(lines).replace("-r wanted", "pyproject.toml") + "\n"
-
-
-def _run(command: Sequence[str], folder: Path) -> None:
-    """Run a tool. If the tool fails, raise `BuildFailed` with the last lines of its output."""
-    code, lines = run_captured(command, cwd=folder)
-    if code:
-        raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))

@@ -42,7 +42,7 @@ class Newcomer:
         links.mkdir()
         (links / "python3").symlink_to(python)
         (links / "git").symlink_to(shutil.which("git") or "/usr/bin/git")
-        self.environment = {"HOME": str(Path.home()), "PATH": str(links)}
+        self.variables = {"HOME": str(Path.home()), "PATH": str(links)}
         if not self.checkout.exists():
             ours = (ROOT / ".gitignore").read_text().replace("/", "").split()
             shutil.copytree(ROOT, self.checkout, symlinks=True, ignore=shutil.ignore_patterns(*ours))
@@ -50,7 +50,7 @@ class Newcomer:
     def try_demo(self, command: list[str]) -> bool:
         """Start the demo, wait for its answer, and stop it with Ctrl-C. Return whether all steps succeeded."""
         pipe = subprocess.PIPE
-        with subprocess.Popen(command, cwd=self.checkout, env=self.environment, stdout=pipe, text=True) as demo:
+        with subprocess.Popen(command, cwd=self.checkout, env=self.variables, stdout=pipe, text=True) as demo:
             assert demo.stdout is not None
             try:
                 has_answered = False
@@ -68,10 +68,10 @@ class Newcomer:
 
     def try_tests(self, command: list[str]) -> int:
         """Run the tests, then run the failed tests again, one after another. Return the exit code."""
-        code = run_visible(command, self.checkout, self.environment)
+        code = run_visible(command, self.checkout, self.variables)
         if code == TESTS_FAILED:
             say("newcomer: running each failed test again, alone; a test that now passes is flaky, so fix the test")
-            code = run_visible([*command, *AGAIN], self.checkout, self.environment)
+            code = run_visible([*command, *AGAIN], self.checkout, self.variables)
         return code
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from firmware import release, spdx
 from firmware.parts import Parts, UnsupportedWheel, imported_by, in_order, notice
+from firmware.pip import Run
 from firmware.pythons import DATE, compile_with
 from firmware.targets import Table, Target, describe, read_targets
 from firmware.wheels import Store, cache_dir
@@ -53,23 +54,19 @@ WHEN_CUT = b"""# coding: latin-1
 """
 """Text after the file's first line. If the file is truncated, Python shows this text as an invalid line."""
 
-Run = Callable[[Sequence[str], Mapping[str, str]], None]
 Row = tuple[int, int, dict[str, list[str]]]
 """One or more files with equal content in a stream: their size, their CRC-32, and their paths by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Builder:
-    """Builds the single file from a checkout. `run` runs a command with these environment variables, and raises an
-    exception if the command fails. `venv` returns the command that creates a virtual environment in a folder.
-
+    """Builds the single file from a checkout. `run` runs a command, and raises an exception if the command fails.
     `pythons` contains the version and path of each Python that compiles bytecode.
     """
 
     root: Path
     run: Run
     say: Callable[[str], None]
-    venv: Sequence[str]
     pythons: Sequence[tuple[str, str]]
 
     def build(self, tags: Sequence[str]) -> list[Path]:
@@ -77,9 +74,9 @@ class Builder:
         made_of = release.commit_of(self.root)
         table = read_targets(self.root / "firmware" / "targets.toml")
         folder = cache_dir(self.root / "build")
-        store = Store(folder=folder, run=lambda command: self.run(command, os.environ), say=self.say)
+        store = Store(folder=folder, run=self.run, say=self.say)
         groups = [(tag, table.choose([tag])) for tag in tags] or [("", table.targets)]
-        python = store.tools(self.root / "firmware" / "build.lock", self.venv)
+        python = store.tools(self.root / "firmware" / "build.lock")
         lock = self.root / "firmware" / "runtime.lock"
         return [self._make(python, tag, table, store.wheels(python, lock, group), made_of) for tag, group in groups]
 
@@ -104,7 +101,7 @@ class Builder:
         with tempfile.TemporaryDirectory(prefix="lares-build-") as name:
             stage, packed = Path(name) / "stage", Path(name) / "packed"
             _write(parts.pure, stage)
-            self.run(_shiv(python, settings["shiv"], stage, packed), _quiet())
+            self.run(_shiv(python, settings["shiv"], stage, packed), env=_quiet())
             compilers = self._compile(parts, stage, {target.python for target in wheels})
             write_archive(packed, self.root / "firmware" / "boot", parts, table.oldest_glibc, Path(name) / "done")
             _replace(Path(name) / "done", file)
@@ -141,7 +138,7 @@ class Builder:
 
 
 def _quiet() -> dict[str, str]:
-    """Return the environment without the variables that configure shiv."""
+    """Return environment variables that do not configure shiv."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
 
 

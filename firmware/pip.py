@@ -1,11 +1,15 @@
-"""Uses pip to install exactly the files of a lock, and adds advice to pip's error messages."""
+"""Runs pip and the tools of the build, and adds advice to their error messages."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from firmware.console import UNAVAILABLE, BuildFailed, run_captured
 
 ENTRY = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
 
@@ -34,6 +38,18 @@ def pip_command(python: Path | str, command: str, lock: Path) -> list[str]:
     """Return the pip command that installs exactly the files of a lock, without building packages."""
     flags = "--no-deps --require-hashes --only-binary=:all: --no-input --progress-bar=off --disable-pip-version-check"
     return [str(python), "-I", "-m", "pip", command, *flags.split(), "-r", str(lock)]
+
+
+Run = Callable[..., None]
+"""A function like `run_tool`."""
+
+
+def run_tool(command: Sequence[str], *, env: Mapping[str, str] = os.environ, **options: Any) -> None:
+    """Run a tool with the options of `run_captured`. If the tool fails, raise `BuildFailed` with advice and the last
+    lines of the tool's output."""
+    code, lines = run_captured(command, env={**env, "PIP_USER": "0"}, **options)
+    if code:
+        raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))
 
 
 def python_version() -> str:

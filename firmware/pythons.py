@@ -8,10 +8,11 @@ import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from firmware.console import say
+from firmware.pip import Run
 
 MINORS = range(11, 15)
 """Minor versions of the supported Pythons."""
@@ -53,9 +54,7 @@ def pythons() -> Iterator[tuple[str, str]]:
             yield version[1], version[3]
 
 
-def compile_with(
-    python: str, site: Path, names: Sequence[str], run: Callable[[Sequence[str], Mapping[str, str]], None]
-) -> tuple[str, dict[str, bytes]]:
+def compile_with(python: str, site: Path, names: Sequence[str], run: Run) -> tuple[str, dict[str, bytes]]:
     """Return this Python's magic number (hexadecimal), and its bytecode for these files in `site`. The same Python on
     another machine would compile the same bytecode."""
     listed = site.with_name("compiled.txt")
@@ -63,6 +62,7 @@ def compile_with(
     for name in names:
         os.utime(site / name, (DATE, DATE))
     before = {*site.rglob("*.pyc")}
-    run([python, "-I", "-S", "-m", "compileall", "-q", "-s", str(site), "-i", str(listed)], {"LC_ALL": "C.UTF-8"})
+    command = [python, "-I", "-S", "-m", "compileall", "-q", "-s", str(site), "-i", str(listed)]
+    run(command, env={"LC_ALL": "C.UTF-8"})
     made = {path.relative_to(site).as_posix(): path.read_bytes() for path in {*site.rglob("*.pyc")} - before}
     return next(iter(made.values()))[:4].hex(), dict(sorted(made.items()))

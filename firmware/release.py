@@ -3,7 +3,6 @@ repeat the build."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import runpy
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from firmware import spdx
+from firmware.digest import sha256_of
 from firmware.parts import Parts
 
 LOCKS = ("firmware/build.lock", "firmware/runtime.lock", "firmware/targets.toml", "shiv.toml")
@@ -33,7 +33,7 @@ def accompany(
     `made_of` is the result of `commit_of` before the build. `compilers` lists the Python versions of the bytecode.
     `options` contains the build options.
     """
-    digest, version, created = _digest(file), *_version(root)
+    digest, version, created = sha256_of(file), *_version(root)
     file.with_name(f"{file.name}.sha256").write_text(f"{digest}  {file.name}\n")
     document = spdx.build_document(file.name, digest, version, created, parts.packages, parts.notices)
     file.with_suffix(".spdx.json").write_bytes(document)
@@ -47,8 +47,8 @@ def accompany(
         "command": " ".join(["python3 build.py", *options]),
         "compilers": compilers,
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
-        "locks": {name: _digest(root / name) for name in LOCKS},
-        "wheels": {wheel.name: _digest(wheel) for wheel in sorted(wheels, key=lambda wheel: wheel.name)},
+        "locks": {name: sha256_of(root / name) for name in LOCKS},
+        "wheels": {wheel.name: sha256_of(wheel) for wheel in sorted(wheels, key=lambda wheel: wheel.name)},
     }
     file.with_suffix(".build.json").write_text(json.dumps(manifest, indent=1) + "\n")
 
@@ -71,7 +71,3 @@ def _git(root: Path, *command: str) -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -12,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from firmware.pip import pip_command
+from firmware.checkout_venv import VENV_COMMAND
+from firmware.digest import sha256_of
+from firmware.pip import ENTRY, Run, pip_command
 from firmware.targets import Target
-
-Run = Callable[[Sequence[str]], None]
 
 AT_ONCE = 3
 """Maximum number of targets that are downloaded at the same time."""
@@ -39,15 +38,14 @@ class Store:
     run: Run
     say: Callable[[str], None]
 
-    def tools(self, lock: Path, venv: Sequence[str]) -> str:
-        """Return the Python of an environment with the lock's packages. `venv` returns the command that creates an
-        environment."""
+    def tools(self, lock: Path) -> str:
+        """Return the Python of a virtual environment with the lock's packages."""
         release = f"{sys.implementation.cache_tag}-{os.uname().machine}"
-        folder = self.folder / f"tools-{_digest(lock.read_bytes())[:16]}-{release}"
+        folder = self.folder / f"tools-{sha256_of(lock)[:16]}-{release}"
         if not folder.is_dir():
             self.say(f"fetching the tools of {lock.name}")
             part = folder.with_suffix(f".part{os.getpid()}")
-            self.run([*venv, str(part)])
+            self.run([*VENV_COMMAND, str(part)])
             self.run(pip_command(f"{part}/bin/python", "install", lock))
             _finish(part, folder)
         return f"{folder}/bin/python"
@@ -55,8 +53,8 @@ class Store:
     def wheels(self, python: str, lock: Path, targets: Sequence[Target]) -> dict[Target, list[Path]]:
         """Check the hashes of the lock's wheels, and return the wheels by target."""
         hashes = frozenset(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock.read_text()))
-        names = len(re.findall(r"^[A-Za-z0-9][\w.-]*==", lock.read_text(), re.MULTILINE))
-        folder = self.folder / f"wheels-{_digest(lock.read_bytes())[:16]}"
+        names = len(ENTRY.findall(lock.read_text()))
+        folder = self.folder / f"wheels-{sha256_of(lock)[:16]}"
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(lambda target: self._fetch(python, lock, target, folder / target.tag), targets))
         return {target: _checked(folder / target.tag, hashes, names) for target in targets}
@@ -82,12 +80,8 @@ def _finish(part: Path, folder: Path) -> None:
 
 def _checked(folder: Path, hashes: frozenset[str], count: int) -> list[Path]:
     wheels = sorted(folder.glob("*.whl"))
-    corrupt = [wheel.name for wheel in wheels if _digest(wheel.read_bytes()) not in hashes]
+    corrupt = [wheel.name for wheel in wheels if sha256_of(wheel) not in hashes]
     if corrupt or len(wheels) != count:
         what = ", ".join(corrupt) or "some are missing"
         raise ChecksumMismatch(f"{folder} does not contain the packages of the lock ({what}); remove this folder")
     return wheels
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

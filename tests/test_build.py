@@ -24,8 +24,8 @@ from packaging.utils import canonicalize_name
 
 import build
 from firmware import locks, newcomer, pip, pythons, skips
+from firmware.checkout_venv import CheckoutVenv, digests
 from firmware.checks import processes
-from firmware.environment import Environment, digests
 from tests.fakes.rows import each_row
 
 pytestmark = pytest.mark.slow
@@ -50,8 +50,8 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def environment(clone: Path) -> Environment:
-    return Environment(clone)
+def venv(clone: Path) -> CheckoutVenv:
+    return CheckoutVenv(clone)
 
 
 @pytest.fixture
@@ -165,38 +165,38 @@ def test_a_python_without_ensurepip_gets_the_package_to_install(clone: Path, tmp
     assert not (clone / ".venv").exists()
 
 
-def test_a_finished_venv_is_complete(environment: Environment, package: Path) -> None:
-    both = (environment.runtime_lock, environment.test_lock)
-    environment.write_stamp(digests(both))
-    assert environment.find_fault(both) == ""
-    assert environment.find_fault(both[:1]) == ""
-    assert [environment.is_missing(lock) for lock in both] == [False, False]
+def test_a_finished_venv_is_complete(venv: CheckoutVenv, package: Path) -> None:
+    both = (venv.runtime_lock, venv.test_lock)
+    venv.write_stamp(digests(both))
+    assert venv.find_fault(both) == ""
+    assert venv.find_fault(both[:1]) == ""
+    assert [venv.is_missing(lock) for lock in both] == [False, False]
 
 
-def test_the_demos_venv_is_extended_for_the_tests(environment: Environment, package: Path) -> None:
-    both = (environment.runtime_lock, environment.test_lock)
-    environment.write_stamp(digests(both[:1]))
-    assert environment.find_fault(both) == ""
-    assert [environment.is_missing(lock) for lock in both] == [False, True]
+def test_the_demos_venv_is_extended_for_the_tests(venv: CheckoutVenv, package: Path) -> None:
+    both = (venv.runtime_lock, venv.test_lock)
+    venv.write_stamp(digests(both[:1]))
+    assert venv.find_fault(both) == ""
+    assert [venv.is_missing(lock) for lock in both] == [False, True]
 
 
-def test_a_missing_venv_is_a_fault(environment: Environment) -> None:
-    assert environment.find_fault((environment.runtime_lock,)) == "the folder does not exist"
+def test_a_missing_venv_is_a_fault(venv: CheckoutVenv) -> None:
+    assert venv.find_fault((venv.runtime_lock,)) == "the folder does not exist"
 
 
 @pytest.mark.parametrize("text", [None, "", '{"locks": {"run', "[]", "{}"])
-def test_an_incomplete_stamp_is_a_fault(environment: Environment, package: Path, text: str | None) -> None:
+def test_an_incomplete_stamp_is_a_fault(venv: CheckoutVenv, package: Path, text: str | None) -> None:
     if text is not None:
-        environment.stamp.write_text(text)
-    assert environment.find_fault((environment.runtime_lock,)) == "the installation was not finished"
+        venv.stamp.write_text(text)
+    assert venv.find_fault((venv.runtime_lock,)) == "the installation was not finished"
 
 
-def test_a_changed_lock_is_an_error_if_it_is_needed(environment: Environment, package: Path) -> None:
-    both = (environment.runtime_lock, environment.test_lock)
-    environment.write_stamp(digests(both))
-    environment.test_lock.write_text("two==2.1\n")
-    assert environment.find_fault(both) == "test.lock has changed"
-    assert environment.find_fault(both[:1]) == ""
+def test_a_changed_lock_is_an_error_if_it_is_needed(venv: CheckoutVenv, package: Path) -> None:
+    both = (venv.runtime_lock, venv.test_lock)
+    venv.write_stamp(digests(both))
+    venv.test_lock.write_text("two==2.1\n")
+    assert venv.find_fault(both) == "test.lock has changed"
+    assert venv.find_fault(both[:1]) == ""
 
 
 def empty(path: Path) -> None:
@@ -222,33 +222,33 @@ def cut(path: Path) -> None:
     ],
 )
 def test_a_missing_file_is_a_fault(
-    environment: Environment, package: Path, name: str, harm: Callable[[Path], Any], expected: str
+    venv: CheckoutVenv, package: Path, name: str, harm: Callable[[Path], Any], expected: str
 ) -> None:
-    environment.write_stamp(digests((environment.runtime_lock,)))
+    venv.write_stamp(digests((venv.runtime_lock,)))
     harm(package / name)
-    assert environment.find_fault((environment.runtime_lock,)) == expected
+    assert venv.find_fault((venv.runtime_lock,)) == expected
 
 
 @pytest.mark.parametrize("script", ["echo cpython-310", "exit 127"])
-def test_another_or_a_broken_python_is_a_fault(environment: Environment, package: Path, script: str) -> None:
-    environment.write_stamp(digests((environment.runtime_lock,)))
-    environment.python.unlink()
-    environment.python.write_text(f"#!/bin/sh\n{script}\n")
-    environment.python.chmod(0o755)
-    assert environment.find_fault((environment.runtime_lock,)) == "the environment belongs to another Python"
+def test_another_or_a_broken_python_is_a_fault(venv: CheckoutVenv, package: Path, script: str) -> None:
+    venv.write_stamp(digests((venv.runtime_lock,)))
+    venv.python.unlink()
+    venv.python.write_text(f"#!/bin/sh\n{script}\n")
+    venv.python.chmod(0o755)
+    assert venv.find_fault((venv.runtime_lock,)) == "the environment belongs to another Python"
 
 
-def test_an_updated_python_through_a_link_is_an_error(environment: Environment, package: Path) -> None:
-    environment.write_stamp(digests((environment.runtime_lock,)))
-    stamp = json.loads(environment.stamp.read_text())
-    environment.stamp.write_text(json.dumps({**stamp, "python": "cpython-310"}))
-    assert environment.find_fault((environment.runtime_lock,)) == "the environment belongs to another Python"
+def test_an_updated_python_through_a_link_is_an_error(venv: CheckoutVenv, package: Path) -> None:
+    venv.write_stamp(digests((venv.runtime_lock,)))
+    stamp = json.loads(venv.stamp.read_text())
+    venv.stamp.write_text(json.dumps({**stamp, "python": "cpython-310"}))
+    assert venv.find_fault((venv.runtime_lock,)) == "the environment belongs to another Python"
 
 
-def test_a_vanished_python_is_a_fault(environment: Environment, package: Path) -> None:
-    environment.write_stamp(digests((environment.runtime_lock,)))
-    environment.python.unlink()
-    assert environment.find_fault((environment.runtime_lock,)) == "the environment belongs to another Python"
+def test_a_vanished_python_is_a_fault(venv: CheckoutVenv, package: Path) -> None:
+    venv.write_stamp(digests((venv.runtime_lock,)))
+    venv.python.unlink()
+    assert venv.find_fault((venv.runtime_lock,)) == "the environment belongs to another Python"
 
 
 PIP = """
@@ -259,11 +259,11 @@ echo 'Collecting two==2.0 (from -r firmware/test.lock (line 3))'
 
 
 def test_installing_shows_each_package_and_hides_other_output_of_pip(
-    clone: Path, environment: Environment, capfd: pytest.CaptureFixture[str]
+    clone: Path, venv: CheckoutVenv, capfd: pytest.CaptureFixture[str]
 ) -> None:
     fake_python(clone, f"{PIP}\necho 'Installing collected packages: two'")
     with (clone / "held").open("w") as held:
-        environment.install(environment.test_lock, held.fileno())
+        venv.install(venv.test_lock, held.fileno())
     assert capfd.readouterr().out.splitlines() == [
         "installing the 2 packages of firmware/test.lock",
         "[2/2] two 2.0",
@@ -271,8 +271,8 @@ def test_installing_shows_each_package_and_hides_other_output_of_pip(
     ]
 
 
-def test_a_failed_installation_shows_the_reason(clone: Path, environment: Environment, package: Path) -> None:
-    environment.write_stamp(digests((environment.runtime_lock,)))
+def test_a_failed_installation_shows_the_reason(clone: Path, venv: CheckoutVenv, package: Path) -> None:
+    venv.write_stamp(digests((venv.runtime_lock,)))
     fake_python(clone, f"{PIP}\necho 'ERROR: [Errno 28] No space left on device'; exit 1")
     done = run(clone, "test")
     assert done.returncode == 69
@@ -281,7 +281,7 @@ def test_a_failed_installation_shows_the_reason(clone: Path, environment: Enviro
         "build.py: the disk is full; delete some files and run this again",
     ]
     assert "secret" not in done.stdout
-    assert not environment.stamp.exists()
+    assert not venv.stamp.exists()
 
 
 @each_row(
@@ -322,11 +322,11 @@ def test_a_second_build_waits_and_can_be_interrupted(clone: Path) -> None:
     assert not (clone / ".venv").exists()
 
 
-def test_a_ready_venv_needs_no_waiting(clone: Path, environment: Environment, package: Path) -> None:
-    environment.write_stamp(digests((environment.runtime_lock,)))
+def test_a_ready_venv_needs_no_waiting(clone: Path, venv: CheckoutVenv, package: Path) -> None:
+    venv.write_stamp(digests((venv.runtime_lock,)))
     with (clone / "build.py").open("r+b") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        environment.ensure(environment.runtime_lock)
+        venv.ensure(venv.runtime_lock)
 
 
 DEMO = """
@@ -340,8 +340,8 @@ except KeyboardInterrupt:
 """
 
 
-def test_the_demo_replaces_the_process_of_build_py(clone: Path, environment: Environment, package: Path) -> None:
-    environment.write_stamp(digests((environment.runtime_lock,)))
+def test_the_demo_replaces_the_process_of_build_py(clone: Path, venv: CheckoutVenv, package: Path) -> None:
+    venv.write_stamp(digests((venv.runtime_lock,)))
     (clone / "appliance").mkdir()
     (clone / "appliance" / "__main__.py").write_text(DEMO)
     with start(clone, "demo", "--port", "0") as hub:
@@ -352,11 +352,9 @@ def test_the_demo_replaces_the_process_of_build_py(clone: Path, environment: Env
     assert hub.returncode == 7
 
 
-def checked(
-    clone: Path, environment: Environment, script: str, *args: str, **env: str
-) -> subprocess.CompletedProcess[str]:
+def checked(clone: Path, venv: CheckoutVenv, script: str, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run `build.py test`. The tools in .venv only print their arguments."""
-    environment.write_stamp(digests((environment.runtime_lock, environment.test_lock)))
+    venv.write_stamp(digests((venv.runtime_lock, venv.test_lock)))
     fake_python(clone, f'echo "called $*"\ncase "$(export -p)" in *LARES_*) export -p;; esac\n{script}')
     return run(clone, "test", *args, **env)
 
@@ -375,11 +373,11 @@ def calls(output: str) -> Sequence[str]:
 
 @pytest.mark.parametrize(("tally", "message"), [("", ""), ("3 proofs need chromium", "; 3 proofs need chromium")])
 def test_test_runs_lint_types_and_tests_in_this_order(
-    clone: Path, environment: Environment, package: Path, tally: str, message: str
+    clone: Path, venv: CheckoutVenv, package: Path, tally: str, message: str
 ) -> None:
     done = checked(
         clone,
-        environment,
+        venv,
         f'case "$2" in pytest) printf "12\\n{tally}" > "$BUILD_PY_TALLY"; esac',
         "-x",
         LARES_PORT="1",
@@ -391,19 +389,19 @@ def test_test_runs_lint_types_and_tests_in_this_order(
     assert re.fullmatch(last, done.stdout.splitlines()[-1])
 
 
-def test_the_option_slow_is_not_passed_to_pytest(clone: Path, environment: Environment, package: Path) -> None:
-    done = checked(clone, environment, "true", "tests/api", "--slow")
+def test_the_option_slow_is_not_passed_to_pytest(clone: Path, venv: CheckoutVenv, package: Path) -> None:
+    done = checked(clone, venv, "true", "tests/api", "--slow")
     assert calls(done.stdout)[-1] == f"pytest {several()} -m not musl and not box and not release tests/api"
 
 
-def test_test_stops_at_the_first_failure_with_its_code(clone: Path, environment: Environment, package: Path) -> None:
-    done = checked(clone, environment, 'case "$2" in mypy) exit 3; esac')
+def test_test_stops_at_the_first_failure_with_its_code(clone: Path, venv: CheckoutVenv, package: Path) -> None:
+    done = checked(clone, venv, 'case "$2" in mypy) exit 3; esac')
     assert (done.returncode, calls(done.stdout)) == (3, ["ruff check", FORMAT, "mypy"])
     assert re.fullmatch(r"build\.py: types failed with exit code 3 after \d+\.\d s\n", done.stderr)
 
 
-def test_a_tool_that_dies_of_a_signal_is_a_failure(clone: Path, environment: Environment, package: Path) -> None:
-    assert checked(clone, environment, "kill -SEGV $$").returncode == 128 + signal.SIGSEGV
+def test_a_tool_that_dies_of_a_signal_is_a_failure(clone: Path, venv: CheckoutVenv, package: Path) -> None:
+    assert checked(clone, venv, "kill -SEGV $$").returncode == 128 + signal.SIGSEGV
 
 
 def test_pytest_leaves_the_number_of_passed_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import lares_launcher
 
 from firmware.pack import write_archive
 from firmware.parts import MACHINES, Parts
+from firmware.pip import run_tool
 from firmware.pythons import compile_with
 from firmware.targets import Target
 
@@ -48,7 +47,7 @@ def make_archive(file: Path, version: bytes = b"x = 1\n") -> Path:
     for name, data in parts.pure.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_bytes(data)
-    magic, parts.compiled[magic] = compile_with(sys.executable, site, COMPILED, run)
+    magic, parts.compiled[magic] = compile_with(sys.executable, site, COMPILED, run_tool)
     parts.compiled["00000000"] = {"appliance/__pycache__/__init__.cpython-399.pyc": b"of another"}
     packed = file.with_suffix(".packed")
     with packed.open("wb") as stream:
@@ -62,11 +61,6 @@ def make_archive(file: Path, version: bytes = b"x = 1\n") -> Path:
     packed.unlink()
     shutil.rmtree(site)
     return file
-
-
-def run(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a command. Raise an exception if the command fails."""
-    subprocess.run(command, env=environment, check=True)
 
 
 def content(folder: Path) -> dict[str, bytes]:

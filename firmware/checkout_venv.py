@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import fcntl
-import hashlib
 import importlib.util
 import json
 import os
@@ -19,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from firmware.console import UNAVAILABLE, BuildFailed, run_captured, say
-from firmware.pip import ENTRY, advice, pip_command, python_version, readable
+from firmware.digest import sha256_of
+from firmware.pip import ENTRY, pip_command, python_version, readable, run_tool
 
 REACHED = re.compile(
     r"(?:Collecting |Processing \S*/)(?P<name>\w[\w.-]*?)(?:==|-)(?P<version>\d[^\s-]*)|Requirement already|Ignoring "
@@ -27,7 +27,12 @@ REACHED = re.compile(
 """Matches pip's progress lines. The match contains the name of the next package."""
 
 
-class Environment:
+VENV_COMMAND = (getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv")
+"""The command that creates a virtual environment in the folder that follows. The command also works if build.py runs
+in the virtual environment that the command replaces."""
+
+
+class CheckoutVenv:
     """The .venv of a checkout. The stamp file lists the Python, the locks, and the packages of the last complete
     installation."""
 
@@ -110,10 +115,7 @@ class Environment:
             elif line.startswith("WARNING: Retrying"):
                 say(f"[{count}/{total}] no answer from the package index yet, trying again", is_transient=True)
 
-        command, variables = pip_command(self.python, "install", lock), {**os.environ, "PIP_USER": "0"}
-        code, lines = run_captured(command, on_line=show, pass_fds=[held], env=variables)
-        if code:
-            raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))
+        run_tool(pip_command(self.python, "install", lock), on_line=show, pass_fds=[held])
 
     @contextmanager
     def _lock_shared(self) -> Iterator[int]:
@@ -128,7 +130,7 @@ class Environment:
             yield file.fileno()
 
     def _make(self, reason: str, held: int) -> None:
-        """Replace .venv with a new, empty environment."""
+        """Replace .venv with a new, empty virtual environment."""
         check_venv()
         say(f"making .venv with Python {python_version()} ({reason})")
         self.stamp.unlink(missing_ok=True)
@@ -136,7 +138,7 @@ class Environment:
             self.folder.unlink()
         if self.folder.exists():
             shutil.rmtree(self.folder)
-        code, lines = run_captured(venv_command(self.folder), pass_fds=[held])
+        code, lines = run_captured([*VENV_COMMAND, str(self.folder)], pass_fds=[held])
         if code:
             raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
 
@@ -174,7 +176,7 @@ def python_tag() -> str:
 
 def digests(locks: Sequence[Path]) -> dict[str, str]:
     """Return the SHA-256 of each lock by name."""
-    return {lock.name: hashlib.sha256(lock.read_bytes()).hexdigest() for lock in locks}
+    return {lock.name: sha256_of(lock) for lock in locks}
 
 
 def is_whole(path: str, size: str) -> bool:
@@ -183,12 +185,6 @@ def is_whole(path: str, size: str) -> bool:
         return os.stat(path).st_size > 0 or size in ("", "0")  # noqa: PTH116
     except OSError:
         return False
-
-
-def venv_command(folder: Path) -> list[str]:
-    """Return the command that creates a virtual environment. The command also works if build.py itself runs in the
-    environment that the command replaces."""
-    return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 
 
 def check_venv() -> None:

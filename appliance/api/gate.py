@@ -12,7 +12,7 @@ from functools import partial
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound
 
-from appliance.api.auth import ON_BOX, Authenticator, Principal, Role
+from appliance.api.authenticator import Authenticator
 from appliance.api.body import Bodies
 from appliance.api.cors import Cors
 from appliance.api.error_responses import error_response, response_status
@@ -21,6 +21,7 @@ from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import UNMATCHED, RequestCounts
 from appliance.api.request_token import token_of
 from appliance.api.responses import to_response
+from appliance.api.roles import ON_BOX, Principal, Role
 from appliance.api.route import Call, Route
 from appliance.api.router import Router
 from appliance.api.sanic_http.http1 import exchange_of

@@ -7,7 +7,8 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from appliance.api.auth import Authenticator, Role
+from appliance.api.authenticator import Authenticator
+from appliance.api.roles import Role
 from appliance.api.tokens import KeyToken, hint_of
 from appliance.api.validation import body_check, member_of, nullable
 from appliance.clock import Clock

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from appliance.api.auth import REACH, Role
 from appliance.api.error_codes import CODES
 from appliance.api.frames import EventFrame
+from appliance.api.roles import REACH, Role
 from appliance.api.route import COMMON_STATUSES, Route
 from appliance.api.schemas import error_of
 from appliance.tables.json_schema import TEXT, Schema

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from sanic import Request
 
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import Route
 from appliance.errors import MalformedRequest
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from sanic import Request
 
 from appliance.adapters.discovery.network_search import Found
-from appliance.api.auth import Principal, Role
 from appliance.api.body import Bodies
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.figures import Figures
@@ -21,6 +20,7 @@ from appliance.api.keyring import Keyring
 from appliance.api.limits import MAX_SMALL_BODY_BYTES
 from appliance.api.request_counts import RequestCounts
 from appliance.api.responses import JSON_TYPE
+from appliance.api.roles import Principal, Role
 from appliance.api.simulation import Simulate
 from appliance.api.stream import EventStream
 from appliance.api.validation import RequestFields, parse

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.adapters.dispatch import Status
-from appliance.api.auth import Role
 from appliance.api.error_codes import CODES
+from appliance.api.roles import Role
 from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.health import AdapterStatus
 from appliance.history.execution_history import ExecutionStatus

@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.api.app import ROUTES
-from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
+from appliance.api.roles import Role
 from appliance.clock import timestamp
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 import pytest
 from msgspec.structs import replace
 
-from appliance.api.auth import MAX_WAITING_CHECKS, Authenticator, Principal, Role
+from appliance.api.authenticator import MAX_WAITING_CHECKS, Authenticator
 from appliance.api.request_token import bearer_of
+from appliance.api.roles import Principal, Role
 from appliance.api.tokens import KeyToken
 from appliance.errors import TooManyChecks, Unauthenticated
 from appliance.store.stored_keys import Key

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.api.auth import Authenticator, Role
+from appliance.api.authenticator import Authenticator
 from appliance.api.keyring import make_master
+from appliance.api.roles import Role
 from appliance.api.tokens import Hasher, KeyToken, hash_token, hint_of
 from appliance.clock import Clock
 from appliance.errors import AuthenticationUnavailable, Unauthenticated

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from appliance import config
-from appliance.api.auth import Principal, Role
 from appliance.api.hooks import read_data
+from appliance.api.roles import Principal, Role
 from appliance.errors import Forbidden
 from appliance.home import events
 from appliance.home.values import Value

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from appliance.api import routes
 from appliance.api.app import ROUTES
-from appliance.api.auth import REACH, Role
 from appliance.api.error_codes import CODES
 from appliance.api.openapi import describe, statuses_of
+from appliance.api.roles import REACH, Role
 from appliance.api.route import Route
 from appliance.api.routes import devices, groups, rooms
 from appliance.errors import Invalid

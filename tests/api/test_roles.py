@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.app import ROUTES
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import Route
 from appliance.api.tokens import KeyToken
 from tests.api.caller import KEY, UPGRADE, call, request

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from appliance.api.auth import Authenticator, Principal, Role
+from appliance.api.authenticator import Authenticator
+from appliance.api.roles import Principal, Role
 from appliance.cli.named_files import write_private
 from appliance.cli.process.first_key import open_keyring
 from appliance.clock import Clock

@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema_rs
 
 from appliance.api.app import ROUTES
-from appliance.api.auth import REACH, Role
 from appliance.api.openapi import describe
+from appliance.api.roles import REACH, Role
 from appliance.api.route import Route
 
 SEEN: set[tuple[str, str, int]] = set()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import argon2
 from argon2 import PasswordHasher
 
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.tokens import KeyToken, hash_token
 from appliance.store.stored_keys import KEY_ID_PREFIX, MASTER, Key
 

@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 from msgspec.structs import replace
 
-from appliance.api.auth import Role
 from appliance.api.keyring import MAX_KEYS
+from appliance.api.roles import Role
 from tests.api.caller import call, request
 from tests.fakes.app import LIGHT, App
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from tests.cli.test_commands_line import LOOPBACK, PATIENCE, Ended, Running, box, ended, lares
 
 WRONG = "lrs_{}_" + "wrongsecret" * 3 + "0123456789"

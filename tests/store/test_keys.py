@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.clock import Clock
 from appliance.errors import NotFound
 from appliance.home.bus import Bus

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.discovery.network_search import DEFAULT_SEARCH_SECS, MAX_SEARCH_SECS
 from appliance.api import schemas
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import table, whole_number
 from appliance.tables.fields import Field

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from appliance.api import schemas
-from appliance.api.auth import Role
 from appliance.api.error_responses import failed_execution_body, refusal_body
 from appliance.api.responses import encode_list, json_response
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.history import PERIOD
 from appliance.api.validation import body_check, boolean, choice, nullable, table

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import orjson
 from msgspec.structs import asdict
 
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.automations.names import HomeNames
 from appliance.files.ctx_completions import list_methods

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from appliance.api import schemas
-from appliance.api.auth import Role
 from appliance.api.responses import Response
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import anything, body_check, list_of, member_of, nullable
 from appliance.home import json_shapes

@@ -7,9 +7,9 @@ import asyncio
 from sanic import HTTPResponse
 
 from appliance.api import schemas
-from appliance.api.auth import Role
 from appliance.api.metrics import CONTENT_TYPE, write_metrics
 from appliance.api.responses import Response
+from appliance.api.roles import Role
 from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.validation import anything, choice, whole_number
 from appliance.errors import Stopping

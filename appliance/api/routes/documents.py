@@ -7,9 +7,9 @@ from functools import cached_property
 
 import orjson
 
-from appliance.api.auth import Role
 from appliance.api.frames import FRAMES
 from appliance.api.openapi import describe, describe_events
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 
 

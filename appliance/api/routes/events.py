@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.sanic_http.connection import connection_of
 from appliance.api.validation import whole_number

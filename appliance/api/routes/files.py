@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.api.auth import Role
 from appliance.api.error_responses import error_body
 from appliance.api.limits import MAX_FILE_BODY_BYTES
 from appliance.api.responses import json_response
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import body_check, nullable, text
 from appliance.errors import Invalid, InvalidFile, NotFound

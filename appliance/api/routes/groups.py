@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from appliance.api import schemas
-from appliance.api.auth import Role
 from appliance.api.responses import encode_list
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import body_check, list_of
 from appliance.home import json_shapes

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from appliance.api import schemas
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.devices import INCLUDE
 from appliance.api.validation import RequestFields, choice, whole_number

@@ -8,9 +8,9 @@ from sanic import Request
 
 from appliance.adapters.base import HookRequest
 from appliance.api import schemas
-from appliance.api.auth import Role
 from appliance.api.hooks import read_data
 from appliance.api.limits import MAX_HOOK_BYTES
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.tables.json_schema import ANY, Check
 

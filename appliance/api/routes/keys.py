@@ -6,10 +6,10 @@ The master key is not an API key: it is neither listed nor revoked here.
 from __future__ import annotations
 
 from appliance.api import schemas
-from appliance.api.auth import Role
 from appliance.api.hooks import explain_missing_listener
 from appliance.api.keyring import KEY_BODY
 from appliance.api.responses import json_response
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.errors import Invalid
 from appliance.tables.json_schema import TEXT, array_of, described

@@ -7,8 +7,8 @@ import asyncio
 import orjson
 
 from appliance.api import schemas
-from appliance.api.auth import Role
 from appliance.api.device_encoder import join_parts
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.preferences import read_preferences
 from appliance.api.routes.status import CONFIG_CHANGES

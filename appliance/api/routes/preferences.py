@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import table
 from appliance.errors import MalformedRequest, TooLarge

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.files import SAVED_FILE, refuse
 from appliance.api.validation import body_check, table, text

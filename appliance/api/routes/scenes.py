@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from appliance.api import schemas
-from appliance.api.auth import Role
 from appliance.api.error_responses import failed_execution_body
 from appliance.api.responses import json_response
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.history import PERIOD
 from appliance.errors import DroppedByMode

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from appliance.api.auth import Role
 from appliance.api.limits import MAX_FILE_BODY_BYTES
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.files import SAVED_FILE, refuse
 from appliance.api.validation import body_check, boolean, nullable, table, text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.api.auth import Role
 from appliance.api.limits import MAX_FILE_BODY_BYTES
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.files import refuse
 from appliance.api.simulation import SIMULATED_PREFIXES, SimulationRequest

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from appliance.api import schemas
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.simulation import SIMULATED_PREFIXES
 from appliance.api.why.device import state_since

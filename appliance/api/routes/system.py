@@ -7,7 +7,7 @@ from functools import cache
 import orjson
 
 from appliance.api import schemas
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.errors import NotReady
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP

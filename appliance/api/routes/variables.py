@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from appliance.api import schemas
-from appliance.api.auth import Role
+from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import body_check
 from appliance.errors import Invalid

@@ -1,4 +1,4 @@
-"""Authentication finds the key of a token. Authorization compares the key's role with the role that a route requires.
+"""Finds the key of a token.
 
 Wrong keys are logged, but not delayed, because nobody can guess the 256 random bits of a token. Most wrong tokens are
 rejected without computing a hash (`tokens.hint_of`), and at most `MAX_WAITING_CHECKS` tokens per key wait for a
@@ -11,60 +11,12 @@ import asyncio
 import hashlib
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping
-from enum import StrEnum
+from collections.abc import Callable
 
-from msgspec import Struct
-
+from appliance.api.roles import REACH, Principal, Role
 from appliance.api.tokens import Hasher, KeyToken, hint_of
-from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
+from appliance.errors import TooManyChecks, Unauthenticated
 from appliance.store.stored_keys import MASTER, Key
-
-
-class Role(StrEnum):
-    """The permissions of a key."""
-
-    READ = "read"
-    WRITE = "write"
-    ADMIN = "admin"
-    AUTOMATION = "automation"
-    HOOK = "hook"
-
-
-REACH: Mapping[Role, frozenset[Role]] = {
-    Role.READ: frozenset({Role.READ}),
-    Role.WRITE: frozenset({Role.READ, Role.WRITE}),
-    Role.ADMIN: frozenset(Role),
-    Role.AUTOMATION: frozenset(Role),
-    Role.HOOK: frozenset({Role.HOOK}),
-}
-"""Maps the role of a key to the roles of the routes that the key may use."""
-
-
-class Principal(Struct, frozen=True, kw_only=True):
-    """The sender of an authorized request.
-
-    - `key`: the stored key; None for a configured master key.
-    - `is_on_box`: whether the request came over the control socket from root or the hub's user. Requests over the
-      control socket need no key.
-    """
-
-    key_id: str
-    role: Role
-    key: Key | None = None
-    is_on_box: bool = False
-
-    def require_role(self, role: Role, hook: str | None = None) -> None:
-        """Raise `Forbidden` if a route with this role is not permitted to this principal, or if the principal may
-        not call this hook."""
-        is_other_hook = self.role is Role.HOOK and (self.key is None or self.key.hook != hook)
-        if role not in REACH[self.role] or is_other_hook:
-            raise Forbidden("insufficient permissions")
-
-
-ON_BOX = Principal(key_id="control socket", role=Role.ADMIN, is_on_box=True)
-"""The principal of requests over the control socket."""
-
 
 MAX_WAITING_CHECKS = 8
 """Maximum number of different tokens per key that may wait for a check. A further token raises `TooManyChecks`."""

@@ -158,7 +158,7 @@ class MqttAdapter(Adapter):
         self._lifecycle.begin(() if self._status is None else (self._status,))
         # Publish before subscribing. Otherwise, the broker would acknowledge the status only after it has sent all
         # retained messages.
-        await connection.publish_status("online")
+        await connection.publish_online()
         if self._status is not None:
             self._retained.note_published(self._status, "online")
         self.connection = connection

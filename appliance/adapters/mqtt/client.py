@@ -31,7 +31,7 @@ BROKER_TIMEOUT_SECS = 5.0
 """Time limit for the broker to accept a connection or a subscription."""
 
 DISCONNECT_SECS = 0.5
-"""Time limit for the broker to acknowledge the status `offline`, and then to read the end of the session."""
+"""Time limit for sending the status `offline`, and then for sending the end of the session."""
 
 KEEPALIVE_SECS = 60
 """Seconds without a packet after which a ping is sent."""
@@ -85,18 +85,21 @@ class BrokerConnection:
             except (aiomqtt.MqttError, OSError, ValueError) as error:
                 raise Unreachable(f"the message to {message.topic} was not sent ({error})") from None
 
-    async def publish_status(self, status: str) -> None:
-        """Publish `online` or `offline` if there is a status topic. Raise `Unreachable`."""
+    async def publish_online(self) -> None:
+        """Publish the status `online` if there is a status topic. Raise `Unreachable`."""
         if self._status_topic is not None:
-            self._is_online = status == "online"
-            await self.publish(Outgoing(self._status_topic, status, qos=1, retain=True))
+            self._is_online = True
+            await self.publish(Outgoing(self._status_topic, "online", qos=1, retain=True))
 
     async def end(self) -> None:
-        """Publish `offline`, because a broker publishes no last will for a client that disconnects properly."""
-        if self._is_online and not self._client._disconnected.done():
-            with suppress(Unreachable, TimeoutError):
+        """Publish `offline`, because a broker publishes no last will for a client that disconnects properly.
+
+        With QoS 0, the message does not wait for the acknowledgements of earlier messages.
+        """
+        if self._status_topic is not None and self._is_online and not self._client._disconnected.done():
+            with suppress(aiomqtt.MqttError, OSError, TimeoutError):
                 async with asyncio.timeout(DISCONNECT_SECS):
-                    await self.publish_status("offline")
+                    await self._client.publish(self._status_topic, "offline", retain=True)
 
     async def subscribe(self, topics: Sequence[str]) -> None:
         """Subscribe with QoS 0. Return when the broker has acknowledged the subscription. Raise `Unreachable`."""

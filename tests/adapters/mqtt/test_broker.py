@@ -57,10 +57,12 @@ async def losing(ours: hub.Broker, clock: Clock) -> AsyncIterator[tuple[asyncio.
         await asyncio.wait([keeping])
 
 
-def ours_at(port: int, receive: Callable[[Received], None] = lambda _: None, **limits: Any) -> hub.Broker:
+def ours_at(
+    port: int, receive: Callable[[Received], None] = lambda _: None, status: str | None = None, **limits: Any
+) -> hub.Broker:
     """Return the hub's connection to the broker at a port."""
     settings = Mqtt(host="127.0.0.1", port=port, username=USER, password=PASSWORD)
-    return hub.Broker(settings, "lares-7", None, receive, **limits)
+    return hub.Broker(settings, "lares-7", status, receive, **limits)
 
 
 @both_brokers
@@ -206,3 +208,23 @@ async def test_a_broker_that_no_longer_reads_does_not_hold_a_stop() -> None:
             each.cancel()
         await asyncio.wait(sending)
         await ended.wait()
+
+
+async def test_the_status_offline_is_sent_although_no_earlier_message_is_acknowledged() -> None:
+    received: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(2)
+        writer.write(b"\x20\2\0\0")
+        received.set_result(await reader.read(-1))
+        writer.close()
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+        async with ours_at(server.sockets[0].getsockname()[1], status="status").connect() as connection:
+            results = [connection.publish(Outgoing("result", "x", qos=1)) for _ in range(hub.MAX_UNACKNOWLEDGED)]
+            sending = [asyncio.create_task(each) for each in (connection.publish_online(), *results)]
+            await asyncio.sleep(0)
+        for each in sending:
+            each.cancel()
+        await asyncio.wait(sending)
+        assert (await received).endswith(b"\x31\x0f\0\6statusoffline\xe0\0")

@@ -144,7 +144,7 @@ class HubPublisher:
         self._connection = connection
         try:
             await connection.subscribe(self._topics.commands)
-            await connection.publish_status("online")
+            await connection.publish_online()
             self._retained.note_published(self._topics.status, "online")
             for device in self._home.registry.list_devices():
                 self._mark_changed(device.id)

@@ -62,13 +62,12 @@ class RepetitionLimit(logging.Filter):
             text = text[: MAX_TEXT_CHARS - 1] + "…"
             record = _with_text(record, text)
         kind, limit = hash((record.name, record.levelno, text)), MAX_SAME_KIND if is_any_text else MAX_SAME_LINES
-        held_back = [
-            self._take(kind, limit, now),
-            0 if is_any_text else self._take((record.name, record.pathname, record.lineno), MAX_SAME_KIND, now),
-        ]
-        if None in held_back:
+        # Suppressed lines create no window for their text, because thousands of windows would stay in memory.
+        place = 0 if is_any_text else self._take((record.name, record.pathname, record.lineno), MAX_SAME_KIND, now)
+        same = None if place is None and kind not in self._windows else self._take(kind, limit, now)
+        if place is None or same is None:
             return None
-        count = max(each or 0 for each in held_back)
+        count = max(place, same)
         return _with_text(record, f"{text} (and {count} similar lines before)") if count else record
 
     def _take(self, kind: object, limit: int, now: float) -> int | None:

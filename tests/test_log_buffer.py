@@ -185,6 +185,13 @@ def test_remembered_lines_are_limited() -> None:
     assert len(log.limit._windows) == MAX_KINDS
 
 
+def test_suppressed_lines_leave_nothing_in_memory() -> None:
+    log = Log()
+    for number in range(3 * MAX_KINDS):
+        log.say("device %s was removed", number)
+    assert len(log.written) == MAX_SAME_KIND and len(log.limit._windows) == MAX_SAME_KIND + 1
+
+
 def test_the_length_of_a_line_is_limited() -> None:
     log = Log()
     for number in range(100):

@@ -9,57 +9,67 @@ import orjson
 from appliance.api import schemas
 from appliance.api.device_encoder import join_parts
 from appliance.api.roles import Role
-from appliance.api.route import ApiResource, Call, route
+from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.routes.preferences import read_preferences
 from appliance.api.routes.status import CONFIG_CHANGES
+from appliance.api.shared_run import SharedRun
+from appliance.event_loop import wait_for_short_turn
 from appliance.home import json_shapes
 from appliance.home.capabilities import UNITS
 from appliance.lua.executor import list_executions
-from appliance.tables.json_schema import OBJECT, TEXT, array_of, maybe, one_of, record
+from appliance.tables.json_schema import OBJECT, TEXT, Schema, array_of, maybe, one_of, record
 from appliance.version import VERSION
 
 _CALLER = record("Caller", key_id=TEXT, role=one_of(*Role))
-_OVERVIEW = record(
-    "Overview",
-    version=TEXT,
-    caller=_CALLER,
-    preferences=OBJECT,
-    units={
+_OF_CALLER: dict[str, Schema] = {"version": TEXT, "caller": _CALLER, "preferences": OBJECT}
+_OF_HOME: dict[str, Schema] = {
+    "units": {
         "type": "object",
         "additionalProperties": TEXT,
         "description": "The unit of each capability that has one.",
     },
-    rooms=array_of(json_shapes.ROOM),
-    groups=array_of(json_shapes.GROUP),
-    scenes=array_of(schemas.SCENE),
-    automations=array_of(schemas.AUTOMATION),
-    executions=array_of(schemas.EXECUTION),
-    adapters=array_of(schemas.ADAPTER),
-    safe={
+    "rooms": array_of(json_shapes.ROOM),
+    "groups": array_of(json_shapes.GROUP),
+    "scenes": array_of(schemas.SCENE),
+    "automations": array_of(schemas.AUTOMATION),
+    "executions": array_of(schemas.EXECUTION),
+    "adapters": array_of(schemas.ADAPTER),
+    "safe": {
         **maybe(TEXT),
         "description": "The reason why enabled automations do not run, with a remedy, or null.",
     },
-    config=CONFIG_CHANGES,
-    faults=array_of(schemas.FAULT),
-    devices=array_of(json_shapes.DEVICE),
-)
+    "config": CONFIG_CHANGES,
+    "faults": array_of(schemas.FAULT),
+    "devices": array_of(json_shapes.DEVICE),
+}
+_OVERVIEW = record("Overview", **_OF_CALLER, **_OF_HOME)
+_CALLER_PART, _HOME_PART = record("CallerPart", **_OF_CALLER), record("HomePart", **_OF_HOME)
 
 
 class OverviewApi(ApiResource):
     """Handler of `/overview`."""
 
+    def __init__(self, parts: ApiParts) -> None:
+        super().__init__(parts)
+        self._home = SharedRun(self._encode_home, "overview")
+
     @route("GET", "/overview", Role.READ, _OVERVIEW)
     async def show(self, call: Call) -> object:
         """Return the current state of the home, and the role and preferences of the key."""
         assert call.principal is not None
+        home, caller = await self._home.result(), call.principal
+        await wait_for_short_turn()  # the copies for several clients would make one turn long
+        preferences = read_preferences(self.hub.document, caller.key_id)
+        shown = {"version": VERSION, "caller": caller, "preferences": preferences}
+        return b",".join((orjson.dumps(_CALLER_PART(shown))[:-1], home))
+
+    async def _encode_home(self) -> bytes:
+        """Return the fields that are the same for all callers, as JSON without the opening brace."""
         hub, encoder = self.hub, self.parts.encoder
         await encoder.prepare(hub.registry.list_devices(), hub.clock, with_commands=True)
         catalogs = (hub.scenes.catalog, hub.automations.catalog, hub.kinds)
         config = (await hub.adapter_sections.find_config_changes()).sentences()
         shown = {
-            "version": VERSION,
-            "caller": call.principal,
-            "preferences": read_preferences(hub.document, call.principal.key_id),
             "units": UNITS,
             "rooms": hub.registry.list_rooms(),
             "groups": hub.registry.list_groups(),
@@ -75,6 +85,6 @@ class OverviewApi(ApiResource):
         devices = encoder.list_parts(hub.registry.list_devices())
 
         def encode() -> bytes:
-            return b"%b%b}" % (orjson.dumps(_OVERVIEW(shown)).removesuffix(b"[]}"), join_parts(devices))
+            return b"%b%b}" % (orjson.dumps(_HOME_PART(shown))[1:].removesuffix(b"[]}"), join_parts(devices))
 
         return await asyncio.to_thread(encode)

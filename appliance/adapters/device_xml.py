@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from traceback import clear_frames
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
@@ -25,7 +26,8 @@ def parse_xml(text: bytes) -> Element:
             root: Element = fromstring(repair(text), forbid_dtd=True)
         except DefusedXmlException:
             raise Invalid("XML that has a document type, which is not allowed") from None
-        except (ParseError, ValueError, LookupError):
+        except (ParseError, ValueError, LookupError) as error:
+            clear_frames(error.__traceback__)  # ElementTree's frames would keep the error and the XML in memory
             continue
         return root
     raise Invalid("something that is not XML")

@@ -137,8 +137,8 @@ class Gate:
         if response is None:
             try:
                 await self._admit(request, None)
+                response = error_response(request, error)
             except LaresError as refusal:
-                error = refusal
-            response = error_response(request, error)
+                response = error_response(request, refusal)
         self._counts.add(request.method, UNMATCHED, response.status)
         return self._cors.add_headers(request, response)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,6 +14,7 @@ from appliance import config
 from appliance.adapters.discovery.network_search import Found
 from appliance.api.limits import ApiLimits
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
+from appliance.home.model import Room
 from tests.api.caller import call, request
 from tests.fakes.app import App, open_app
 from tests.fakes.process import KEY, running
@@ -108,3 +110,14 @@ async def test_a_stopping_hub_stores_its_state_before_the_adapters_leave(tmp_pat
         await app.hub.adapters.enter("slow", part)
         app.hub.document.put_later("probe", {"at": 1})
     assert part.found == (b'{"at":1}', "stopped ", True)
+
+
+async def test_a_response_that_is_sent_in_parts_is_complete(app: App) -> None:
+    rooms = [Room(id=f"r{number:03}", name="n" * 1000) for number in range(600)]
+
+    async def put(room: Room) -> None:
+        await app.hub.changes.make(lambda layout, _: layout.put_room(room))
+
+    await asyncio.gather(*map(put, rooms))
+    answer = await app.get("/rooms")
+    assert [each["id"] for each in answer.json] == [room.id for room in rooms]

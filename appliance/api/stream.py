@@ -26,18 +26,15 @@ POLICY_VIOLATION = 1008
 log = logging.getLogger("api")
 
 
-OpenSocket = Callable[[Callable[[], None]], WebSocket]
-"""Opens a socket that calls the given function when its send buffer has room again."""
-
-
 class Reader:
     """A bounded queue of frames for one socket. When the queue is full, its oldest frame is dropped and counted."""
 
-    def __init__(self, open_socket: OpenSocket, key_id: str, capacity: int) -> None:
+    def __init__(self, socket: WebSocket, key_id: str, capacity: int) -> None:
         self.key_id = key_id
         self._frames: deque[bytes] = deque(maxlen=capacity)
         self._dropped = 0
-        self.socket = open_socket(self.flush)
+        self.socket = socket
+        socket.on_writable = self.flush
 
     def put(self, data: bytes) -> bool:
         """Queue a frame for the next flush. Return whether the oldest frame was dropped."""
@@ -106,9 +103,9 @@ class EventStream:
         return max((reader.waiting for reader in self._readers), default=0)
 
     @contextmanager
-    def subscribe(self, open_socket: OpenSocket, key_id: str) -> Iterator[Reader]:
+    def subscribe(self, socket: WebSocket, key_id: str) -> Iterator[Reader]:
         """Send every frame to the socket while the context is open. If the key is revoked, close the socket."""
-        reader = Reader(open_socket, key_id, self._capacity)
+        reader = Reader(socket, key_id, self._capacity)
         if not self._readers:
             self._loop_lag = loop_lag()
             self._stop_listening = self._bus.listen(self._broadcast, *self._kinds, rank=Rank.CLIENT)

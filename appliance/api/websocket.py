@@ -110,7 +110,6 @@ class WebSocket:
         answer: bytes,
         limits: ApiLimits,
         peer: str,
-        on_writable: Callable[[], None],
     ) -> None:
         self._transport = transport
         self._protocol = protocol
@@ -118,7 +117,7 @@ class WebSocket:
         self._peer = peer
         self._loop = asyncio.get_running_loop()
         self.closed: asyncio.Future[None] = self._loop.create_future()
-        self._on_writable = on_writable
+        self.on_writable: Callable[[], None] = lambda: None
         self._has_room = True
         self._inbuf = bytearray()
         self._is_input_scheduled = False
@@ -164,14 +163,14 @@ class WebSocket:
         if not self._is_input_scheduled:
             self._process_input()
         if self.is_writable:
-            self._on_writable()
+            self.on_writable()
 
     def on_connection_lost(self) -> None:
         """End the timers, and break the reference cycles."""
         self._watch.cancel()
         if self._abort_timer is not None:
             self._abort_timer.cancel()
-        self._on_writable = lambda: None
+        self.on_writable = lambda: None
         self._inbuf.clear()
         self._protocol.receive_eof()
         if not self.closed.done():

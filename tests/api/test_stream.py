@@ -469,7 +469,7 @@ class Written:
 def test_the_first_frame_of_a_turn_is_sent_at_once_and_the_others_in_one_write() -> None:
     async def publish_some() -> list[int]:
         bus, socket = Bus(), Written()
-        with EventStream(bus, 10).subscribe(lambda _: cast("WebSocket", socket), "key_reader"):
+        with EventStream(bus, 10).subscribe(cast("WebSocket", socket), "key_reader"):
             for count in (3, 1, 2):
                 for number in range(count):
                     bus.publish(note(number))

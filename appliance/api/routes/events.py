@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
@@ -27,9 +26,8 @@ class EventsApi(ApiResource):
         assert call.principal is not None
         interval = call.query()["heartbeat_secs"]
         connection = connection_of(call.request)
-        upgrade = partial(connection.upgrade, *accept_handshake(call.request, connection.limits))
-        with self.parts.stream.subscribe(upgrade, call.principal.key_id) as reader:
-            socket = reader.socket
+        socket = connection.upgrade(*accept_handshake(call.request, connection.limits))
+        with self.parts.stream.subscribe(socket, call.principal.key_id) as reader:
             while interval is not None and not socket.closed.done():
                 reader.beat()
                 await asyncio.wait({socket.closed}, timeout=interval)

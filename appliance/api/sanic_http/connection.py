@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any, cast
 
 from sanic import Request
@@ -82,11 +81,11 @@ class StrictConnection(HttpProtocol):
             self.peer = client
         self._connections.refresh(self.peer, self)
 
-    def upgrade(self, protocol: ServerProtocol, answer: bytes, on_writable: Callable[[], None]) -> WebSocket:
+    def upgrade(self, protocol: ServerProtocol, answer: bytes) -> WebSocket:
         """Upgrade the connection to a WebSocket. `answer` is the response that ends the handshake."""
         assert self.transport is not None
         self.http.upgrade_websocket = True
-        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer, on_writable)
+        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer)
         if not self._can_write.is_set():
             self.websocket.pause()
         early, self.recv_buffer = bytes(self.recv_buffer), bytearray()

@@ -43,7 +43,7 @@ class StrictConnection(HttpProtocol):
 
     HTTP_CLASS = StrictHttp1
 
-    __slots__ = ("_accepted", "_connections", "_end_timer", "_proxy", "is_on_box", "limits", "peer", "websocket")
+    __slots__ = ("_accepted", "_counted", "_end_timer", "_proxy", "is_on_box", "limits", "peer", "websocket")
 
     app: Application
 
@@ -54,7 +54,7 @@ class StrictConnection(HttpProtocol):
         self.limits = app.ctx.limits
         self.websocket: WebSocket | None = None
         self.is_on_box = is_on_box
-        self._connections = counted
+        self._counted = counted
         self.peer = peer
         self._proxy: str | None = peer if not is_on_box and app.ctx.proxies.trusts(peer) else None
         self._end_timer: asyncio.TimerHandle | None = None
@@ -75,11 +75,11 @@ class StrictConnection(HttpProtocol):
         connections."""
         if self._proxy is not None:
             client = self.app.ctx.proxies.client_of(self._proxy, headers)
-            if not self._connections.hand_over(self.peer, client, self):
+            if not self._counted.hand_over(self.peer, client, self):
                 limit = "the maximum number of connections for one address (api.max_connections_per_peer)"
                 raise TooManyRequests(f"{client} has {limit}; close some of them, or try again later")
             self.peer = client
-        self._connections.refresh(self.peer, self)
+        self._counted.refresh(self.peer, self)
 
     def upgrade(self, protocol: ServerProtocol, answer: bytes) -> WebSocket:
         """Upgrade the connection to a WebSocket. `answer` is the response that ends the handshake."""
@@ -188,7 +188,7 @@ class StrictConnection(HttpProtocol):
             self.websocket.resume()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._connections.remove(self.peer, self)
+        self._counted.remove(self.peer, self)
         for timer in (self._end_timer, self._callback_check_timeouts):
             if timer is not None:
                 timer.cancel()  # a pending timer would keep the connection in memory

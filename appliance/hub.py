@@ -96,6 +96,7 @@ class Hub:
     health: Health
     history: HomeHistory
     pool: WorkerPool
+    _unfinished: UnfinishedExecutions
     kinds: KindCatalog
     adapters: AdapterStart
     dispatcher: Dispatcher

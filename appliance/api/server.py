@@ -76,6 +76,7 @@ class Server:
         self._limits = limits
         self._connections: set[StrictConnection] = set()
         self._control = control
+        self._open: list[Listener] = []
         self._listeners = AsyncExitStack()
         self._socket = _bind(address)
         self._port: int = self._socket.getsockname()[1]
@@ -89,7 +90,8 @@ class Server:
 
     async def __aenter__(self) -> Server:
         counted = self._app.ctx.connections
-        self._open = [Listener(self._socket, counted, partial(self._new_connection, counted, is_on_box=False))]
+        connect = partial(self._new_connection, counted, is_on_box=False)
+        self._open.append(Listener(self._socket, counted, connect))
         if self._control is not None:
             own = Connections(MAX_CONTROL_CONNECTIONS, MAX_CONTROL_CONNECTIONS, self._clock.monotonic)
             connect = partial(self._new_connection, own, is_on_box=True)
@@ -101,31 +103,36 @@ class Server:
     async def __aexit__(self, *_: object) -> None:
         for listener in self._open:
             listener.close()
-        await self._close_connections(self._connections)
+        await self._close_connections()
         await self._listeners.aclose()
         Sanic.unregister_app(self._app)
 
     def _new_connection(self, counted: Connections, peer: str, *, is_on_box: bool) -> StrictConnection:
-        loop = asyncio.get_running_loop()
-        more = {"loop": loop, "connections": self._connections}
-        return StrictConnection(app=self._app, peer=peer, counted=counted, is_on_box=is_on_box, **more)
+        return StrictConnection(
+            app=self._app,
+            peer=peer,
+            counted=counted,
+            is_on_box=is_on_box,
+            loop=asyncio.get_running_loop(),
+            connections=self._connections,
+        )
 
-    async def _close_connections(self, connections: set[StrictConnection]) -> None:
+    async def _close_connections(self) -> None:
         closing: set[StrictConnection] = set()
         until = self._clock.monotonic() + self._limits.stop_secs
-        while self._clock.monotonic() < until and (connections or self._work.is_working(until)):
-            await self._close_idle(connections, closing)
+        while self._clock.monotonic() < until and (self._connections or self._work.is_working(until)):
+            await self._close_idle(closing)
         self._work.abort_all()
         until = self._clock.monotonic() + self._limits.abort_secs
-        while self._clock.monotonic() < until and connections:
-            await self._close_idle(connections, closing)
-        for connection in tuple(connections):
+        while self._clock.monotonic() < until and self._connections:
+            await self._close_idle(closing)
+        for connection in tuple(self._connections):
             connection.abort()
         await self._clock.sleep(0)
 
-    async def _close_idle(self, connections: set[StrictConnection], closing: set[StrictConnection]) -> None:
+    async def _close_idle(self, closing: set[StrictConnection]) -> None:
         """Close each connection without a request in progress, add it to `closing`, and wait a moment."""
-        for connection in connections - closing:
+        for connection in self._connections - closing:
             if not connection.is_answering:
                 closing.add(connection)
                 _close(connection)

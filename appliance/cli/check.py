@@ -64,7 +64,8 @@ class Examined(Struct, frozen=True, kw_only=True):
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Print each error as `file:line: message`. Return 0 if there are no errors, otherwise 78."""
+    """Print each error as `file:line: message`. Return 0 if there are no errors, otherwise 78. Warnings do not change
+    the exit code."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.need_config(), paths.find_data_dir()
     need_access(data_dir, file)

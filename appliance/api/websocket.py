@@ -283,9 +283,8 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
     Raise `UpgradeRequired` or `MalformedRequest` on failure.
     """
     exchange = exchange_of(request)
-    if (
-        exchange.request_body == "chunked" or exchange.request_bytes_left
-    ):  # otherwise, the client would read the body as frames
+    # otherwise, the hub would read the body as frames
+    if exchange.request_body == "chunked" or exchange.request_bytes_left:
         raise MalformedRequest("a WebSocket handshake must not have a body")
     protocol = StrictProtocol(
         limits.message_bytes,

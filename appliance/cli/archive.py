@@ -214,9 +214,8 @@ def _unpack(packed: IO[bytes]) -> dict[str, bytes]:
             data = _read_member(tar, entry, path, is_month=is_month)
             if not is_month:
                 members[str(path)] = data
-        while room > 0 and (
-            rest := plain.read(PART_BYTES)
-        ):  # verify the checksum, which `tarfile` compares at the end
+        # verify the checksum, which `tarfile` compares at the end
+        while room > 0 and (rest := plain.read(PART_BYTES)):
             room -= len(rest)
     if room <= 0 and members:
         raise _Refused(_TOO_LARGE)

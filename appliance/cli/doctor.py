@@ -41,9 +41,8 @@ def doctor(arguments: argparse.Namespace) -> int:
     """Print one line per check. Return 1 if a check finds a problem, otherwise 0."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     platform_findings = [*_check_platform()]
-    config_findings = [
-        *_check_config(paths)
-    ]  # the check must run as root, because the owner may be unable to read Python
+    # the check must run as root, because the owner may be unable to read Python
+    config_findings = [*_check_config(paths)]
     become_owner(paths.find_data_dir())
     findings = [*config_findings, *_check_data(paths), *platform_findings]
     for how, what, sentence in findings:

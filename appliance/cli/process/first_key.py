@@ -34,9 +34,8 @@ def keyring_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Keyring:
     """Return a keyring that removes the first key's file when the key is first used or replaced."""
 
     def forget_first_key() -> None:
-        with contextlib.suppress(
-            OSError
-        ):  # if the file remains, no harm is done, because the hub no longer needs the file
+        # if the file remains, no harm is done, because the hub no longer needs the file
+        with contextlib.suppress(OSError):
             first_key(data_dir).unlink()
 
     return Keyring(

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 from msgspec import Struct
 
 from appliance.adapters.address_gates import AddressGate, AddressGates
+from appliance.adapters.lua_kinds.host import KindHost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, LaresError, NotFound, Unanswered, Unreachable, Unsupported
@@ -61,7 +62,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     `open_session` returns the `DeviceSession` that all adapters share. The first call opens the session. Relative
     paths in the section start at `root`. `locale` has the home's time zone and coordinates. `record` stores devices.
     `record` returns when the devices are durable, and raises `StoreFailed` on failure. `record` does not publish the
-    devices. `lua_host` is the `KindHost` of kinds in Lua.
+    devices. `lua_host` runs kinds in Lua.
     """
 
     name: str
@@ -73,7 +74,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     record: Callable[[Iterable[Device]], Awaitable[None]]
     root: Path = Path()
     locale: Locale = ANYWHERE
-    lua_host: Any = None
+    lua_host: KindHost | None = None
 
 
 class AdapterReplaced(Exception):

@@ -7,6 +7,7 @@ from typing import Any
 
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
+from appliance.adapters.lua_kinds.host import KindHost
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -33,7 +34,7 @@ def context_of(
     registry: Registry | None = None,
     bus: Bus | None = None,
     gates: AddressGates | None = None,
-    kinds: Any = None,
+    kinds: KindHost | None = None,
 ) -> AdapterContext:
     """Return the context of an adapter with this name. Create the parts that are not given."""
     bus = bus or Bus()

@@ -380,6 +380,7 @@ def _position_in(error: AdapterFailed) -> str:
 
 
 def build(section: LuaSection, context: AdapterContext) -> Adapter:
+    assert context.lua_host is not None
     found = context.lua_host.find(section)
     if isinstance(found, SectionFault):
         return WaitingAdapter(context, found)

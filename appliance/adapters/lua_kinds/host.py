@@ -32,7 +32,8 @@ class SectionFault(Struct, frozen=True, kw_only=True):
 
 
 class KindHost(Protocol):
-    """Runs the functions of kinds. Methods may be called concurrently."""
+    """Runs the functions of kinds. Methods may be called concurrently. `lua/kind_catalog.KindCatalog`
+    implements it."""
 
     def find(self, section: LuaSection) -> LoadedSection | SectionFault:
         """Return the section with its current kind."""

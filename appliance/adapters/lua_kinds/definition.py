@@ -202,14 +202,15 @@ def parse_kind(table: Table) -> KindDefinition | None:
     )
 
 
-def _named_tables(table: Table, field: str, most: int) -> dict[str, Table]:
+def _entries(table: Table, field: str, most: int) -> list[tuple[Table, str]]:
+    """Return the field's table, with each of its valid names."""
     outer = table.table(field)
     if outer is None:
-        return {}
+        return []
     raw = table.raw(field) or {}
     if len(raw) > most:
         table.fault(field, f"has more than {most} entries")
-    return {name: outer for name in raw if _is_name(outer, name)}
+    return [(outer, name) for name in raw if _is_name(outer, name)]
 
 
 def _is_name(table: Table, name: str) -> bool:
@@ -225,7 +226,7 @@ _Setting = tuple[Field[Any], str | None]
 
 def _read_settings(table: Table) -> dict[str, _Setting]:
     settings: dict[str, _Setting] = {name: (field, None) for name, field in KNOWN_SETTINGS.items()}
-    for name, outer in _named_tables(table, "settings", MAX_SETTINGS).items():
+    for outer, name in _entries(table, "settings", MAX_SETTINGS):
         inner = outer.table(name)
         if inner is not None and (setting := _read_setting(inner, name)) is not None:
             settings[name] = setting
@@ -338,7 +339,7 @@ def _bounded_duration(low: float, high: float) -> Callable[[Any], float]:
 
 def _read_origins(table: Table, settings: Mapping[str, _Setting]) -> dict[str, str | OriginSetting]:
     origins: dict[str, str | OriginSetting] = {}
-    for name, outer in _named_tables(table, "origins", MAX_ORIGINS).items():
+    for outer, name in _entries(table, "origins", MAX_ORIGINS):
         raw = outer.raw(name)
         if isinstance(raw, str):
             found = outer.take(name, addresses.base_url)
@@ -358,7 +359,7 @@ def _read_origins(table: Table, settings: Mapping[str, _Setting]) -> dict[str, s
 
 
 def _read_listen(table: Table) -> ListenDefinition | None:
-    inner: Table | None = table.table("listen") if table.has("listen") else table.raw("listen")
+    inner = None if table.raw("listen") is None else table.table("listen")
     if inner is None:
         return None
     count = len(inner.findings.faults)
@@ -374,7 +375,7 @@ def _read_listen(table: Table) -> ListenDefinition | None:
 
 def _read_operations(table: Table) -> dict[str, float]:
     operations: dict[str, float] = {}
-    for name, outer in _named_tables(table, "operations", MAX_OPERATIONS).items():
+    for outer, name in _entries(table, "operations", MAX_OPERATIONS):
         if isinstance(outer.raw(name), Function):
             operations[name] = DEFAULT_OPERATION_SECS
             continue

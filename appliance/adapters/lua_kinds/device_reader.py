@@ -279,7 +279,7 @@ class DeviceReader:
         table = Table(row, findings)
         table.raw("id")
         found = table.read(_DEVICE)
-        info, commands = self._info(table), self._commands(table, id_, stated, known)
+        info, commands = self._info(table, found["class"]), self._commands(table, id_, stated, known)
         table.refuse_others("a field of a device")
         kind = read.kinds.get(id_) or (None if known is None else known.kind)
         if found["kind"] is None and kind is None and not table.has("kind"):
@@ -295,7 +295,7 @@ class DeviceReader:
             kind=kind,
             attributes={},
             name=found["name"],
-            info=Info(**{**info, **({} if found["class"] is None else {"device_class": found["class"]})}),
+            info=info,
             commands=commands,
             is_available=found["state"] != "unavailable",
         )
@@ -304,16 +304,18 @@ class DeviceReader:
             event = {"event": each} if isinstance(each, str) else each
             self._read_event(event, f"event {number_} of {id_}", read, id_)
 
-    def _info(self, table: Table) -> dict[str, str]:
+    def _info(self, table: Table, device_class: str | None) -> Info:
         inner = table.table("info")
         if inner is None:
-            return {}
+            return Info(device_class=device_class)
         found = inner.read(_INFO)
         inner.refuse_others("a field of info")
-        info = {name.replace("class", "device_class"): each for name, each in found.items() if each is not None}
-        if "parent_id" in info:
-            info["parent_id"] = f"{self._section}:{info['parent_id']}"
-        return info
+        own, parent = found.pop("class"), found.pop("parent_id")
+        return Info(
+            **found,
+            parent_id=None if parent is None else f"{self._section}:{parent}",
+            device_class=own if device_class is None else device_class,
+        )
 
     def _remember_commands(self, id_: str, stated: Any, specs: tuple[CommandSpec, ...]) -> None:
         if stated is not None:

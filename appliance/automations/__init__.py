@@ -6,8 +6,9 @@ Read in this order:
   file.
 - `engine` and `trigger_index` find the triggers that match an event.
 - `active_triggers`, `trigger_schedules`, `scheduled_calls`, `scheduler`, and `waits` fire triggers at a later time.
-  `cron`, `sun`, and `wall_clock` compute the times.
+  `cron`, `sun`, and `wall_clock` compute the times. `due_times` lists them for the API.
 - `decider` checks the switch, the brake, the conditions, the `policy`, and the mode.
+- `environment` contains the parts of the hub on which automations depend.
 - `automation_states`, `variables`, `timers`, and `change_times` store data across restarts; `old_formats` converts
   data of version 0.1.
 - `ctx` implements the methods that Lua calls; `ctx_arguments` checks their arguments.

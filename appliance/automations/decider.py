@@ -59,6 +59,7 @@ class Decider:
         refusal = self._check_conditions(file.definition)
         request = _request(file, event, refusal, by_hand=True)
         if refusal is None:
+            self._brake.note_execution(file.definition.id, {})  # the effects of this run have no other cause
             return await asyncio.shield(self.executor.submit(request, self._on_end).ended)
         return self.executor.skip(request, refusal.reason)
 

@@ -228,7 +228,7 @@ class Scheduler:
         ready = [call for call in self._calendar_calls if call.due is not None and call.due <= now]
         for call in ready:
             first, due = call.due, call.advance(now)
-            self._count(call, first, now + MICROSECOND if due is None else due)
+            self._note_missed(call, first, now + MICROSECOND if due is None else due)
             if due is not None and call in self._calendar_calls:
                 self._late += (now - due).total_seconds() > LATE_SECS
                 _safely(partial(call.on_due, due))
@@ -239,10 +239,10 @@ class Scheduler:
         if self._left_at is not None:
             call.gap = self._left_at, now + MICROSECOND
         if call.never_repeats and call.last is not None:
-            self._count(call, call.next_after(call.last), now + MICROSECOND)
+            self._note_missed(call, call.next_after(call.last), now + MICROSECOND)
         call.set_due(now)
 
-    def _count(self, call: CalendarCall, since: datetime | None, until: datetime) -> None:
+    def _note_missed(self, call: CalendarCall, since: datetime | None, until: datetime) -> None:
         """Count the occurrences from `since` (inclusive) to `until` (exclusive) in the background, and log the
         number."""
         if since is not None and since < until:

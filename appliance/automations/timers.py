@@ -146,7 +146,7 @@ class Timers:
         self._paused_by: set[str] = set()
         self._starting = self._starting_bytes = 0
         self._over: list[RunningTimer] = []
-        self._clock_steps = 0
+        self._rewrites = 0
         self._timers = read_all(storage, TIMER_PREFIX, RunningTimer.load, skip)
         self._bytes = sum(len(timer.payload) for timer in self._timers.values())
 
@@ -248,11 +248,11 @@ class Timers:
     async def _changing(self, name: str) -> AsyncIterator[None]:
         """Hold the timer's lock. If the clock was set while the lock was held, write the timer again."""
         async with self._lock(name):
-            steps = self._clock_steps
+            steps = self._rewrites
             try:
                 yield
             finally:
-                if steps != self._clock_steps and name in self._timers:
+                if steps != self._rewrites and name in self._timers:
                     self._write(self._timers[name])
 
     def _lock(self, name: str) -> asyncio.Lock:
@@ -385,7 +385,7 @@ class Timers:
     def _write_all(self) -> None:
         """Write the times of all timers again, because the clock was set or became trusted. Changes in progress write
         their timers themselves."""
-        self._clock_steps += 1
+        self._rewrites += 1
         for name, timer in self._timers.items():
             if timer.state is not TimerState.STORED and not self._is_changing(name):
                 self._write(timer)

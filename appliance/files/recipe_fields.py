@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any
 
@@ -101,7 +102,8 @@ def _is_comment(tokens: Sequence[LuaToken], line: int) -> bool:
 
 def _read_literal(tokens: Sequence[LuaToken], line: int, starts: Sequence[int]) -> tuple[Any, int, int]:
     """Return the literal after `local name =` on this line, and the literal's position in the text."""
-    index = next(n for n, token in enumerate(tokens) if token.line == line and token.word == "=") + 1
+    found = [n for n, token in enumerate(tokens) if token.line == line and token.word == "="]
+    index = found[0] + 1 if found else len(tokens)
 
     def place(token: LuaToken) -> int:
         return starts[token.line - 1] + token.column
@@ -109,10 +111,11 @@ def _read_literal(tokens: Sequence[LuaToken], line: int, starts: Sequence[int]) 
     if index >= len(tokens):
         raise FieldFault(line, "has no value")
     first = tokens[index]
+    if first.word == "-":
+        last = tokens[min(index + 1, len(tokens) - 1)]
+        return -_number(last, line), place(first), place(last) + len(last.word)
     if first.word != "{":
-        last = tokens[index + 1] if first.word == "-" else first
-        value = _plain(last, line)
-        return (-value if first.word == "-" else value), place(first), place(last) + len(last.word)
+        return _plain(first, line), place(first), place(first) + len(first.word)
     items, index = [], index + 1
     while index < len(tokens) and tokens[index].word != "}":
         if tokens[index].word != ",":
@@ -126,12 +129,16 @@ def _read_literal(tokens: Sequence[LuaToken], line: int, starts: Sequence[int]) 
 def _plain(token: LuaToken, line: int) -> Any:
     if token.kind == "text" and token.word[0] in "\"'" and "\\" not in token.word:
         return token.word[1:-1]
-    if token.kind == "number":
-        try:
-            return int(token.word)
-        except ValueError:
-            return float(token.word)
-    raise FieldFault(line, "must be a text, a number, or a list of texts")
+    return _number(token, line)
+
+
+def _number(token: LuaToken, line: int) -> int | float:
+    """Return a decimal number. Raise `FieldFault` for any other token, such as a hexadecimal number."""
+    for convert in (int, float):
+        with suppress(ValueError):
+            if token.kind == "number":
+                return convert(token.word)
+    raise FieldFault(line, "must be a text, a decimal number, or a list of texts")
 
 
 def value_of(field: RecipeField, values: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Recipes: Recipes: Lua files for automations and scenes. Users fill in the fields of a recipe on a form."""
+"""Recipes: Lua files for automations and scenes. Users fill in the fields of a recipe on a form."""
 
 from __future__ import annotations
 

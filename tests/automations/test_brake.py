@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,21 @@ async def test_two_automations_that_trigger_each_other_are_paused_too(tmp_path: 
         it.show("desk:light:1", brightness=1)
         await feed_back(it, 40, ("automation:b", "desk:light:0"), ("automation:a", "desk:light:1"))
         assert it.fired.count("a") <= 13 and it.fired.count("b") <= 13
+
+
+async def test_a_person_who_runs_an_automation_often_pauses_no_other(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(CHANGES, "a"), automation(OTHER, "b")) as it:
+        it.show("desk:light:1", brightness=1)
+        await feed_back(it, 1, ("automation:a", "desk:light:1"))
+        assert it.fired == ["b"]
+        await it.pass_by(86_400)
+        for number in range(15):
+            running = asyncio.ensure_future(it.parts.run_by_hand("b", {"type": "manual"}))
+            await it.drain()
+            command(it, "automation:b", "desk:light:0", number)
+            await it.drain()
+            running.cancel()
+        assert it.fired.count("a") == 15
 
 
 @pytest.mark.parametrize("source", ["device", "room", "scene:x", "automation:other"])

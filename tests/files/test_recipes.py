@@ -288,6 +288,12 @@ FAULTS = {
     "a number beyond its range": ("--- @field x number 1..5: a\nlocal x = 7", 2, "from 1 to 5"),
     "a number without a range": ("--- @field x number: a\nlocal x = 7", 2, "needs a range"),
     "a default that is no choice": ('--- @field x choice a|b: c\nlocal x = "c"', 2, "must be a or b"),
+    "a hexadecimal number": ("--- @field x number 1..5: a\nlocal x = 0x10", 2, "must be a text, a decimal number"),
+    "a malformed number": ("--- @field x number 1..5: a\nlocal x = 1..2", 2, "must be a text"),
+    "a comparison": ('--- @field x text: a\nlocal x == "a"', 2, "has no value"),
+    "a field inside a text": ('local a = [[\n--- @field x text: a\nlocal x = "a"\n]]', 3, "has no value"),
+    "a minus without a number": ("--- @field x number 1..5: a\nlocal x = -", 2, "must be a text"),
+    "a negated text": ('--- @field x text: a\nlocal x = -"a"', 2, "must be a text"),
     "a list without an end": ('--- @field x device: a\nlocal x = { "a",', 2, "is not closed"),
 }
 

@@ -25,6 +25,7 @@ from appliance.clock import timestamp
 from appliance.home.events import SystemErrorReported
 from appliance.store.disk import Disk
 from appliance.store.month_files import HISTORY_FOLDER
+from appliance.version import MADE_AT
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
@@ -211,6 +212,8 @@ class TestWhatIsWritten:
     async def test_values_are_written_at_the_stop_before_the_slower_history(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
+        clock.set(MADE_AT)
+        clock.synchronised = True  # otherwise, the hub writes no history
         disk = NotingDisk(tmp_path)
         async with open_app(clock=clock, data_dir=tmp_path, disk=disk) as app:
             assert (await app.command(LIGHT, "brightness", "set", 35)).status == 200

@@ -102,10 +102,8 @@ def _unknown(value: Any) -> NoReturn:
 
 def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Computed:
     parts = translate_list(value.get(kind, value.get("conditions")), scope)
-    joint = {"and": " and ", "or": " or ", "not": " or "}[kind]
-    lua = None
-    if all(each.lua is not None for each in parts):
-        lua = joint.join(f"({each.lua})" for each in parts) or "true"
+    lua = _joined_lua(parts, "and" if kind == "and" else "or")
+    if lua is not None:
         lua = negated(lua) if kind == "not" else f"({lua})"
     tables = [each.table for each in parts if isinstance(each, Declared)]
     if len(tables) == len(parts) and parts:
@@ -116,11 +114,11 @@ def _combine(kind: str, value: Mapping[str, Any], scope: Scope) -> Declared | Co
 
 
 def _all(parts: Sequence[Declared]) -> Declared:
-    return _declare("all", " and ", parts)
+    return _declare("all", "and", parts)
 
 
 def _any(parts: Sequence[Declared]) -> Declared:
-    return _declare("any", " or ", parts)
+    return _declare("any", "or", parts)
 
 
 def _declare(kind: str, operator: str, parts: Sequence[Declared]) -> Declared:
@@ -129,10 +127,7 @@ def _declare(kind: str, operator: str, parts: Sequence[Declared]) -> Declared:
         raise NotTranslated("the condition has no value to compare")
     if len(parts) == 1:
         return parts[0]
-    lua = None
-    if all(each.lua is not None for each in parts):
-        lua = operator.join(f"({each.lua})" for each in parts)
-    return Declared({"type": kind, "conditions": [each.table for each in parts]}, lua)
+    return Declared({"type": kind, "conditions": [each.table for each in parts]}, _joined_lua(parts, operator))
 
 
 def _join(parts: Sequence[Declared | Computed], *, is_any: bool) -> Declared | Computed:
@@ -140,9 +135,17 @@ def _join(parts: Sequence[Declared | Computed], *, is_any: bool) -> Declared | C
     declared = [each for each in parts if isinstance(each, Declared)]
     if len(declared) == len(parts):
         return _any(declared) if is_any else _all(declared)
-    if any(each.lua is None for each in parts):
+    lua = _joined_lua(parts, "or" if is_any else "and")
+    if lua is None:
         raise NotTranslated("these conditions cannot be combined in Lua")
-    return Computed((" or " if is_any else " and ").join(f"({each.lua})" for each in parts))
+    return Computed(lua)
+
+
+def _joined_lua(parts: Sequence[Declared | Computed], operator: str) -> str | None:
+    """Join the Lua expressions. Return None if a condition has no Lua expression."""
+    if any(each.lua is None for each in parts):
+        return None
+    return f" {operator} ".join(f"({each.lua})" for each in parts) or "true"
 
 
 def _none(part: Declared) -> Declared:

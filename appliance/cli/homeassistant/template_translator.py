@@ -223,7 +223,7 @@ class Translator:
         return comparison_in_lua(self._entities.compare(entity_id, state))
 
     def _choose(self, test: nodes.Expr, values: list[nodes.Expr]) -> str:
-        made = [*map(self.render, values), "true", "false"] if not values else [*map(self.render, values), "false"]
+        made = [*map(self.render, values), "false"] if values else ["true", "false"]
         return f"ha.choose({self.truth(test)}, {', '.join(made[:2])})"
 
     def _filter(self, node: nodes.Filter) -> str:

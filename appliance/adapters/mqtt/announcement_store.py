@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -112,18 +112,21 @@ class AnnouncementStore:
 
     def forget_configs_except(self, topics: Container[str]) -> Iterator[None]:
         """Forget the configurations of all other topics, one per step, because the broker no longer retains them."""
-        for topic in [
-            each for each in {*self._payloads, *self._refusals.by_key} if each not in topics and self.is_config(each)
-        ]:
-            self.take_config(topic, b"")
-            yield
+        known = {*self._payloads, *self._refusals.by_key}
+        yield from self._forget([each for each in known if each not in topics and self.is_config(each)])
 
     def forget_unused(self) -> Iterator[None]:
         """Forget the configurations beyond `MAX_UNUSED_CONFIGS`, one per step."""
         unused = [topic for topic in self._payloads if not self._is_used(topic)]
-        for topic in unused[MAX_UNUSED_CONFIGS:]:
+        yield from self._forget(unused[MAX_UNUSED_CONFIGS:])
+
+    def _forget(self, topics: Sequence[str]) -> Iterator[None]:
+        """Forget the configurations at the topics, one per step. Then release the memory of removed entries."""
+        for topic in topics:
             self.take_config(topic, b"")
             yield
+        if topics:  # a dictionary shrinks only when it is copied
+            self._payloads, self._announced = dict(self._payloads), dict(self._announced)
 
     def _is_used(self, topic: str) -> bool:
         is_tasmota = topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")

@@ -4,6 +4,7 @@ devices."""
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -119,6 +120,8 @@ def test_a_flood_of_unused_announcements_does_not_stay_in_memory(topic: str, uni
     announce(catalog, flood)
     used = sum(len(each.entities) for each in catalog.devices.values())
     assert len(catalog.store._payloads) <= MAX_UNUSED_CONFIGS + used
+    for kept in (catalog.store._payloads, catalog.store._announced):
+        assert sys.getsizeof(kept) == sys.getsizeof({**kept})
     assert catalog.devices["mqtt:used"].entities and catalog.store.has_config(sensor("used").topic)
 
 

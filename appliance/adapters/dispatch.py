@@ -235,9 +235,8 @@ class Dispatcher:
         """Return the error of each device. If an adapter has a fault, only its own devices get errors."""
         ids = [device.id for device in batch.devices]
         if not isinstance(batch.command, Command):
-            return dict.fromkeys(
-                ids, batch.command
-            )  # raising the error would create a reference cycle between the error and its traceback
+            # raising the error would create a reference cycle between the error and its traceback
+            return dict.fromkeys(ids, batch.command)
         try:
             runner = self._runners[batch.devices[0].metadata.source]
             return dict(zip(ids, await runner.command_when_free(ids, batch.command, sender), strict=True))

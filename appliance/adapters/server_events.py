@@ -1,4 +1,4 @@
-"""Decodes server-sent events by the HTML standard."""
+"""Decodes server-sent events by the HTML standard. `HttpClient.events` opens the stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mDNS: collects the records of answers, and combines them into services."""
+"""mDNS: collects the records of answers, and combines them into services. `scan` sends the questions."""
 
 from __future__ import annotations
 

@@ -326,6 +326,8 @@ class LuaAdapter(PollingAdapter):
 
     @asynccontextmanager
     async def _open_push(self, connection: PushConnection) -> AsyncIterator[AsyncIterator[Any]]:
+        """Open the connection. The base class uses a yielded message only as a sign of contact.
+        `_keep_handing_over` passes the queued message to the file."""
         try:
             async with connection.open() as messages:
                 self._push_error = None

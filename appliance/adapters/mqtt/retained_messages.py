@@ -41,9 +41,10 @@ class RetainedMessages:
         """Publish a retained message unless the broker already has it. An empty payload deletes the message."""
         if self._published.get(topic, "") == payload:
             return
-        self._published[topic] = payload
-        if not payload:
-            del self._published[topic]
+        if payload:
+            self._published[topic] = payload
+        else:
+            self._published.pop(topic, None)
         await connection.publish(retained(topic, payload))
 
     def note_received(self, received: Received) -> bool:

@@ -20,8 +20,9 @@ from appliance.lua.tokens import NO_TOKEN, LuaToken, windows_of
 MAX_FILE_BYTES = 1 << 20
 """Maximum size of a Lua file. Files written by people are far smaller."""
 
-MAX_TEXTS_KNOWN, MAX_ITEMS_KNOWN = 1024, 10_000
-"""Maximum numbers of texts with cached results, and of items in these results."""
+MAX_TEXTS_KNOWN, MAX_ITEMS_KNOWN, MAX_ITEMS_PER_TEXT = 1024, 10_000, 500
+"""Maximum numbers of texts with cached results, of items in these results, and of items in a cached result. Files
+written by people have far fewer items."""
 
 S = TypeVar("S", bound=Sized)
 
@@ -91,10 +92,10 @@ def by_text(read: Callable[[Source], S]) -> Callable[[Source], S]:
         if (found := known.get(key)) is None:
             found = read(source)
             with lock:
-                if len(known) >= MAX_TEXTS_KNOWN or items + len(found) > MAX_ITEMS_KNOWN:
+                if len(known) >= MAX_TEXTS_KNOWN or items > MAX_ITEMS_KNOWN:
                     known.clear()
                     items = 0
-                if key not in known and len(found) <= MAX_ITEMS_KNOWN:
+                if key not in known and len(found) <= MAX_ITEMS_PER_TEXT:
                     known[key] = found
                     items += len(found)
         return found

@@ -11,7 +11,7 @@ import pytest
 from appliance.errors import ConfigFailed, Invalid
 from appliance.lua.catalog import read_definition
 from appliance.lua.modes import BOUNDED, Decision, Mode, ModeType, apply_mode, mode_check, refusal
-from appliance.lua.source import MAX_TEXTS_KNOWN, Source, by_text
+from appliance.lua.source import MAX_ITEMS_PER_TEXT, MAX_TEXTS_KNOWN, Source, by_text
 from appliance.scenes import Scene, scene_parser
 from appliance.tables.checks import LUA, Function, Mismatch, format_value, number
 from appliance.tables.fields import Field, Findings, Path, Table, located
@@ -199,3 +199,17 @@ def test_many_threads_may_read_more_texts_than_are_cached() -> None:
     finally:
         sys.setswitchinterval(before)
     assert found == [(source.text,) for source in sources * 4]
+
+
+def test_results_with_many_items_are_not_cached() -> None:
+    read_texts: list[bytes] = []
+
+    def list_items(source: Source) -> list[int]:
+        read_texts.append(source.text)
+        return [0] * int(source.text)
+
+    read = by_text(list_items)
+    sizes = (MAX_ITEMS_PER_TEXT, MAX_ITEMS_PER_TEXT + 1)
+    for size in sizes * 2:
+        read(Source(name="a.lua", text=str(size).encode()))
+    assert [int(text) for text in read_texts] == [*sizes, sizes[1]]

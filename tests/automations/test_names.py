@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from appliance.adapters.base import Adapter
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
+from appliance.adapters.matter.adapter import MatterAdapter
+from appliance.adapters.matter.operations import Operations
 from appliance.automations.name_watcher import NameWatcher, read_past, read_removed
 from appliance.automations.names import HomeNames, PastNames
 from appliance.errors import Fault
@@ -108,6 +110,8 @@ def test_the_operations_of_a_kind_match_its_adapters(kind: AdapterKind) -> None:
     classes = [each for each in vars(import_module(kind.adapter_module)).values() if isinstance(each, type)]
     [adapter] = [each for each in classes if issubclass(each, Adapter) and each.__module__ == kind.adapter_module]
     made = adapter.__new__(adapter)
+    if isinstance(made, MatterAdapter):
+        made._operations = Operations("home", *[None] * 3)  # type: ignore[arg-type]
     assert kind.operations is not None and set(kind.operations) == set(made.operations)
 
 

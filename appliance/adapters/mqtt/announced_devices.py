@@ -81,6 +81,8 @@ class AnnouncedDevices:
             yield
         for name in self._built.keys() - built.keys():
             self.refusals.note_crowded(f"{self._section}:{name}", None)
+            del self._built[name]  # freeing thousands of devices at once would take long
+            yield
         self._built = built
         self.devices = {device.id: device for _, devices in built.values() for device in devices}
         yield from self.router.route([*self.devices.values()])

@@ -87,6 +87,9 @@ class ChangedDevices:
             self._published[device.id] = device
             self._publish.device(device.observation(changes.pushed))
 
-    def forget_removed(self, built: Container[str]) -> None:
-        """Forget all published devices except these."""
-        self._published = {id_: device for id_, device in self._published.items() if id_ in built}
+    def forget_removed(self, built: Container[str]) -> Iterator[None]:
+        """Forget all published devices except these, one per step, because freeing thousands of devices takes
+        long."""
+        for id_ in [each for each in self._published if each not in built]:
+            self._published.pop(id_, None)
+            yield

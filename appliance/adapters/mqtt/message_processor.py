@@ -189,7 +189,7 @@ class MessageProcessor:
         own = self.announced.devices
         self.pictures.keep_only(lambda id_: own[id_].entities if id_ in own else ())
         self.restored.forget_removed(own)
-        self.changed.forget_removed(own)
+        yield from self.changed.forget_removed(own)
         for device in devices:
             self.restored.restore(device)
             yield

@@ -46,6 +46,8 @@ class UnfinishedExecutions:
         self._young: dict[str, _Mark] = {}
         self._marked: dict[str, _Mark] = {}
         self._is_waiting = False
+        self._is_writing = False
+        self._is_outdated = False
         found = read_one(storage, RUNNING, lambda value: convert(value, dict[str, _Mark]), skip)
         self._cut_off = list((found or {}).values())
 
@@ -81,7 +83,10 @@ class UnfinishedExecutions:
             self._tasks.start(self._mark_young(), "marking of executions")
 
     def end(self, execution_id: str) -> None:
-        if self._young.pop(execution_id, None) is None and self._marked.pop(execution_id, None) is not None:
+        if self._young.pop(execution_id, None) is not None or self._marked.pop(execution_id, None) is None:
+            return
+        if not self._is_outdated:
+            self._is_outdated = True
             self._tasks.start(self._write(), "marking of executions")
 
     async def _mark_young(self) -> None:
@@ -100,6 +105,20 @@ class UnfinishedExecutions:
             self._is_waiting = False
 
     async def _write(self) -> None:
+        """Write the marks. Changes during a write share the next write, because hundreds of executions may end
+        together."""
+        self._is_outdated = True
+        if self._is_writing:
+            return
+        self._is_writing = True
+        try:
+            while self._is_outdated:
+                self._is_outdated = False
+                await self._write_marks()
+        finally:
+            self._is_writing = False
+
+    async def _write_marks(self) -> None:
         marks = {each: {"kind": mark.kind, "of": mark.of, "at": mark.at} for each, mark in self._marked.items()}
         with contextlib.suppress(StoreFailed):  # the hub continues without the mark
             await self._storage.put_many({RUNNING: marks or None})

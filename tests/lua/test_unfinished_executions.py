@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from appliance.clock import to_millis
 from appliance.history.execution_history import ExecutionHistory, ExecutionStatus
@@ -26,6 +28,37 @@ async def test_only_running_executions_are_marked_until_their_end() -> None:
         for _ in range(5):
             await asyncio.sleep(0)
         assert card.values[RUNNING].keys() == {"2"}
+    assert RUNNING not in card.values
+
+
+class _SlowCard(Card):
+    """A card on which each write takes a turn of the loop. `writes` contains the number of marks of each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[int] = []
+
+    async def put_many(self, changes: Mapping[str, Any]) -> None:
+        self.writes.append(len(changes[RUNNING] or ()))
+        await asyncio.sleep(0)
+        await super().put_many(changes)
+
+
+async def test_executions_that_end_together_share_a_write() -> None:
+    card, clock = _SlowCard(), VirtualClock()
+    async with UnfinishedExecutions(card, clock) as it:
+        for number in range(300):
+            it.begin(str(number), "automation", "a", START)
+        await clock.run(clock.sleep(0.6))
+        for first in (0, 100, 200):
+            for number in range(first, first + 100):
+                it.end(str(number))
+            await asyncio.sleep(0)
+        for _ in range(9):
+            await asyncio.sleep(0)
+    assert card.writes[0] == 300
+    assert card.writes[-1] == 0
+    assert len(card.writes) <= 4
     assert RUNNING not in card.values
 
 

@@ -193,6 +193,11 @@ class LuaExecution:
         (in seconds of the monotonic clock)."""
         return self.is_begun and (self._call is None or self._call.until <= until)
 
+    @property
+    def is_sleeping(self) -> bool:
+        """Return whether Lua waits for a call that may take long, such as a sleep or a scene."""
+        return self._call is not None and self._call.operation in UNCOUNTED
+
     def stop_after_call(self) -> None:
         """End the execution at once if Lua is running. If Lua is waiting, end the execution when the current call,
         such as a sleep, returns."""

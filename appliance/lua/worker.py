@@ -16,6 +16,14 @@ from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, F
 MAX_RUNNING = 64
 """Maximum number of concurrent executions in one worker. Further executions wait."""
 
+MAX_BEGUN = 256
+"""Maximum number of begun scenes and automations in one worker. An execution that sleeps or waits for a scene is not
+counted. Each begun execution occupies memory in the worker until it ends."""
+
+MAX_OTHERS_IN_A_ROW = 8
+"""Maximum number of frames for other executions before a scene or automation that waits may begin. Other executions
+have priority, because a scene or automation may wait for them."""
+
 CHECK_INTERVAL_SECS = 0.5
 MAX_HALTED_CHECKS = 8
 """A worker is killed if it is halted, has work, and does not respond to this number of consecutive checks."""
@@ -69,7 +77,10 @@ class Worker(asyncio.BufferedProtocol):
         self._received: deque[WorkerFrame] = deque()
         self._executions: dict[int, LuaExecution] = {}
         self._running: set[LuaExecution] = set()
-        self._waiting: deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]] = deque()
+        self._begun: set[LuaExecution] = set()
+        self._others: deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]] = deque()
+        self._unbegun: deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]] = deque()
+        self._others_in_a_row = 0
         self._admitted = 0
         self._silent_checks = 0
         self._check_timer: asyncio.TimerHandle | None = None
@@ -142,7 +153,8 @@ class Worker(asyncio.BufferedProtocol):
             self._executions[execution.number] = execution
         if self.ended_because is not None:
             execution.lose(self.ended_because)
-        self._waiting.append((execution, kind, parts))
+        queue = self._unbegun if kind is FrameKind.EXECUTE else self._others
+        queue.append((execution, kind, parts))
         self._send_waiting()
 
     def stop(self, execution: LuaExecution) -> None:
@@ -151,6 +163,7 @@ class Worker(asyncio.BufferedProtocol):
 
     def leave(self, execution: LuaExecution) -> None:
         self._executions.pop(execution.number, None)
+        self._begun.discard(execution)
         self._note_idle(execution)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -207,13 +220,27 @@ class Worker(asyncio.BufferedProtocol):
             execution.lose(self.ended_because or "the Lua worker ended")
 
     def _send_waiting(self) -> None:
-        while self._waiting and self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING:
-            execution, kind, parts = self._waiting.popleft()
+        while self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING and (waiting := self._choose()):
+            execution, kind, parts = waiting.popleft()
             frame = execution.encode_frame(kind, parts)
             if frame is not None:
                 self._note_running(execution)
+                if kind is FrameKind.EXECUTE:
+                    self._begun.add(execution)
                 self._write(frame)
                 execution.is_begun |= not self._has_hung_up
+
+    def _choose(self) -> deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]]:
+        """Return the queue whose first frame is sent next."""
+        may_begin = self._unbegun and not self._is_full()
+        if not may_begin or (self._others and self._others_in_a_row < MAX_OTHERS_IN_A_ROW):
+            self._others_in_a_row += 1
+            return self._others
+        self._others_in_a_row = 0
+        return self._unbegun
+
+    def _is_full(self) -> bool:
+        return len(self._begun) >= MAX_BEGUN and sum(not each.is_sleeping for each in self._begun) >= MAX_BEGUN
 
     def _note_running(self, execution: LuaExecution) -> None:
         self._running.add(execution)
@@ -256,7 +283,8 @@ class Worker(asyncio.BufferedProtocol):
     def _note_idle(self, execution: LuaExecution) -> None:
         """Free the execution's slot, because its Lua has paused or ended."""
         self._running.discard(execution)
-        self._send_waiting()
+        if self._others or self._unbegun:  # first, let an immediate answer to a call arrive
+            asyncio.get_running_loop().call_soon(self._send_waiting)
 
     def _resident_bytes(self) -> int:
         return 0 if self._process is None else self._process.resident_bytes()

@@ -15,7 +15,7 @@ import pytest
 
 from appliance.errors import ExecutionCancelled, ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.worker import MAX_FRAMES_AT_ONCE, MAX_IDLE_GROWTH_BYTES, MAX_RUNNING
+from appliance.lua.worker import MAX_BEGUN, MAX_FRAMES_AT_ONCE, MAX_IDLE_GROWTH_BYTES, MAX_RUNNING
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.patience import until
 from tests.lua.bench import TRIVIAL, Notes, Started, ended, file, open_pool, run, scene, start
@@ -110,6 +110,19 @@ async def test_an_execution_that_waited_for_a_lost_worker_runs_in_a_new_one() ->
         ends = await asyncio.gather(*(ended(each) for each in full), return_exceptions=True)
     assert waiting.asked
     assert all("the Lua worker ended unexpectedly" in str(each) for each in ends)
+
+
+async def test_many_executions_begin_one_after_another_and_those_that_sleep_do_not_count() -> None:
+    gate = asyncio.Event()
+    notes = Notes(lambda *_: gate.wait())
+    async with open_pool() as pool:
+        every = [start(pool, scene(body), notes, name="x") for body in ("ctx:sleep(1)", TRIVIAL) for _ in range(300)]
+        await until(lambda: len(notes.asked) == 300 + MAX_BEGUN)
+        await pool.compile(file("return {}"))  # reading a file does not wait for an execution
+        assert len(notes.asked) == 300 + MAX_BEGUN
+        gate.set()
+        await asyncio.gather(*map(ended, every))
+    assert len(notes.asked) == 600
 
 
 @pytest.mark.parametrize("body", ["print('on') while true do end", "print('on') ctx:sleep(1)"])

@@ -10,8 +10,7 @@ import logging
 import socket
 import sys
 import termios
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from sanic import Request
 from websockets.datastructures import Headers
@@ -26,6 +25,10 @@ from appliance.api.limits import ApiLimits
 from appliance.api.sanic_http.http1 import exchange_of
 from appliance.errors import MalformedRequest, UpgradeRequired
 from appliance.event_loop import is_turn_long
+
+SUBPROTOCOL = Subprotocol("lares.events")
+"""The sub-protocol that the server selects. A browser offers this sub-protocol together with the sub-protocol that
+contains the browser's token."""
 
 _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
@@ -67,20 +70,29 @@ class StrictProtocol(ServerProtocol):
     between two fragments.
     """
 
-    def __init__(self, max_bytes: int, **more: Any) -> None:
-        super().__init__(max_size=(None, max_bytes), **more)
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(state=State.OPEN, max_size=(None, max_bytes))
         self._messages = MessageCheck(max_bytes)
+
+    def select_subprotocol(self, subprotocols: Sequence[Subprotocol]) -> Subprotocol | None:
+        """Return the hub's sub-protocol if the client offers it."""
+        return SUBPROTOCOL if SUBPROTOCOL in subprotocols else None
 
     def recv_frame(self, frame: Frame) -> None:
         """Process a frame. An invalid frame fails the connection, and later data is ignored."""
         super().recv_frame(frame)
         if (fault := self._messages.fault_of(frame)) is not None:
             self.fail(*fault)
+        if frame.opcode in _DATA:
+            frame.data = b""  # otherwise, the parser would keep the data until the next frame
 
+    def end(self) -> None:
+        """Discard an incomplete frame. Break the reference cycles of the parser and of the errors."""
+        self.state = State.CLOSED
+        self.parser.close()
+        self.handshake_exc = self.parser_exc = None
+        self.reader.discard()
 
-SUBPROTOCOL = Subprotocol("lares.events")
-"""The sub-protocol that the server selects. A browser offers this sub-protocol together with the sub-protocol that
-contains the browser's token."""
 
 NO_PONG = 1011
 
@@ -106,7 +118,7 @@ class WebSocket:
     def __init__(
         self,
         transport: asyncio.Transport,
-        protocol: ServerProtocol,
+        protocol: StrictProtocol,
         answer: bytes,
         limits: ApiLimits,
         peer: str,
@@ -172,7 +184,7 @@ class WebSocket:
             self._abort_timer.cancel()
         self.on_writable = lambda: None
         self._inbuf.clear()
-        self._protocol.receive_eof()
+        self._protocol.end()
         if not self.closed.done():
             self.closed.set_result(None)
 
@@ -277,7 +289,7 @@ def shutdown_write(transport: asyncio.Transport) -> None:
         transport.abort()
 
 
-def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtocol, bytes]:
+def accept_handshake(request: Request, limits: ApiLimits) -> tuple[StrictProtocol, bytes]:
     """Return the protocol of a new WebSocket and the response that opens it.
 
     Raise `UpgradeRequired` or `MalformedRequest` on failure.
@@ -286,19 +298,18 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtoco
     # otherwise, the hub would read the body as frames
     if exchange.request_body == "chunked" or exchange.request_bytes_left:
         raise MalformedRequest("a WebSocket handshake must not have a body")
-    protocol = StrictProtocol(
-        limits.message_bytes,
-        select_subprotocol=lambda _, offered: SUBPROTOCOL if SUBPROTOCOL in offered else None,
-        state=State.OPEN,
-    )
-    response = protocol.accept(_handshake_of(request))
+    if request.method != "GET":
+        raise UpgradeRequired("a WebSocket handshake must use GET")
+    handshake = _handshake_of(request)
+    protocol = StrictProtocol(limits.message_bytes)
+    response = protocol.accept(handshake)
     if (problem := protocol.handshake_exc) is not None:
-        problem.__traceback__ = None  # the traceback would keep this frame and the connection in memory
+        protocol.end()
+        # the tracebacks would keep this frame and the connection in memory
+        problem.__traceback__ = problem.__context__ = problem.__cause__ = None
         is_other_version = isinstance(problem, InvalidHeader) and problem.name == "Sec-WebSocket-Version"
         kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) or is_other_version else MalformedRequest
         raise kind(f"this path is for WebSocket clients, and the handshake failed: {problem}")
-    if request.method != "GET":
-        raise UpgradeRequired("a WebSocket handshake must use GET")
     return protocol, response.serialize()
 
 

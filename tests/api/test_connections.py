@@ -23,8 +23,8 @@ from appliance.api.listener import address_of
 from appliance.api.proxies import TrustedProxies
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.sanic_http.http1 import StrictHttp1
-from appliance.api.websocket import WebSocket
-from tests.api.caller import CLOSE, KEY, UPGRADE, Caller, call, frame, request, shown
+from appliance.api.websocket import StrictProtocol, WebSocket
+from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, request, shown
 from tests.attacks.test_clients import SLACK, sockets_to
 from tests.fakes.app import App, open_app
 from tests.fakes.patience import until
@@ -160,13 +160,15 @@ ENDS: dict[str, list[bytes]] = {
     "a stream": [request("GET", "/events", KEY, *UPGRADE)],
     "a stream that is closed": [request("GET", "/events", KEY, *UPGRADE), frame(CLOSE, b"\x03\xe8")],
     "a stream with a broken frame": [request("GET", "/events", KEY, *UPGRADE), b"\xff" * 20],
+    "a stream with half a frame": [request("GET", "/events", KEY, *UPGRADE), frame(TEXT, b"x" * 60_000)[:-1]],
+    "a stream with half a message": [request("GET", "/events", KEY, *UPGRADE), frame(TEXT, b"x", is_last=False)],
 }
 
 
 def list_kept(app: App) -> list[str]:
     """Return the connections in memory and their parts, not including those of the requesting client."""
     loop = asyncio.get_running_loop()
-    kinds = (StrictConnection, StrictHttp1, WebSocket)
+    kinds = (StrictConnection, StrictHttp1, WebSocket, StrictProtocol)
     found = [each for each in gc.get_objects() if isinstance(each, kinds)]
     mine = [each for each in found if getattr(each, "loop", getattr(each, "_loop", loop)) is loop]
     connections = [each for each in mine if isinstance(each, StrictConnection)]
@@ -183,7 +185,9 @@ def list_kept(app: App) -> list[str]:
     "sent",
     [
         pytest.param(
-            sent, id=name, marks=[] if name in ("an answer", "half a body", "a stream") else [pytest.mark.slow]
+            sent,
+            id=name,
+            marks=[] if name in ("an answer", "half a body", "a stream with half a frame") else [pytest.mark.slow],
         )
         for name, sent in ENDS.items()
     ],

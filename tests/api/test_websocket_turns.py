@@ -7,8 +7,6 @@ import socket
 import time
 from typing import Any
 
-from websockets.protocol import State
-
 from appliance.api.limits import ApiLimits
 from appliance.api.websocket import StrictProtocol, WebSocket
 from appliance.event_loop import SHORT_TURN_SECS, run
@@ -36,7 +34,7 @@ def test_a_flood_of_one_client_waits_while_the_turn_is_long() -> None:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             transport = SilentTransport(ours)
-            stream = WebSocket(transport, StrictProtocol(1024, state=State.OPEN), b"", ApiLimits(), "peer")
+            stream = WebSocket(transport, StrictProtocol(1024), b"", ApiLimits(), "peer")
             await asyncio.sleep(0)
             time.sleep(2 * SHORT_TURN_SECS)  # noqa: ASYNC251 - the work of other clients
             stream.receive(b"\x89\x80\0\0\0\0" * 3)

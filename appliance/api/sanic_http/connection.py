@@ -9,12 +9,11 @@ from sanic import Request
 from sanic.compat import Header
 from sanic.exceptions import BadRequest, RequestCancelled, RequestTimeout, SanicException
 from sanic.server import HttpProtocol
-from websockets.server import ServerProtocol
 
 from appliance.api.connections import Connections
 from appliance.api.sanic_http.application import READ_BYTES, Application
 from appliance.api.sanic_http.http1 import StrictHttp1, exchange_of
-from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
+from appliance.api.websocket import StrictProtocol, WebSocket, shutdown_write, unsent_bytes
 
 
 class TooManyRequests(SanicException):
@@ -81,7 +80,7 @@ class StrictConnection(HttpProtocol):
             self.peer = client
         self._counted.refresh(self.peer, self)
 
-    def upgrade(self, protocol: ServerProtocol, answer: bytes) -> WebSocket:
+    def upgrade(self, protocol: StrictProtocol, answer: bytes) -> WebSocket:
         """Upgrade the connection to a WebSocket. `answer` is the response that ends the handshake."""
         assert self.transport is not None
         self.http.upgrade_websocket = True

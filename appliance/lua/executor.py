@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from secrets import token_hex
@@ -132,6 +133,7 @@ class Executor:
         self._clock = clock
         self._running: dict[Execution, None] = {}
         self._waiting: dict[str, dict[Execution, None]] = {}
+        self._unstarted: deque[Execution] = deque()
         self._ended = dict.fromkeys(ExecutionStatus, 0)
         self._tasks = Tasks()
 
@@ -226,6 +228,7 @@ class Executor:
             execution.lua.cancel()
         elif not execution.ended.done():
             self._end(execution, ExecutionStatus.CANCELLED, because)
+            self._start_next(execution.request.id)
 
     def skip_waiting(self, id_: str, because: str) -> None:
         """Remove the waiting executions with this id, and record them as skipped."""
@@ -236,10 +239,25 @@ class Executor:
         return [execution for waiting in self._waiting.values() for execution in waiting]
 
     def _begin(self, execution: Execution) -> None:
-        """Occupy a slot of the mode, then start the execution. Simulations override `_start`, so that an execution
+        """Occupy a slot of the mode, then start the execution. An automation first waits for room in the pool, unless
+        it was started by hand. Simulations override `_start`, so that an execution
         can wait while it occupies a slot."""
         self._running[execution] = None
-        self._start(execution)
+        is_waited_for = execution.request.by_hand or execution.request.kind == "scene"
+        if not is_waited_for and (self._unstarted or self._pool.is_full):
+            if not self._unstarted:
+                self._tasks.start(self._start_later(), "start of executions")
+            self._unstarted.append(execution)
+        else:
+            self._start(execution)
+
+    async def _start_later(self) -> None:
+        """Start the automations for which the pool had no room, in order. Until then, they need little memory."""
+        while self._unstarted:
+            await self._pool.wait_for_room()
+            if (execution := self._unstarted[0]) in self._running:
+                self._start(execution)
+            self._unstarted.popleft()
 
     def _start(self, execution: Execution) -> None:
         request = execution.request

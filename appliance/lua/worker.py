@@ -20,6 +20,9 @@ MAX_BEGUN = 256
 """Maximum number of begun scenes and automations in one worker. An execution that sleeps or waits for a scene is not
 counted. Each begun execution occupies memory in the worker until it ends."""
 
+MAX_UNBEGUN = 64
+"""Maximum number of scenes and automations that wait in one worker to begin. Further ones wait in their executor."""
+
 MAX_OTHERS_IN_A_ROW = 8
 """Maximum number of frames for other executions before a scene or automation that waits may begin. Other executions
 have priority, because a scene or automation may wait for them."""
@@ -72,6 +75,7 @@ class Worker(asyncio.BufferedProtocol):
         self._process: WorkerProcess | None = None
         self._transport: asyncio.Transport | None = None
         self._closed = asyncio.Event()
+        self._changed = asyncio.Event()
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._decoder = Decoder()
         self._received: deque[WorkerFrame] = deque()
@@ -100,6 +104,16 @@ class Worker(asyncio.BufferedProtocol):
     @property
     def is_usable(self) -> bool:
         return self.ended_because is None and not self._has_hung_up
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether `MAX_UNBEGUN` scenes and automations wait to begin."""
+        return self.is_usable and len(self._unbegun) >= MAX_UNBEGUN
+
+    async def wait_for_change(self) -> None:
+        """Wait until an execution begins, or until the process ends."""
+        self._changed.clear()
+        await self._changed.wait()
 
     @property
     def _has_hung_up(self) -> bool:
@@ -140,6 +154,7 @@ class Worker(asyncio.BufferedProtocol):
         if self.ended_because is None:
             self.ended_because = because
             self.is_quiet = quietly
+            self._changed.set()
             if self._process is not None:
                 self._process.kill()
 
@@ -204,6 +219,7 @@ class Worker(asyncio.BufferedProtocol):
         if self._process is not None:
             self._process.kill()
         self._closed.set()
+        self._changed.set()
 
     def _reap(self) -> None:
         if self._check_timer is not None:
@@ -232,14 +248,15 @@ class Worker(asyncio.BufferedProtocol):
 
     def _choose(self) -> deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]]:
         """Return the queue whose first frame is sent next."""
-        may_begin = self._unbegun and not self._is_full()
+        may_begin = self._unbegun and not self._has_begun_most()
         if not may_begin or (self._others and self._others_in_a_row < MAX_OTHERS_IN_A_ROW):
             self._others_in_a_row += 1
             return self._others
         self._others_in_a_row = 0
+        self._changed.set()
         return self._unbegun
 
-    def _is_full(self) -> bool:
+    def _has_begun_most(self) -> bool:
         return len(self._begun) >= MAX_BEGUN and sum(not each.is_sleeping for each in self._begun) >= MAX_BEGUN
 
     def _note_running(self, execution: LuaExecution) -> None:

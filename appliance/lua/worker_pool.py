@@ -144,6 +144,16 @@ class WorkerPool:
         The caller must then call `run`."""
         return self._begin(FrameKind.EXECUTE, source, b"" if event is None else orjson.dumps(event), calls, name)
 
+    @property
+    def is_full(self) -> bool:
+        """Return whether a new execution of a scene or automation would wait behind many others."""
+        return self._current is not None and self._current.is_full
+
+    async def wait_for_room(self) -> None:
+        """Wait until `is_full` is false."""
+        while self._current is not None and self._current.is_full:
+            await self._current.wait_for_change()
+
     async def run(self, execution: LuaExecution) -> Failure:
         """Run the execution until it ends, and return its failure. If the caller is cancelled, the execution is
         stopped."""

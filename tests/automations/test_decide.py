@@ -258,3 +258,30 @@ async def test_a_cancelled_run_starts_no_cooldown(tmp_path: Path) -> None:
         await it.drain()
         burst(it)
         assert (len(it.fired), it.outcomes()[0][0]) == (2, "cancelled")
+
+
+async def test_automations_wait_for_room_in_the_pool_unless_started_by_hand(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(TICK, mode={"type": "queued", "max": 2})) as it:
+        await hold(it)
+        it.stage.room.clear()
+        executor = it.parts.executor
+        for _ in range(3):
+            report_error(it)
+        assert [each.status for each in executor.list_executions("a")] == ["queued"] * 3
+        assert it.stage.plays == []
+        running = asyncio.ensure_future(by_hand(it))
+        await it.drain()
+        assert len(it.stage.plays) == 1
+        it.stage.plays[0].end()
+        assert await running == OK
+        first, *_ = executor.list_executions("a")
+        assert executor.cancel_execution(first.id)
+        it.stage.room.set()
+        await it.drain()
+        assert len(it.stage.plays) == 2
+        it.stage.ends_at_once = True
+        it.stage.plays[1].end()
+        await it.drain()
+        assert executor.list_executions("a") == []
+        assert [status for status, _ in it.outcomes()].count("cancelled") == 1
+        assert len(it.stage.plays) == 3

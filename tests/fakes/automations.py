@@ -77,6 +77,15 @@ class Stage:
         self.plays: list[Play] = []
         self.ends_at_once = True
         self.breaks: set[str] = set()
+        self.room = asyncio.Event()
+        self.room.set()
+
+    @property
+    def is_full(self) -> bool:
+        return not self.room.is_set()
+
+    async def wait_for_room(self) -> None:
+        await self.room.wait()
 
     def begin(self, source: Source, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
         play = Play(name, event)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextvars import ContextVar
 
 from msgspec import Struct
@@ -25,6 +26,18 @@ MAX_KINDS = 2048
 
 MAX_TEXT_CHARS = 10_000
 """Maximum length of a line. A longer line is shortened. A script can log a line of 8 KiB."""
+
+
+MAX_LISTED = 100
+"""Maximum number of warnings that one check logs."""
+
+
+def log_warnings(log: logging.Logger, warnings: Sequence[object]) -> None:
+    """Log the first `MAX_LISTED` warnings of a check, and the number of the others."""
+    for warning in warnings[:MAX_LISTED]:
+        log.warning("%s", warning)
+    if len(warnings) > MAX_LISTED:
+        log.warning("%d further warnings are not listed", len(warnings) - MAX_LISTED)
 
 
 class _Window(Struct):

@@ -9,7 +9,15 @@ import orjson
 import pytest
 
 from appliance.log_buffer import MAX_LOG_BUFFER_BYTES, MAX_LOG_ENTRIES, LogBuffer, LogQuery, own_fields, value_text
-from appliance.log_limit import MAX_KINDS, MAX_SAME_KIND, MAX_SAME_LINES, MAX_TEXT_CHARS, RepetitionLimit
+from appliance.log_limit import (
+    MAX_KINDS,
+    MAX_LISTED,
+    MAX_SAME_KIND,
+    MAX_SAME_LINES,
+    MAX_TEXT_CHARS,
+    RepetitionLimit,
+    log_warnings,
+)
 
 log = logging.getLogger("part.of.a.test")
 
@@ -120,6 +128,12 @@ class Log:
         record.created = self.now
         if self.limit.filter(record):
             self.written.append(record.getMessage())
+
+
+def test_a_check_logs_only_the_first_of_many_warnings(caplog: pytest.LogCaptureFixture) -> None:
+    log_warnings(logging.getLogger("hub"), [f"warning {number}" for number in range(12_000)])
+    assert len(caplog.messages) == MAX_LISTED + 1 and caplog.messages[0] == "warning 0"
+    assert caplog.messages[-1] == f"{12_000 - MAX_LISTED} further warnings are not listed"
 
 
 def test_a_repeated_line_is_written_a_few_times_and_then_once_per_minute_with_its_count() -> None:

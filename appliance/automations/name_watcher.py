@@ -24,6 +24,7 @@ from appliance.home.events import (
     Event,
 )
 from appliance.home.packed_records import PackedRecords
+from appliance.log_limit import log_warnings
 from appliance.lua.catalog import LoadedFile
 from appliance.store.record_keys import REMOVED_PREFIX, SENT_PREFIX
 from appliance.store.records import read_all, skip
@@ -163,5 +164,4 @@ class NameWatcher:
             self._tasks.start(self._report(), "check of names")
 
     async def _report(self) -> None:
-        for fault in await self._find():
-            log.warning("%s", fault)
+        log_warnings(log, await self._find())

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
+from appliance.log_limit import log_warnings
 from appliance.lua.folder import Contents, Folder, read_folder
 from appliance.lua.hints import ErrorContext, hint_of
 from appliance.lua.source import Source
@@ -257,8 +258,7 @@ class Catalog(Generic[T]):
 
     def _accept(self, reading: LoadedFolder[T]) -> None:
         self._files = {file.definition.id: file for file in reading.files}
-        for warning in reading.list_warnings():
-            log.warning("%s", warning)
+        log_warnings(log, reading.list_warnings())
         self.rejected = (*reading.faults, *reading.duplicates)
         self.is_complete = self._folder is not None and not reading.is_missing and not self.rejected
 

@@ -29,6 +29,7 @@ from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, Sect
 from appliance.errors import ConfigFailed, Fault
 from appliance.home import events
 from appliance.home.bus import Bus
+from appliance.log_limit import log_warnings
 from appliance.lua.catalog import CheckResult, LoadedFile, load_file, load_folder
 from appliance.lua.folder import Contents, Folder, read_folder
 from appliance.lua.source import Source
@@ -289,8 +290,7 @@ class KindCatalog:
     def _accept(self, reading: KindReading) -> None:
         """Replace the loaded kinds. Adapters of changed kinds restart."""
         self.rejected = reading.omitted
-        for warning in reading.warnings:
-            log.warning("%s", warning)
+        log_warnings(log, reading.warnings)
         for name in sorted(set(reading.replaced) - self._replaced):
             log.info("%s/%s.lua replaces the bundled kind with this name", self._folder.name, name)
         self._replaced = set(reading.replaced)

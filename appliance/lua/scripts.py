@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from appliance.errors import Fault, ScriptFailed
+from appliance.log_limit import log_warnings
 from appliance.lua.catalog import Inspect, fault_of
 from appliance.lua.folder import Folder, read_folder
 from appliance.lua.source import Source
@@ -45,5 +46,4 @@ class Scripts:
 
     async def _check(self, source: Source) -> None:
         await self._compile(source)
-        for warning in await asyncio.to_thread(list, self._inspect(source) if self._inspect else ()):
-            log.warning("%s", warning)
+        log_warnings(log, await asyncio.to_thread(list, self._inspect(source) if self._inspect else ()))

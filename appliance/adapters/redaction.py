@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from appliance.adapters.computing import compute_apart
+from appliance.computing import compute_apart
 from appliance.tables.checks import is_number
 
 HIDDEN = "***"

@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, tzinfo
 from itertools import groupby
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from appliance.clock import Clock, from_millis, to_millis
-from appliance.history.card_history import CardHistory, CardValues
+from appliance.computing import compute_alone
+from appliance.history.card_history import HISTORY_THREAD, CardHistory, CardValues, PartHour
 from appliance.history.card_lines import ValueChange
-from appliance.history.device_history import AttributeEntry, DeviceHistory, Resolution
+from appliance.history.device_history import AttributeEntry, DeviceHistory, Resolution, list_entries
 from appliance.history.hours import Hour, NumberHours, join_all, join_number, merge
 from appliance.history.period import MILLISECOND, Period
-from appliance.history.series import HOUR_MS, ValueParts, split_number
+from appliance.history.series import HOUR_MS, MINUTE_MS, Series, ValueParts, split_number
 
 HOURS_A_DAY = 24
 
 MAX_PARTS = 3
 """Maximum number of lines per hour. A write and a restart can each split an hour."""
 
-PartHour = tuple[ValueParts, Hour]
-"""The parts of a value without its number (for example, the unit), and an `Hour` of values with these parts."""
+SPAN_STEP_MS = 15 * MINUTE_MS
+"""Hours and days begin at multiples of this time, because each time zone differs from UTC by such a multiple."""
 
 UNBOUNDED = 1 << 30
+
+T = TypeVar("T")
 
 
 class AttributeValues(Struct, frozen=True, kw_only=True):
@@ -53,15 +57,31 @@ class AttributeReader:
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
     ) -> AttributeValues:
         if resolution in (Resolution.HOUR, Resolution.DAY):
-            is_by_day = resolution is Resolution.DAY
-            known = await self._read_card(device_id, attribute, period, HOURS_A_DAY if is_by_day else 1)
-            if not known.hours and not known.changes:
-                known = self._read_memory(device_id, attribute, period)
-            entries = _in_spans(
-                known, self._day_of if is_by_day else int, self._day_of if is_by_day else self._hour_of
+            return AttributeValues(
+                resolution=resolution,
+                entries=await self._list_spans(device_id, attribute, period, is_by_day=resolution is Resolution.DAY),
             )
-            return AttributeValues(resolution=resolution, entries=_newest(entries, period))
         return await self._list_raw(device_id, attribute, period, resolution)
+
+    async def _list_spans(
+        self, device_id: str, attribute: str, period: Period, *, is_by_day: bool
+    ) -> list[AttributeEntry]:
+        """Return one entry per hour or day from the card or, if the card has no values, from memory."""
+
+        def summarize(known: CardValues) -> list[AttributeEntry] | None:
+            if not known.hours and not known.changes:
+                return None
+            span_of = self._day_of if is_by_day else self._hour_of
+            return _newest(_in_spans(known, self._day_of if is_by_day else int, span_of), period)
+
+        hours = HOURS_A_DAY if is_by_day else 1
+        entries = await self._read_card(device_id, attribute, period, summarize, hours, SPAN_STEP_MS)
+        if entries is None:
+            series, end = self._devices.copy_series(device_id, attribute), _earlier(period.end, self._clock.now())
+            entries = await compute_alone(
+                HISTORY_THREAD, lambda: summarize(self._hours_and_changes_of(series, period, end))
+            )
+        return entries or []
 
     async def _list_raw(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution
@@ -74,24 +94,35 @@ class AttributeReader:
             return AttributeValues(resolution=resolution, entries=recent)
         end = period.end if since is None else _earlier(period.end, since - MILLISECOND)
         before = replace(period, end=end)
-        known = await self._read_card(device_id, attribute, before)
-        older = known.hours if since is None else _without_memory(known.hours, since, self._clock.now())
-        hours = _in_spans(CardValues(hours=older, changes=[]), int, int)
-        entries = [*recent, *_of_changes(known.changes), *hours]
-        coarsest = Resolution.HOUR if older else resolution
-        return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
+        now = self._clock.now()
 
-    async def _read_card(self, device_id: str, attribute: str, period: Period, hours: int = 1) -> CardValues:
-        """Return enough values from the card for one entry per group of `hours` hours."""
+        def join(known: CardValues) -> AttributeValues:
+            older = known.hours if since is None else _without_memory(known.hours, since, now)
+            hours = _in_spans(CardValues(hours=older, changes=[]), int, int)
+            entries = [*recent, *_of_changes(known.changes), *hours]
+            coarsest = Resolution.HOUR if older else resolution
+            return AttributeValues(resolution=coarsest, entries=_newest(entries, period))
+
+        return await self._read_card(device_id, attribute, before, join)
+
+    async def _read_card(
+        self,
+        device_id: str,
+        attribute: str,
+        period: Period,
+        summarize: Callable[[CardValues], T],
+        hours: int = 1,
+        step_ms: int = 1,
+    ) -> T:
+        """Return the summary of enough values from the card for one entry per group of `hours` hours."""
         if self._card is None:
-            return CardValues(hours=[], changes=[])
+            return summarize(CardValues(hours=[], changes=[]))
         enough = MAX_PARTS * hours * period.max_entries
-        return await self._card.read_attribute((device_id, attribute), period, enough)
+        return await self._card.read_attribute((device_id, attribute), period, enough, summarize, step_ms=step_ms)
 
-    def _read_memory(self, device_id: str, attribute: str, period: Period) -> CardValues:
-        """Return the values in memory for the period."""
-        everything = replace(period, limit=UNBOUNDED)
-        entries = self._devices.list_values(device_id, attribute, everything)
+    def _hours_and_changes_of(self, series: Series, period: Period, end: datetime) -> CardValues:
+        """Return the values of the series in the period. `end` is the end of the last number."""
+        entries = list_entries(series, replace(period, limit=UNBOUNDED))
         numbers: list[NumberHours] = []
         changes: list[ValueChange] = []
         for entry in reversed(entries):
@@ -102,8 +133,8 @@ class AttributeReader:
             if not numbers or numbers[-1].parts != split[0]:
                 numbers.append(NumberHours(split[0], self._grid_ms))
             numbers[-1].report(at, split[1], numbers[-1].last)
-        now = to_millis(_earlier(period.end, self._clock.now()))
-        return CardValues(hours=[(each.parts, hour) for each in numbers for hour in each.take(now)], changes=changes)
+        hours = [(each.parts, hour) for each in numbers for hour in each.take(to_millis(end))]
+        return CardValues(hours=hours, changes=changes)
 
     def _day_of(self, secs: float) -> int:
         """For the day that contains this time, return the start in seconds since 1970."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from appliance.clock import Clock, from_millis, timestamp, to_millis
+from appliance.computing import compute_alone
 from appliance.event_loop import in_steps
 from appliance.history.card_lines import (
     Faulty,
@@ -49,6 +51,12 @@ MAX_NAMED = 20
 
 MAX_BAD_LINES = 10_000
 """Maximum number of remembered damaged lines. The hub remembers damaged lines to count each of them only once."""
+
+HISTORY_THREAD = "history"
+"""The thread that reads the card and summarizes values. Only one request at a time occupies it."""
+
+PartHour = tuple[ValueParts, Hour]
+"""The parts of a value without its number (for example, the unit), and an `Hour` of values with these parts."""
 
 T = TypeVar("T")
 
@@ -126,28 +134,48 @@ class CardHistory:
                 await in_steps(self._clock, self.collector.put_back(left))
             self._note(written, now)
 
-    async def read_attribute(self, key: AttributeKey, period: Period, enough: int) -> CardValues:
-        """Return the attribute's hours and changes in the period, including data that is not on the card yet. The
-        parts of an hour are adjacent and sorted by time. Stop after the month that completes `enough` values."""
+    async def read_attribute(
+        self,
+        key: AttributeKey,
+        period: Period,
+        enough: int,
+        summarize: Callable[[CardValues], T],
+        *,
+        step_ms: int = 1,
+    ) -> T:
+        """Return the summary of the attribute's hours and changes in the period, including data that is not on the
+        card yet. The parts of an hour are adjacent and sorted by time. Of each line, only the last change per
+        `step_ms` is included. Stop after the month that completes `enough` values. `summarize` runs on the thread
+        that reads the card."""
         now = self._now()
+        first, last = period.bounds_ms()
+
+        def select(hours: list[PartHour], changes: Iterable[ValueChange]) -> CardValues:
+            chosen = sorted((each for each in changes if first <= each[0] <= last), key=lambda each: each[0])
+            if step_ms > 1:
+                chosen = [*{at // step_ms: (at, value) for at, value in chosen}.values()]
+            return CardValues(hours=[each for each in hours if first <= each[1].start * 1000 <= last], changes=chosen)
+
         async with self._lock:  # during a write, entries are neither in the collector nor on the card
             fresh_hours, fresh_changes = self.collector.peek_hours(key, now), self.collector.peek_changes(key)
-            lines = await self._find(period, attribute_beginning(*key), enough)
-        hours: list[tuple[ValueParts, Hour]] = []
-        changes: list[ValueChange] = []
-        for line in lines:
-            try:
-                hours += decode_hours(line)
-                changes += decode_changes(line)
-            except Faulty:
-                continue
-        hours += [each for each in fresh_hours if each[1].start * 1000 >= FIRST_DATED_MS]
-        changes += [each for each in fresh_changes if each[0] >= FIRST_DATED_MS]
-        first, last = period.bounds_ms()
-        return CardValues(
-            hours=[(parts, h) for parts, h in hours if first <= h.start * 1000 <= last],
-            changes=[change for change in changes if first <= change[0] <= last],
-        )
+
+            def read() -> T:
+                found = self._find(
+                    period,
+                    attribute_beginning(*key),
+                    enough,
+                    lambda line: select(decode_hours(line), decode_changes(line)),
+                )
+                hours = [each for each in fresh_hours if each[1].start * 1000 >= FIRST_DATED_MS]
+                found.append(select(hours, (each for each in fresh_changes if each[0] >= FIRST_DATED_MS)))
+                return summarize(
+                    CardValues(
+                        hours=[hour for each in found for hour in each.hours],
+                        changes=[change for each in found for change in each.changes],
+                    )
+                )
+
+            return await compute_alone(HISTORY_THREAD, read)
 
     async def older_commands(self, known: list[dict[str, Any]], period: Period, device_id: str | None) -> list[Any]:
         """Return the period's commands that are no longer in memory, newest first, in the format of
@@ -173,19 +201,17 @@ class CardHistory:
         known entries together do not exceed the period's limit."""
         if len(known) >= period.max_entries:
             return []
-        async with self._lock:
-            lines = await self._find(period, beginning, period.max_entries)
         first, last = period.bounds_ms()
         known_times = {*known}
-        found: list[tuple[int, T]] = []
-        for line in lines:
-            try:
-                if first <= line["t"] <= last and line["t"] not in known_times:
-                    found.append((line["t"], decode(line)))
-            except Faulty:
-                continue
-        found.sort(key=lambda each: each[0])  # entries with equal times keep the order in which they were written
-        return [each for _, each in found[::-1][: period.max_entries - len(known)]]
+
+        def read() -> list[T]:
+            lines = self._find(period, beginning, period.max_entries, lambda line: (line["t"], decode(line)))
+            found = [each for each in lines if first <= each[0] <= last and each[0] not in known_times]
+            found.sort(key=lambda each: each[0])  # entries with equal times keep the order in which they were written
+            return [each for _, each in found[::-1][: period.max_entries - len(known)]]
+
+        async with self._lock:
+            return await compute_alone(HISTORY_THREAD, read)
 
     def figures(self) -> dict[str, Any]:
         """Return the data for `GET /diagnostics`. `bytes` is the number of bytes written since the hub's start."""
@@ -205,24 +231,33 @@ class CardHistory:
             **self.collector.figures(),
         }
 
-    async def _find(self, period: Period, beginning: bytes, enough: int) -> list[Mapping[str, Any]]:
-        """Return the period's lines that begin with these bytes. Omit unreadable months."""
+    def _find(
+        self, period: Period, beginning: bytes, enough: int, decode: Callable[[Mapping[str, Any]], T]
+    ) -> list[T]:
+        """Return the decoded lines of the period that begin with these bytes. Omit invalid lines. Return nothing if
+        the card cannot be read."""
         try:
-            return await asyncio.to_thread(self._find_now, period, beginning, enough)
+            return self._find_lines(period, beginning, enough, decode)
         except OSError as error:
             log.warning("history cannot be read: %s", error.strerror or error)
             return []
 
-    def _find_now(self, period: Period, beginning: bytes, enough: int) -> list[Mapping[str, Any]]:
+    def _find_lines(
+        self, period: Period, beginning: bytes, enough: int, decode: Callable[[Mapping[str, Any]], T]
+    ) -> list[T]:
         first, last = _months_of(period)
-        found: list[Mapping[str, Any]] = []
+        found: list[T] = []
         count = 0
         sizes = self._writer.read_sizes()
         for month in reversed(sizes):
             if first <= month <= last and count < enough:
                 start = self._index.start_for(month, sizes[month], period.bounds_ms()[0])
                 part = self._months.find(month, beginning, start)
-                found = [*part.lines, *found]
+                decoded: list[T] = []
+                for line in part.lines:
+                    with suppress(*Faulty):
+                        decoded.append(decode(line))
+                found = [*decoded, *found]
                 count += sum(len(line.get("h") or line.get("c") or "1") for line in part.lines)
                 if len(self._bad) < MAX_BAD_LINES:
                     self._bad.update((month, offset) for offset in part.bad)
@@ -278,7 +313,7 @@ class CardValues(Struct, frozen=True, kw_only=True):
     """An attribute's values on the card and in the collector: hourly summaries of numbers, and changes of other
     values."""
 
-    hours: list[tuple[ValueParts, Hour]]
+    hours: list[PartHour]
     changes: list[ValueChange]
 
 

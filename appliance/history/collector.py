@@ -153,7 +153,7 @@ class Collector:
             self._count -= len(attributes) - len(holding)
             changes = self._changes.pop(device_id, {})
             self._changed -= len(changes)
-            taken.changes.update(((device_id, name), _changes_of(series)) for name, series in changes.items())
+            taken.changes.update(((device_id, name), [*_changes_of(series)]) for name, series in changes.items())
             yield
 
     def _take_hours(self, key: AttributeKey, numbers: NumberHours, at: int, taken: Collected) -> None:
@@ -171,7 +171,7 @@ class Collector:
                 numbers.put_back(each.hours)
             yield
         for key, changes in taken.changes.items():
-            later = self.peek_changes(key)
+            later = [*self.peek_changes(key)]
             if later:
                 del self._changes[key[0]][key[1]]
                 self._changed -= 1
@@ -190,11 +190,12 @@ class Collector:
         numbers = [*(each for ended, each in self._ended if ended == key), *([] if known is None else [known])]
         return [(each.parts, hour) for each in numbers for hour in each.peek(at)]
 
-    def peek_changes(self, key: AttributeKey) -> list[ValueChange]:
-        """Return the attribute's collected changes, sorted by time. The changes remain in the collector."""
+    def peek_changes(self, key: AttributeKey) -> Iterator[ValueChange]:
+        """Yield the attribute's collected changes, sorted by time. The changes remain in the collector. The iterator
+        reads a copy, so another thread may use it."""
         self._unpack(key[0])
         series = self._changes.get(key[0], {}).get(key[1])
-        return [] if series is None else _changes_of(series)
+        return iter(()) if series is None else _changes_of(series.copy())
 
     def pack(self, device_id: str) -> None:
         """Pack the data of a removed device to save memory. The data is unpacked on demand."""
@@ -328,5 +329,5 @@ class Collector:
                 yield (device_id, name), numbers
 
 
-def _changes_of(series: Series) -> list[ValueChange]:
-    return [(series.time_at(index), series.value_at(index)) for index in range(len(series))]
+def _changes_of(series: Series) -> Iterator[ValueChange]:
+    return ((series.time_at(index), series.value_at(index)) for index in range(len(series)))

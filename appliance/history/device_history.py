@@ -87,14 +87,11 @@ class DeviceHistory:
         self, device_id: str, attribute: str, period: Period, resolution: Resolution = Resolution.RAW
     ) -> list[AttributeEntry]:
         """Return the attribute's known values in the period, newest first."""
-        series = self._find(device_id).get(attribute, Series())
-        entries: list[AttributeEntry] = []
-        for index in series.list_indices(*period.bounds_ms(), resolution):
-            if len(entries) == period.max_entries:
-                break
-            if (value := series.value_at(index)) is not None:
-                entries.append(AttributeEntry(observed_at=from_millis(series.time_at(index)), value=value))
-        return entries
+        return list_entries(self._find(device_id).get(attribute, Series()), period, resolution)
+
+    def copy_series(self, device_id: str, attribute: str) -> Series:
+        """Return a copy of the attribute's series, which another thread can read."""
+        return self._find(device_id).get(attribute, Series()).copy()
 
     def known_since(self, device_id: str, attribute: str) -> datetime | None:
         """Return the time of the attribute's oldest entry with a plausible time, or None."""
@@ -203,6 +200,17 @@ class DeviceHistory:
 def _size_class(size: int) -> int:
     """Return a number that increases by one whenever the size grows by a factor of 1.4."""
     return (size * size).bit_length()
+
+
+def list_entries(series: Series, period: Period, resolution: Resolution = Resolution.RAW) -> list[AttributeEntry]:
+    """Return the entries of the series in the period, newest first."""
+    entries: list[AttributeEntry] = []
+    for index in series.list_indices(*period.bounds_ms(), resolution):
+        if len(entries) == period.max_entries:
+            break
+        if (value := series.value_at(index)) is not None:
+            entries.append(AttributeEntry(observed_at=from_millis(series.time_at(index)), value=value))
+    return entries
 
 
 def _times(series: Series, period: Period, resolution: Resolution) -> Iterator[int]:

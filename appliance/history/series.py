@@ -138,6 +138,9 @@ class Series:
         self._forms_of = None if forms_of is None else array("H", forms_of)
         return self
 
+    def copy(self) -> Series:
+        return Series().unpack(self.pack())
+
     def _keep(self, indices: list[int]) -> None:
         columns, forms = self._columns, [self._form_at(index) for index in indices]
         self._columns = array("d")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -50,7 +52,7 @@ class Box:
         self.disk = MoodyDisk(folder)
         self.clock = VirtualClock(MONDAY)
         self.settings = HistorySettings(**settings)
-        self.zone = ZoneInfo(zone)
+        self.zone: tzinfo = ZoneInfo(zone)
         self.is_trusted = True
         self.fault: Exception | None = None
         self._shape = _a_device()
@@ -210,6 +212,38 @@ async def test_days_begin_at_midnight_at_home(tmp_path: Path) -> None:
             found = await box.history.attributes.list_values("lamp", "brightness", ALL, Resolution.DAY)
             times = [entry.observed_at.astimezone(box.zone).isoformat() for entry in found.entries]
         assert times == midnights
+
+
+class WatchedZone(tzinfo):
+    """UTC, with the threads that converted times."""
+
+    def __init__(self) -> None:
+        self.threads: set[int] = set()
+
+    def utcoffset(self, _: datetime | None) -> timedelta:
+        self.threads.add(threading.get_ident())
+        return timedelta()
+
+    def dst(self, _: datetime | None) -> timedelta:
+        return timedelta()
+
+    def tzname(self, _: datetime | None) -> str:
+        return "UTC"
+
+
+@pytest.mark.parametrize("keep_days", [30, 0])
+async def test_values_are_summarised_on_one_other_thread(tmp_path: Path, keep_days: int) -> None:
+    box = Box(tmp_path, keep_days=keep_days)
+    box.zone = zone = WatchedZone()
+    async with box.run():
+        for number in range(3):
+            box.show(power=f"on{number}", brightness=number)
+            box.pass_time(hours=24)
+        zone.threads.clear()
+        names = ("power", "brightness") * 10
+        found = await asyncio.gather(*(box.values(name, Resolution.DAY) for name in names))
+        assert [values[0] for values in found] == ["on2", (2, 2, 2)] * 10
+        assert len(zone.threads) == 1 and threading.get_ident() not in zone.threads
 
 
 @pytest.mark.parametrize("keep_days", [30, 0])

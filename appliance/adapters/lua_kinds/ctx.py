@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.computing import compute_apart, compute_slowly
 from appliance.adapters.device_http import HttpResponse
 from appliance.adapters.lua_kinds.crypto import compute
 from appliance.adapters.lua_kinds.json_and_xml import compact_json, decode_xml
@@ -21,6 +20,7 @@ from appliance.adapters.lua_kinds.web_request import (
     read_request,
 )
 from appliance.adapters.redaction import Redaction
+from appliance.computing import compute_alone, compute_apart
 from appliance.errors import AdapterFailed, Invalid, Unanswered, Unreachable, Unreadable
 from appliance.log_buffer import own_fields
 from appliance.tables.checks import number_within
@@ -153,7 +153,7 @@ class KindCtx:
     async def crypto(self, name: Any, given: Any) -> str:
         """Run a function of the Lua table `crypto`."""
         if name == "pbkdf2":
-            return await compute_slowly(compute, name, given)
+            return await compute_alone("kinds-slow", compute, name, given)
         return compute(name, given)
 
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext
-from appliance.adapters.computing import compute_apart
 from appliance.adapters.lua_kinds.ctx import KindCtx
 from appliance.adapters.lua_kinds.host import KindHost, LoadedSection
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts
@@ -17,6 +16,7 @@ from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.push_connection import PushConnection, PushSource
 from appliance.adapters.lua_kinds.web_request import Transport
 from appliance.adapters.redaction import Redaction, count_characters
+from appliance.computing import compute_apart
 from appliance.errors import AdapterFailed, Invalid, ScriptFailed
 from appliance.home.values import Value
 from appliance.tables.checks import format_value

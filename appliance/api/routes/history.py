@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from appliance.api import schemas
+from appliance.api.responses import encode_list
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.routes.devices import INCLUDE
@@ -139,8 +140,9 @@ class HistoryApi(ApiResource):
         self.hub.registry.get_device(device_id)
         found = await self.hub.history.attributes.list_values(device_id, attribute, *_parse_query(call))
         of = {"device_id": device_id, "attribute": attribute}
-        entries = [{**of, **_show_entry(each)} for each in found.entries]
-        return {**of, "resolution": found.resolution.name.lower(), "entries": entries}
+        entries = await encode_list(self.hub.clock, _VALUE, ({**of, **_show_entry(each)} for each in found.entries))
+        names = map(orjson.dumps, (device_id, attribute, found.resolution.name.lower()))
+        return b'{"device_id":%b,"attribute":%b,"resolution":%b,"entries":%b}' % (*names, entries)
 
     @route("GET", "/audit/commands", Role.READ, _AUDIT, query=_AUDIT_QUERY)
     async def list_commands(self, call: Call) -> object:

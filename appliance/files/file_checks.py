@@ -25,6 +25,7 @@ from appliance.lua.source import Source
 from appliance.lua.undefined_names import find_undefined
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scene
+from appliance.tasks import Tasks
 
 MAX_FAULTS = 200
 """Maximum number of errors, and of warnings, in the result of a check."""
@@ -57,9 +58,23 @@ class FileChecks:
         self._kinds = kinds
         self._folders = folders
         self._names = names
+        self._tasks = Tasks()
+        self._turn = asyncio.Lock()
 
     async def check(self, location: FileLocation, text: bytes) -> CheckedText:
-        """Return the text's faults or, if there are none, the warnings."""
+        """Return the text's faults or, if there are none, the warnings. Only one check runs at a time, because the
+        threads of several checks would delay the event loop. A check that has begun ends before the next check, even
+        if its caller is cancelled."""
+        await self._turn.acquire()
+        return await self._tasks.finish(self._check(location, text), f"check of {location.path}")
+
+    async def _check(self, location: FileLocation, text: bytes) -> CheckedText:
+        try:
+            return await self._check_text(location, text)
+        finally:
+            self._turn.release()
+
+    async def _check_text(self, location: FileLocation, text: bytes) -> CheckedText:
         source = Source(name=location.path, text=text)
         checks = {
             "scene": self._check_scene,

@@ -6,7 +6,8 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from itertools import chain
-from typing import NamedTuple
+
+from msgspec import Struct
 
 _KEYWORDS = """
 and break do else elseif end false for function goto if in local nil not or repeat return then true until while
@@ -27,9 +28,10 @@ _TOKEN = re.compile(
 )
 
 
-class LuaToken(NamedTuple):
+class LuaToken(Struct, frozen=True, gc=False):
     """One token of a file. A token of kind `text` includes the quotes. The other kinds are name, number, and symbol.
-    `line` begins at 1, `column` at 0."""
+    `line` begins at 1, `column` at 0. The garbage collector ignores tokens, because it would stop all threads to
+    visit thousands of them."""
 
     kind: str
     word: str

@@ -298,8 +298,6 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[StrictProtoco
     # otherwise, the hub would read the body as frames
     if exchange.request_body == "chunked" or exchange.request_bytes_left:
         raise MalformedRequest("a WebSocket handshake must not have a body")
-    if request.method != "GET":
-        raise UpgradeRequired("a WebSocket handshake must use GET")
     handshake = _handshake_of(request)
     protocol = StrictProtocol(limits.message_bytes)
     response = protocol.accept(handshake)
@@ -310,6 +308,9 @@ def accept_handshake(request: Request, limits: ApiLimits) -> tuple[StrictProtoco
         is_other_version = isinstance(problem, InvalidHeader) and problem.name == "Sec-WebSocket-Version"
         kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) or is_other_version else MalformedRequest
         raise kind(f"this path is for WebSocket clients, and the handshake failed: {problem}")
+    if request.method != "GET":
+        protocol.end()
+        raise UpgradeRequired("a WebSocket handshake must use GET")
     return protocol, response.serialize()
 
 

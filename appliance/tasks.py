@@ -198,6 +198,39 @@ async def run_together(*works: Coroutine[Any, Any, None]) -> None:
             del each, failure, failures, tasks, _  # as in `end_within`
 
 
+class SharedRun(Generic[T]):
+    """Runs the work at most once at a time. Callers that arrive during a run share the next run, so that every result
+    is newer than its request. `tasks` owns the runs."""
+
+    def __init__(self, work: Callable[[], Awaitable[T]], tasks: Tasks, name: str) -> None:
+        self._work = work
+        self._tasks = tasks
+        self._name = name
+        self._running: asyncio.Task[T] | None = None
+        self._next: asyncio.Task[T] | None = None
+
+    def start(self) -> asyncio.Task[T]:
+        """Return a run that has not begun yet."""
+        if self._next is None:
+            self._next = self._tasks.start(self._run(self._running), self._name)
+        return self._next
+
+    async def result(self) -> T:
+        """Return the result of a run that has not begun yet. The run continues even if the caller is cancelled."""
+        return await asyncio.shield(self.start())
+
+    async def _run(self, earlier: asyncio.Task[T] | None) -> T:
+        if earlier is not None:
+            await asyncio.wait({earlier})
+        own, self._next = self._next, None
+        self._running = own
+        try:
+            return await self._work()
+        finally:
+            if self._running is own:
+                self._running = None  # otherwise, the task would keep its result in memory
+
+
 MAX_BACK_OFF_SECS = 60.0
 """The default maximum of seconds between two attempts."""
 

@@ -17,7 +17,7 @@ from appliance.history.execution_history import ExecutionEntry, ExecutionHistory
 from appliance.store.record_keys import RUNNING
 from appliance.store.records import read_one, skip
 from appliance.store.storage import Storage
-from appliance.tasks import Tasks
+from appliance.tasks import SharedRun, Tasks
 
 MARK_AFTER_SECS = 0.5
 
@@ -46,8 +46,7 @@ class UnfinishedExecutions:
         self._young: dict[str, _Mark] = {}
         self._marked: dict[str, _Mark] = {}
         self._is_waiting = False
-        self._is_writing = False
-        self._is_outdated = False
+        self._writing = SharedRun(self._write, self._tasks, "marking of executions")
         found = read_one(storage, RUNNING, lambda value: convert(value, dict[str, _Mark]), skip)
         self._cut_off = list((found or {}).values())
 
@@ -83,11 +82,8 @@ class UnfinishedExecutions:
             self._tasks.start(self._mark_young(), "marking of executions")
 
     def end(self, execution_id: str) -> None:
-        if self._young.pop(execution_id, None) is not None or self._marked.pop(execution_id, None) is None:
-            return
-        if not self._is_outdated:
-            self._is_outdated = True
-            self._tasks.start(self._write(), "marking of executions")
+        if self._young.pop(execution_id, None) is None and self._marked.pop(execution_id, None) is not None:
+            self._writing.start()
 
     async def _mark_young(self) -> None:
         try:
@@ -100,25 +96,13 @@ class UnfinishedExecutions:
                     if len(self._marked) < MAX_MARKED:
                         self._marked[each] = mark
                 if old:
-                    await self._write()
+                    await self._writing.result()
         finally:
             self._is_waiting = False
 
     async def _write(self) -> None:
         """Write the marks. Changes during a write share the next write, because hundreds of executions may end
         together."""
-        self._is_outdated = True
-        if self._is_writing:
-            return
-        self._is_writing = True
-        try:
-            while self._is_outdated:
-                self._is_outdated = False
-                await self._write_marks()
-        finally:
-            self._is_writing = False
-
-    async def _write_marks(self) -> None:
         marks = {each: {"kind": mark.kind, "of": mark.of, "at": mark.at} for each, mark in self._marked.items()}
         with contextlib.suppress(StoreFailed):  # the hub continues without the mark
             await self._storage.put_many({RUNNING: marks or None})

@@ -192,8 +192,9 @@ class MqttAdapter(Adapter):
 
     def _process_all(self, batch: Iterable[Received]) -> Iterator[None]:
         for received in batch:
-            yield from self._budget.run(received.topic, self._process(received))
-            if self.processor.announced.store.is_config(received.topic):
+            is_config = self.processor.announced.store.is_config(received.topic)
+            yield from self._budget.run(received.topic, self._process(received, is_config=is_config))
+            if is_config:
                 self._budget.forget(received.topic)  # any client can publish announcements at any number of topics
             yield
 
@@ -204,12 +205,11 @@ class MqttAdapter(Adapter):
         count = received.payload.count(b"{{")
         return count > 0 and count > len(SIMPLE_TEMPLATES.findall(received.payload))
 
-    def _process(self, received: Received) -> Iterator[None]:
+    def _process(self, received: Received, *, is_config: bool) -> Iterator[None]:
         if received.topic == self._status:
             self._retained.note_received(received)
             return
-        reader = self._lifecycle if self.processor.announced.store.is_config(received.topic) else self.processor
-        yield from reader.process(received)
+        yield from (self._lifecycle if is_config else self.processor).process(received)
 
     def _report_parked(self, topic: str) -> None:
         """Report once that a device or a configuration topic sends too many costly messages."""

@@ -12,12 +12,12 @@ from appliance.api.roles import Role
 from appliance.api.route import ApiParts, ApiResource, Call, route
 from appliance.api.routes.preferences import read_preferences
 from appliance.api.routes.status import CONFIG_CHANGES
-from appliance.api.shared_run import SharedRun
 from appliance.event_loop import wait_for_short_turn
 from appliance.home import json_shapes
 from appliance.home.capabilities import UNITS
 from appliance.lua.executor import list_executions
 from appliance.tables.json_schema import OBJECT, TEXT, Schema, array_of, maybe, one_of, record
+from appliance.tasks import SharedRun, Tasks
 from appliance.version import VERSION
 
 _CALLER = record("Caller", key_id=TEXT, role=one_of(*Role))
@@ -51,7 +51,7 @@ class OverviewApi(ApiResource):
 
     def __init__(self, parts: ApiParts) -> None:
         super().__init__(parts)
-        self._home = SharedRun(self._encode_home, "overview")
+        self._home = SharedRun(self._encode_home, Tasks(), "overview")
 
     @route("GET", "/overview", Role.READ, _OVERVIEW)
     async def show(self, call: Call) -> object:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from appliance.api.shared_run import SharedRun
+from appliance.tasks import SharedRun, Tasks
 
 
 async def test_callers_during_a_run_share_the_next_run() -> None:
@@ -19,7 +19,7 @@ async def test_callers_during_a_run_share_the_next_run() -> None:
         await gates[begun[-1]].wait()
         return begun[-1]
 
-    shared = SharedRun(work, "work")
+    shared = SharedRun(work, Tasks(), "work")
     first = [asyncio.create_task(shared.result()) for _ in range(3)]
     await has_begun.wait()
     later = [asyncio.create_task(shared.result()) for _ in range(3)]
@@ -40,7 +40,7 @@ async def test_a_failure_reaches_all_callers_and_the_next_run_can_succeed() -> N
             raise failure
         return "yes"
 
-    shared = SharedRun(work, "work")
+    shared = SharedRun(work, Tasks(), "work")
     with pytest.raises(OSError, match="no"):
         await asyncio.gather(shared.result(), shared.result())
     assert await shared.result() == "yes"

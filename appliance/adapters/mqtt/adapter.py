@@ -13,10 +13,10 @@ from appliance.adapters.confirmation import RESULT_SECS
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
+from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.lifecycle import Lifecycle
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import outgoing_of
 from appliance.adapters.mqtt.picture_store import PictureStore
@@ -70,13 +70,14 @@ class MqttAdapter(Adapter):
         super().__init__(context)
         self.inbox = Inbox()
         self.connection: BrokerConnection | None = None
+        self.announced: AnnouncedDevices
         self.processor: MessageProcessor
         self._settings = settings.located(context.root)
         self._secrets = context.secrets
         self._locale = context.locale
         self._broker: Broker
         self._hub_id = ""
-        self._lifecycle: Lifecycle
+        self._discovery: Discovery
         self._budget = Budget(self.clock, self._report_parked)
         self._costly: set[str] = set()
         self._answered_at = -math.inf
@@ -91,11 +92,15 @@ class MqttAdapter(Adapter):
         """Keep the connection and publish changes until cancelled."""
         hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
         is_full, prefix = self._settings.include_config_entities, self._settings.discovery_prefix
-        announced = AnnouncedDevices(self.name, prefix, hub_id, includes_config_entities=is_full, locale=self._locale)
-        self.processor = MessageProcessor(
-            announced, self.publish, self.clock, self._locale.timezone, stopped_at(self._secrets)
+        self.announced = AnnouncedDevices(
+            self.name, prefix, hub_id, includes_config_entities=is_full, locale=self._locale
         )
-        self._lifecycle = Lifecycle(self._settings, self.processor, self.inbox, self.publish, self.clock)
+        self.processor = MessageProcessor(
+            self.announced, self.publish, self.clock, self._locale.timezone, stopped_at(self._secrets)
+        )
+        self._discovery = Discovery(
+            self._settings, self.announced, self.processor, self.inbox, self.publish, self.clock
+        )
         self._pictures = self.processor.pictures
         # If this hub publishes its own devices, the publisher's connection has the status topic and the last will.
         self._status = None if self._settings.publish else f"lares/{hub_id}/status"
@@ -155,21 +160,14 @@ class MqttAdapter(Adapter):
         self.inbox.clear()
         self._retained.clear()
         self._budget.clear()
-        self._lifecycle.begin(() if self._status is None else (self._status,))
         # Publish before subscribing. Otherwise, the broker would acknowledge the status only after it has sent all
         # retained messages.
         await connection.publish_online()
         if self._status is not None:
             self._retained.note_published(self._status, "online")
         self.connection = connection
-        for id_ in (
-            self.publish.list_devices().keys() - self.processor.announced.devices if self.publish.is_lost else ()
-        ):
-            self.publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
-        self.publish.answered()
         try:
-            building = self._lifecycle.keep_building(connection)
-            await run_together(self._lifecycle.subscriptions.keep(connection), building)
+            await self._discovery.run(connection, () if self._status is None else (self._status,))
         finally:
             self.connection = None
 
@@ -192,7 +190,7 @@ class MqttAdapter(Adapter):
 
     def _process_all(self, batch: Iterable[Received]) -> Iterator[None]:
         for received in batch:
-            is_config = self.processor.announced.store.is_config(received.topic)
+            is_config = self.announced.store.is_config(received.topic)
             yield from self._budget.run(received.topic, self._process(received, is_config=is_config))
             if is_config:
                 self._budget.forget(received.topic)  # any client can publish announcements at any number of topics
@@ -209,11 +207,11 @@ class MqttAdapter(Adapter):
         if received.topic == self._status:
             self._retained.note_received(received)
             return
-        yield from (self._lifecycle if is_config else self.processor).process(received)
+        yield from (self._discovery if is_config else self.processor).process(received)
 
     def _report_parked(self, topic: str) -> None:
         """Report once that a device or a configuration topic sends too many costly messages."""
-        announcer = self.processor.announced.router.device_id_at(topic)
+        announcer = self.announced.router.device_id_at(topic)
         if announcer not in self._costly and len(self._costly) < MAX_COSTLY:
             self._costly.add(announcer)
             self.publish.dropped(announcer[:200], "messages", COSTS_TOO_MUCH)
@@ -231,12 +229,12 @@ class MqttAdapter(Adapter):
             if self.connection is not None:
                 with contextlib.suppress(Unreachable):
                     await self._retained.restore_overwritten(self.connection)
-            self._reports.report(self.processor.announced.refusals)
+            self._reports.report(self.announced.refusals)
             await in_steps(self.clock, self.processor.changed.flush())
 
     def _secs_to_tick(self) -> float:
         """Return the seconds until `_keep_time` has work."""
-        is_idle = self._budget.is_idle and self._reports.is_current(self.processor.announced.refusals)
+        is_idle = self._budget.is_idle and self._reports.is_current(self.announced.refusals)
         secs = self.processor.secs_to_tick() if is_idle and not self._retained.has_overwritten else 0.0
         return min(max(secs, TICK_SECS), MAX_TICK_SECS)
 

@@ -5,7 +5,7 @@ The path of a message: 1. `process` finds the entities that read the message's t
 filters values by the pending command. 4. `_set_and_note` sets the values, and records the changed attributes in
 `changed`, which publishes them.
 
-`tick` expires values. `replay` restores values after a restart or a new announcement.
+`tick` expires values. `publish_rebuilt` restores values after a restart or a new announcement.
 """
 
 from __future__ import annotations
@@ -179,8 +179,9 @@ class MessageProcessor:
             if isinstance(entity, StillPicture):
                 self.pictures.forget(device.id, entity)
 
-    def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
-        """Restore the values of rebuilt devices, and process the newest messages for them again, in steps.
+    def publish_rebuilt(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
+        """Restore the values of rebuilt devices, process the newest messages for them again, and publish them, in
+        steps.
 
         The pending commands of rebuilt devices then wait for the new entities.
         """
@@ -201,4 +202,8 @@ class MessageProcessor:
                 if message is not None and not entity.reports_events:
                     self._take_message(message, pattern, device, entity)
                 yield
+            yield
+        for device in devices:
+            if own.get(device.id) is device:
+                self.changed.publish_device(device)
             yield

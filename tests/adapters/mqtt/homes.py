@@ -110,10 +110,10 @@ class BrokerHome:
             return {(topic, entity.announcement.key) for topic, _, entity in readers}
 
         def does() -> bool:
-            if self.adapter.connection is None or not self.adapter._lifecycle.subscriptions.is_current:
+            if self.adapter.connection is None or not self.adapter._discovery.subscriptions.is_current:
                 return False
-            is_subscribed = expected.router.filters <= self.adapter._lifecycle.subscriptions._subscribed
-            return is_subscribed and listening(expected) <= listening(self.adapter.processor.announced)
+            is_subscribed = expected.router.filters <= self.adapter._discovery.subscriptions._subscribed
+            return is_subscribed and listening(expected) <= listening(self.adapter.announced)
 
         await until(does, lambda: f"{[each.name for each in captured]} are ignored")
 

@@ -81,10 +81,7 @@ def config(topic: str, /, **fields: Any) -> Sent:
 def announce(processor: MessageProcessor, *configs: Sent) -> None:
     for sent in configs:
         processor.announced.store.take_config(sent.topic, sent.payload)
-    rebuilt = rebuild(processor.announced)
-    deque(processor.replay(rebuilt), maxlen=0)
-    for device in rebuilt:
-        processor.changed.publish_device(device)
+    deque(processor.publish_rebuilt(rebuild(processor.announced)), maxlen=0)
 
 
 class Noted:

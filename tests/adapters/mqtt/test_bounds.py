@@ -13,10 +13,10 @@ import pytest
 
 from appliance.adapters.mqtt.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.announcements import MAX_DISCOVERY_BYTES, parse_announcements
+from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.duplicates import MAX_PRESSES
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
-from appliance.adapters.mqtt.lifecycle import Lifecycle
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, MAX_REPORTED, MORE_FAULTS, Refusal, Reports
@@ -274,11 +274,12 @@ def test_unreadable_announcements_fill_no_memory() -> None:
 
 
 async def test_announcements_without_end_fill_no_memory(clock: VirtualClock) -> None:
-    lifecycle = Lifecycle(Mqtt(host="h"), message_processor(clock), Inbox(), cast("Any", None), clock)
+    processor = message_processor(clock)
+    discovery = Discovery(Mqtt(host="h"), processor.announced, processor, Inbox(), cast("Any", None), clock)
     for number in range(MAX_REFUSED + 100):
         for payload in (b"{", b'{"state_topic": "t"}', b""):
-            [*lifecycle.process(Received(f"homeassistant/sensor/{number}/config", payload, is_retained=False))]
-    assert not lifecycle._seen and not lifecycle._processor.announced.refusals.by_key
+            [*discovery.process(Received(f"homeassistant/sensor/{number}/config", payload, is_retained=False))]
+    assert not discovery._seen and not processor.announced.refusals.by_key
 
 
 def test_no_announcement_imitates_a_log_line(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:

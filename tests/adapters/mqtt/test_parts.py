@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from appliance.adapters.device_http import DeviceSession
 from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
+from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Discovery
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
-from appliance.adapters.mqtt.lifecycle import BIRTH_SECS, RETURN_SECS, Lifecycle
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Outgoing
 from appliance.adapters.mqtt.out.discovery_payloads import hub_payload
@@ -186,10 +186,10 @@ async def test_a_command_survives_a_new_announcement_of_its_device(
     processor.announced.store.take_config(more.topic, more.payload)
     rebuilt = rebuild(processor.announced)
     if is_replayed_first:
-        list(processor.replay(rebuilt))
+        list(processor.publish_rebuilt(rebuilt))
     receive(processor, "x/state", b"ON")
     if not is_replayed_first:
-        list(processor.replay(rebuilt))
+        list(processor.publish_rebuilt(rebuilt))
     await asyncio.wait_for(work, 5)
     assert processor.announced.devices["mqtt:x"].attributes["power"] == "on"
 
@@ -358,12 +358,12 @@ async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_pre
     sent = config("sensor/x", unique_id="x", state_topic="x")
     for first, warnings in (Received(sent.topic, sent.payload, is_retained=True), 0), (None, 1):
         processor = MessageProcessor(new_catalog(), context.publish, clock)
-        lifecycle = Lifecycle(PLAIN, processor, Inbox(), context.publish, clock)
+        discovery = Discovery(PLAIN, processor.announced, processor, Inbox(), context.publish, clock)
         caplog.clear()
         for received in (first, None, None):
-            lifecycle.begin(())
-            list(() if received is None else lifecycle.process(received))
-            await lifecycle._finish(connection)
+            discovery._begin(connection, ())
+            list(() if received is None else discovery.process(received))
+            await discovery._finish(connection)
         assert caplog.text.count("check discovery_prefix") == warnings
 
 
@@ -371,19 +371,20 @@ async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_pre
 async def test_requests_to_announce_are_limited(session: DeviceSession, clock: VirtualClock, prefix: str) -> None:
     context = context_of("mqtt", session, clock)
     processor = MessageProcessor(new_catalog(), context.publish, clock)
-    lifecycle = Lifecycle(replace(PLAIN, discovery_prefix=prefix), processor, Inbox(), context.publish, clock)
+    settings = replace(PLAIN, discovery_prefix=prefix)
+    discovery = Discovery(settings, processor.announced, processor, Inbox(), context.publish, clock)
     connection: Any = Noted()
     for pause, count, is_asked in (
         (0, 1, True), (1, 1, False), (BIRTH_SECS - 3 * RETURN_SECS - 2, 1, False), (RETURN_SECS + 1, 2, True),
         (BIRTH_SECS / 2, 2, False),
     ):  # fmt: skip
-        lifecycle._is_born = lifecycle._is_complete = False  # a new session
+        discovery._begin(connection, ())
         await clock.advance(pause, sleepers=0)
-        await lifecycle._finish(connection)
+        await discovery._finish(connection)
         assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count
         await clock.advance(RETURN_SECS, sleepers=0)
-        await lifecycle._find_missing(connection)
-        assert lifecycle._is_complete == lifecycle._is_born == is_asked, (
+        await discovery._find_missing(connection)
+        assert discovery._is_complete == discovery._is_born == is_asked, (
             "devices are forgotten only after a birth message"
         )
 

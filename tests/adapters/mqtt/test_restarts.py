@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from appliance.adapters.device_http import DeviceSession
+from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.inbox import Inbox, Received
-from appliance.adapters.mqtt.lifecycle import Lifecycle
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.errors import Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import announce, config, message_processor, new_catalog, rebuild, receive
+from tests.adapters.mqtt.table import Noted, announce, config, message_processor, new_catalog, rebuild, receive
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 
@@ -49,9 +49,7 @@ class RestartingHub:
             rebuilt = rebuild(self.processor.announced)
             for received in first:
                 self.receive(received.topic, received.payload)
-            list(self.processor.replay(rebuilt))
-            for device in rebuilt:
-                self.publish.device(device.observation())
+            list(self.processor.publish_rebuilt(rebuilt))
         self.processor.restored.forget_known(self.processor.announced.devices)
 
     def receive(self, topic: str, payload: bytes) -> None:
@@ -95,11 +93,12 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     known.receive("x", b"21")
     known.publish.lost(Unreachable("the hub was stopped"))
     processor = MessageProcessor(new_catalog(), known.publish, clock)
-    lifecycle = Lifecycle(PLAIN, processor, Inbox(), known.publish, clock)
+    discovery = Discovery(PLAIN, processor.announced, processor, Inbox(), known.publish, clock)
+    discovery._begin(cast("Any", Noted()), ())
     processor.announced.store.take_config("homeassistant/sensor/x/config", b"{")
     for _ in range(2):
         known.publish.answered()
-        await lifecycle._rebuild(complete=True)
+        await discovery._rebuild(complete=True)
         assert known.shown == {**VALUE, "state": "unavailable"}
 
 

@@ -1,9 +1,9 @@
-"""The lifecycle of a broker's devices: when they are built, requested to announce themselves, and forgotten.
+"""MQTT discovery: when the devices of a broker are built, requested to announce themselves, and forgotten.
 
 The path of an announcement: 1. `process` passes a configuration to `AnnouncementStore.take_config`, which stores its
-announcements. 2. `keep_building` waits until no further configuration arrives, and calls `_rebuild`. 3.
+announcements. 2. `_keep_building` waits until no further configuration arrives, and calls `_rebuild`. 3.
 `AnnouncedDevices.rebuild` groups the announcements, and builds the changed devices. 4. `_rebuild` subscribes to the
-topics of these devices, restores their values with `MessageProcessor.replay`, and publishes the devices.
+topics of these devices. 5. `MessageProcessor.publish_rebuilt` restores their values, and publishes the devices.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ import logging
 import math
 from collections.abc import Iterable, Iterator
 
+from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.announcements import parse_config
-from appliance.adapters.mqtt.client import BrokerConnection, Subscriptions
+from appliance.adapters.mqtt.client import BrokerConnection
 from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, parse_templates
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.adapters.mqtt.messages import Outgoing
+from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.adapters.mqtt.tasmota import announcements as tasmota
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import Invalid
 from appliance.event_loop import in_steps
 from appliance.home.model import Device
+from appliance.tasks import run_together
 
 QUIET_SECS = 0.1
 """Seconds without a new configuration after which devices are built."""
@@ -48,18 +51,26 @@ BIRTH_SECS = 300.0
 log = logging.getLogger("adapters")
 
 
-class Lifecycle:
+class Discovery:
     """Builds the devices of one broker from their configurations.
 
     A connection has two phases. First, all retained configurations arrive. Then the hub publishes a birth message,
     and forgets the known devices that do not announce themselves within `RETURN_SECS`.
     """
 
+    subscriptions: Subscriptions
+
     def __init__(
-        self, settings: Mqtt, processor: MessageProcessor, inbox: Inbox, publish: Publisher, clock: Clock
+        self,
+        settings: Mqtt,
+        announced: AnnouncedDevices,
+        processor: MessageProcessor,
+        inbox: Inbox,
+        publish: Publisher,
+        clock: Clock,
     ) -> None:
-        self.subscriptions = Subscriptions([], frozenset)
         self._settings = settings
+        self._announced = announced
         self._processor = processor
         self._inbox = inbox
         self._publish = publish
@@ -72,20 +83,26 @@ class Lifecycle:
         self._is_complete = False
         self._is_silent = True  # no announcement has arrived in this process, and no line was logged about it
 
-    def begin(self, more_topics: Iterable[str]) -> None:
-        """Prepare for a new connection, which also subscribes to `more_topics`."""
+    async def run(self, connection: BrokerConnection, more_topics: Iterable[str]) -> None:
+        """Build devices until the connection is lost. Subscribe to their topics, and to `more_topics`."""
+        self._begin(connection, more_topics)
+        for id_ in self._publish.list_devices().keys() - self._announced.devices if self._publish.is_lost else ():
+            self._publish.availability(id_, is_available=False)  # no message of these devices has arrived yet
+        self._publish.answered()
+        await run_together(self.subscriptions.keep(), self._keep_building(connection))
+
+    def _begin(self, connection: BrokerConnection, more_topics: Iterable[str]) -> None:
+        """Forget the previous connection, and expect the known devices to be announced again."""
         self._is_born = self._is_complete = False
         self._seen.clear()
         self._requested.clear()
         known = self._publish.list_devices()
         identifiers = {id_: each.metadata.vendor_specific.get("identifier") for id_, each in known.items()}
-        self._processor.announced.expect(
-            {id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()}
-        )
+        self._announced.expect({id_: each if isinstance(each, str) else "" for id_, each in identifiers.items()})
         self._processor.restored.remember()
         topics = [f"{self._settings.discovery_prefix}/{levels}/config" for levels in ("+/+", "+/+/+")]
         topics += tasmota.DISCOVERY_FILTERS if self._settings.tasmota else ()
-        self.subscriptions = Subscriptions([*topics, *more_topics], lambda: self._processor.announced.router.filters)
+        self.subscriptions = Subscriptions(connection, [*topics, *more_topics], self._announced.router)
 
     def process(self, received: Received) -> Iterator[None]:
         """Process a configuration in steps."""
@@ -94,16 +111,16 @@ class Lifecycle:
             with contextlib.suppress(Invalid):
                 yield from parse_templates(parse_config(received.payload))
                 yield
-        if self._processor.announced.store.take_config(received.topic, received.payload):
+        if self._announced.store.take_config(received.topic, received.payload):
             self._has_new.set()
-        if not self._processor.announced.store.has_config(received.topic):
+        if not self._announced.store.has_config(received.topic):
             self._seen.discard(received.topic)
         else:
             self._is_silent = False
             if not self._is_complete:
                 self._seen.add(received.topic)
 
-    async def keep_building(self, connection: BrokerConnection) -> None:
+    async def _keep_building(self, connection: BrokerConnection) -> None:
         """Build devices from configurations until cancelled."""
         began = self._config_at = self._clock.monotonic()
         gather_secs, is_settled = MAX_GATHER_SECS, False
@@ -138,7 +155,7 @@ class Lifecycle:
         """Publish the progress of the adapter's start for `GET /adapters/{id}`."""
         if self._publish.has_started.is_set():
             return
-        seen, waiting, built = len(self._seen), len(self._inbox), len(self._processor.announced.devices)
+        seen, waiting, built = len(self._seen), len(self._inbox), len(self._announced.devices)
         self._publish.progressed(
             f"{seen} announcements accepted, {waiting} messages waiting, {built} devices created"
         )
@@ -161,7 +178,7 @@ class Lifecycle:
     async def _request_states(self, connection: BrokerConnection) -> None:
         """Request the states of devices without retained states, once per device and connection."""
         requests: list[Outgoing] = []
-        await in_steps(self._clock, self._processor.announced.store.list_state_requests(self._requested, requests))
+        await in_steps(self._clock, self._announced.store.list_state_requests(self._requested, requests))
         for request in requests:
             await connection.publish(request)
 
@@ -180,9 +197,9 @@ class Lifecycle:
         broker has lost its messages."""
         self._is_complete = True
         if self._seen:
-            await in_steps(self._clock, self._processor.announced.store.forget_configs_except(self._seen))
+            await in_steps(self._clock, self._announced.store.forget_configs_except(self._seen))
             self._seen.clear()
-        self._processor.announced.end_waiting()
+        self._announced.end_waiting()
         await self._rebuild(complete=True)
 
     async def _rebuild(self, *, complete: bool) -> None:
@@ -192,24 +209,17 @@ class Lifecycle:
         The device is removed if it does not announce itself within `RETURN_SECS` after a birth message.
         """
         rebuilt: list[MqttDevice] = []
-        await in_steps(self._clock, self._processor.announced.rebuild(rebuilt))
+        await in_steps(self._clock, self._announced.rebuild(rebuilt))
         await self.subscriptions.renew()
-        await in_steps(self._clock, self._processor.replay(rebuilt))
-        await in_steps(self._clock, self._publish_rebuilt(rebuilt))
+        await in_steps(self._clock, self._processor.publish_rebuilt(rebuilt))
         if complete:
-            built, known = self._processor.announced.devices, self._publish.list_devices()
-            absent, refused = known.keys() - built, self._processor.announced.refusals.by_key
+            built, known = self._announced.devices, self._publish.list_devices()
+            absent, refused = known.keys() - built, self._announced.refusals.by_key
             kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
             self._processor.restored.forget_known(built)
             await in_steps(self._clock, self._publish.full_list_parts((), present=(*built, *kept)))
             for id_ in kept:
                 self._publish.availability(id_, is_available=False)
-
-    def _publish_rebuilt(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
-        for device in devices:
-            if self._processor.announced.devices.get(device.id) is device:
-                self._processor.changed.publish_device(device)
-            yield
 
 
 def _topics_of(device: Device) -> set[str]:

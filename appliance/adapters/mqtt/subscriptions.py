@@ -1,0 +1,57 @@
+"""The subscriptions of one connection: the discovery topics, and the topics of the devices."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from appliance.adapters.mqtt.client import BrokerConnection
+from appliance.adapters.mqtt.router import Router
+
+
+class Subscriptions:
+    """Subscribes one connection to `discovery` and to the filters of a router. Each topic is subscribed only
+    once."""
+
+    def __init__(self, connection: BrokerConnection, discovery: Sequence[str], router: Router) -> None:
+        self._connection = connection
+        self._discovery = discovery
+        self._router = router
+        self._subscribed: frozenset[str] = frozenset()
+        self._has_new = asyncio.Event()
+        self._has_new.set()
+        self._is_current = asyncio.Event()
+        self._is_flood_over = False
+
+    @property
+    def is_current(self) -> bool:
+        return self._is_current.is_set()
+
+    async def renew(self) -> None:
+        """Subscribe to the current filters. Return once the broker has acknowledged the subscriptions, so that no
+        state is missed.
+
+        While the retained configurations arrive, return immediately, because the broker sends the acknowledgement
+        only after all retained messages.
+        """
+        self._is_current.clear()
+        self._has_new.set()
+        if self._is_flood_over:
+            await self._is_current.wait()
+
+    async def keep(self) -> None:
+        """Apply all changes of the filters until the connection is lost. Raise `Unreachable`."""
+        await self._connection.subscribe(self._discovery)
+        self._is_flood_over = True
+        while True:
+            if not self._has_new.is_set():
+                self._is_current.set()
+            await self._has_new.wait()
+            self._has_new.clear()
+            filters = self._router.filters
+            gone, new = self._subscribed - filters, filters - self._subscribed
+            self._subscribed = filters
+            if gone:
+                await self._connection.unsubscribe(sorted(gone))
+            if new:
+                await self._connection.subscribe(sorted(new))

@@ -12,6 +12,7 @@ from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.figures import Figures
 from appliance.api.gate import Gate
 from appliance.api.hooks import Hooks
+from appliance.api.http_server.application import Application, build_application
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
@@ -43,7 +44,6 @@ from appliance.api.routes import (
     why,
 )
 from appliance.api.routes.dashboard import DashboardApi
-from appliance.api.sanic_http.application import Application, build_application
 from appliance.api.simulation import Simulate
 from appliance.api.stream import EventStream
 from appliance.home.events import DeviceRemoved
@@ -112,7 +112,7 @@ def build_app(
         encoder=encoder,
         hooks=Hooks(hub.registry, hub.bus, hub.dispatcher, hub.automations.engine.has_hook_listener),
         keyring=keyring,
-        figures=Figures(hub, stream, app.ctx.connections),
+        figures=Figures(hub, stream, app.ctx.limiter),
         requests=requests,
         stream=stream,
         search=search,

@@ -7,8 +7,8 @@ from typing import Any
 
 from sanic import Request
 
+from appliance.api.http_server.http1 import StrictHttp1, exchange_of
 from appliance.api.limits import ApiLimits
-from appliance.api.sanic_http.http1 import StrictHttp1, exchange_of
 from appliance.api.validation import parse_json
 from appliance.errors import MalformedRequest, Overloaded, TooLarge, TooSlow, UnknownContentCoding
 

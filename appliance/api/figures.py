@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from appliance.allocator import resident_bytes
 from appliance.api import schemas
-from appliance.api.connections import Connections
+from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.stream import EventStream
 from appliance.clock import timestamp
 from appliance.event_loop import loop_lag
@@ -27,10 +27,10 @@ from appliance.version import VERSION
 class Figures:
     """Collects the diagnostic data of the hub's parts."""
 
-    def __init__(self, hub: Hub, stream: EventStream, connections: Connections) -> None:
+    def __init__(self, hub: Hub, stream: EventStream, limiter: ConnectionLimiter) -> None:
         self._hub = hub
         self._stream = stream
-        self._connections = connections
+        self._limiter = limiter
 
     def tree(self) -> dict[str, Any]:
         hub, stream, history, loop = self._hub, self._stream, self._hub.history, loop_lag()
@@ -65,7 +65,7 @@ class Figures:
                 "dropped": stream.dropped,
                 "lag": stream.longest_queue,
             },
-            "sockets": self._connections.figures(),
+            "sockets": self._limiter.figures(),
             "log": hub.log.count_by_level(),
             "loop": {"lag_secs": loop.last_secs, "max_lag_secs": loop.max_secs, "total_lag_secs": loop.total_secs},
             "process": _process(),

@@ -16,6 +16,7 @@ from appliance.api.authenticator import Authenticator
 from appliance.api.body import Bodies
 from appliance.api.cors import Cors
 from appliance.api.error_responses import error_response, response_status
+from appliance.api.http_server.http1 import exchange_of
 from appliance.api.limits import ApiLimits
 from appliance.api.rate_limit import Buckets
 from appliance.api.request_counts import UNMATCHED, RequestCounts
@@ -24,7 +25,6 @@ from appliance.api.responses import to_response
 from appliance.api.roles import ON_BOX, Principal, Role
 from appliance.api.route import Call, Route
 from appliance.api.router import Router
-from appliance.api.sanic_http.http1 import exchange_of
 from appliance.api.wrong_key_log import WrongKeyLog
 from appliance.errors import LaresError, Unauthenticated
 from appliance.event_loop import wait_for_short_turn

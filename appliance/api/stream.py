@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from appliance.api.frames import BY_EVENT, dropped_frame, fault_frame, frame_of, heartbeat_frame
-from appliance.api.websocket import WebSocket
+from appliance.api.http_server.websocket import WebSocket
 from appliance.event_loop import loop_lag
 from appliance.home.bus import Bus, Rank
 from appliance.home.events import Event, KeyRevoked

@@ -17,13 +17,17 @@ import pytest
 from sanic.compat import Header
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.api.connections import EMPTY_CONNECTIONS_EXPIRED_PER_SEC, MAX_EMPTY_CONNECTIONS, Connections
+from appliance.api.http_server.connection import StrictConnection
+from appliance.api.http_server.connection_limiter import (
+    EMPTY_CONNECTIONS_EXPIRED_PER_SEC,
+    MAX_EMPTY_CONNECTIONS,
+    ConnectionLimiter,
+)
+from appliance.api.http_server.http1 import StrictHttp1
+from appliance.api.http_server.listener import address_of
+from appliance.api.http_server.proxies import TrustedProxies
+from appliance.api.http_server.websocket import StrictProtocol, WebSocket
 from appliance.api.limits import ApiLimits
-from appliance.api.listener import address_of
-from appliance.api.proxies import TrustedProxies
-from appliance.api.sanic_http.connection import StrictConnection
-from appliance.api.sanic_http.http1 import StrictHttp1
-from appliance.api.websocket import StrictProtocol, WebSocket
 from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, request, shown
 from tests.attacks.test_clients import SLACK, sockets_to
 from tests.fakes.app import App, open_app
@@ -40,14 +44,14 @@ class Fake:
         self.is_aborted = True
 
 
-def fill(connections: Connections, **counts: int) -> dict[str, list[Fake]]:
+def fill(limiter: ConnectionLimiter, **counts: int) -> dict[str, list[Fake]]:
     """Create connections for each peer, one peer after the other."""
     made: dict[str, list[Fake]] = {}
     for peer, count in counts.items():
         made[peer] = [Fake() for _ in range(count)]
         for each in made[peer]:
-            assert connections.find_refusal(peer) is None
-            connections.add(peer, each)
+            assert limiter.make_room(peer) is None
+            limiter.add(peer, each)
     return made
 
 
@@ -58,76 +62,74 @@ def test_a_client_has_the_same_address_over_ipv4_and_ipv6() -> None:
 
 class TestTable:
     def test_the_peer_with_the_most_connections_loses_its_oldest_idle_one(self) -> None:
-        connections = Connections(capacity=10, per_peer=8, now=lambda: 0.0)
-        made = fill(connections, a=6, b=4)
+        limiter = ConnectionLimiter(capacity=10, per_peer=8, now=lambda: 0.0)
+        made = fill(limiter, a=6, b=4)
         made["a"][0].is_idle = False
-        assert connections.find_refusal("c") is None
+        assert limiter.make_room("c") is None
         assert [each.is_aborted for each in made["a"]] == [False, True, False, False, False, False]
         assert not any(each.is_aborted for each in made["b"])
-        assert (connections.count, connections.evicted, connections.refused) == (9, 1, 0)
+        assert (limiter.count, limiter.evicted, limiter.refused) == (9, 1, 0)
 
     def test_a_request_makes_a_connection_the_last_candidate_for_closing(self) -> None:
-        connections = Connections(capacity=3, per_peer=3, now=lambda: 0.0)
-        made = fill(connections, a=3)
-        connections.refresh("a", made["a"][0])
-        assert connections.find_refusal("b") is None
+        limiter = ConnectionLimiter(capacity=3, per_peer=3, now=lambda: 0.0)
+        made = fill(limiter, a=3)
+        limiter.refresh("a", made["a"][0])
+        assert limiter.make_room("b") is None
         assert [each.is_aborted for each in made["a"]] == [False, True, False]
 
     def test_an_address_with_more_than_half_of_all_connections_gets_no_more(self) -> None:
-        connections = Connections(capacity=10, per_peer=10, now=lambda: 0.0)
-        made = fill(connections, a=6, b=4)
-        assert connections.find_refusal("a") == "the limit for all addresses is reached (api.max_connections)"
-        assert connections.find_refusal("b") is None and made["a"][0].is_aborted
-        assert connections.refused == 1
+        limiter = ConnectionLimiter(capacity=10, per_peer=10, now=lambda: 0.0)
+        made = fill(limiter, a=6, b=4)
+        assert limiter.make_room("a") == "the limit for all addresses is reached (api.max_connections)"
+        assert limiter.make_room("b") is None and made["a"][0].is_aborted
+        assert limiter.refused == 1
 
     def test_busy_connections_are_not_closed(self) -> None:
-        connections = Connections(capacity=4, per_peer=3, now=lambda: 0.0)
-        made = fill(connections, a=3, b=1)
+        limiter = ConnectionLimiter(capacity=4, per_peer=3, now=lambda: 0.0)
+        made = fill(limiter, a=3, b=1)
         for each in made["a"]:
             each.is_idle = False
-        assert connections.find_refusal("c")
-        assert connections.refused == 1 and connections.count == 4
+        assert limiter.make_room("c")
+        assert limiter.refused == 1 and limiter.count == 4
 
     def test_a_peer_has_no_more_than_its_own_limit(self) -> None:
-        connections = Connections(capacity=10, per_peer=3, now=lambda: 0.0)
-        made = fill(connections, a=3)
-        assert (
-            connections.find_refusal("a") == "a has reached the limit for one address (api.max_connections_per_peer)"
-        )
-        assert connections.find_refusal("b") is None
-        connections.remove("a", made["a"][0])
-        assert connections.find_refusal("a") is None
+        limiter = ConnectionLimiter(capacity=10, per_peer=3, now=lambda: 0.0)
+        made = fill(limiter, a=3)
+        assert limiter.make_room("a") == "a has reached the limit for one address (api.max_connections_per_peer)"
+        assert limiter.make_room("b") is None
+        limiter.remove("a", made["a"][0])
+        assert limiter.make_room("a") is None
 
     def test_a_closed_connection_is_not_counted_twice(self) -> None:
-        connections = Connections(capacity=10, per_peer=3, now=lambda: 0.0)
-        [one] = fill(connections, a=1)["a"]
+        limiter = ConnectionLimiter(capacity=10, per_peer=3, now=lambda: 0.0)
+        [one] = fill(limiter, a=1)["a"]
         for _ in range(2):
-            connections.remove("a", one)
-        connections.refresh("a", one)
-        assert connections.count == 0 and not connections._open
+            limiter.remove("a", one)
+        limiter.refresh("a", one)
+        assert limiter.count == 0 and not limiter._open
 
 
 @pytest.mark.slow
 def test_only_a_peer_that_connects_repeatedly_without_a_request_is_rejected() -> None:
     now = [5.0]
-    connections = Connections(capacity=10, per_peer=10, now=lambda: now[0])
+    limiter = ConnectionLimiter(capacity=10, per_peer=10, now=lambda: now[0])
 
     def come_and_go() -> bool:
-        if may_come := (refusal := connections.find_refusal("comes and goes")) is None:
+        if may_come := (refusal := limiter.make_room("comes and goes")) is None:
             one = Fake()
-            connections.add("comes and goes", one)
-            connections.remove("comes and goes", one)
+            limiter.add("comes and goes", one)
+            limiter.remove("comes and goes", one)
         assert may_come or refusal == "comes and goes opened 600 or more connections without a request"
         return may_come
 
     for number in range(3 * MAX_EMPTY_CONNECTIONS):
         one = Fake()
-        assert connections.find_refusal("asks") is None
-        connections.add("asks", one)
-        connections.refresh("asks", one)
-        connections.remove("asks", one)
+        assert limiter.make_room("asks") is None
+        limiter.add("asks", one)
+        limiter.refresh("asks", one)
+        limiter.remove("asks", one)
         assert come_and_go() == (number < MAX_EMPTY_CONNECTIONS)
-    assert connections.refused == 2 * MAX_EMPTY_CONNECTIONS
+    assert limiter.refused == 2 * MAX_EMPTY_CONNECTIONS
     let_in = 0
     for _ in range(4000):  # 4,000 rounds are ten seconds of a flood
         now[0] += 1 / 400
@@ -136,8 +138,8 @@ def test_only_a_peer_that_connects_repeatedly_without_a_request_is_rejected() ->
         "a flood that goes on gets no fresh start"
     )
     now[0] += MAX_EMPTY_CONNECTIONS / EMPTY_CONNECTIONS_EXPIRED_PER_SEC + 1
-    assert come_and_go() and not connections._without_request
-    assert list(connections._empty) == ["comes and goes"]
+    assert come_and_go() and not limiter._without_request
+    assert list(limiter._empty) == ["comes and goes"]
 
 
 ORDER = b'{"capability":"power","action":"toggle"}'

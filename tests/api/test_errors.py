@@ -16,8 +16,8 @@ from sanic import Request
 from appliance import errors
 from appliance.api.error_codes import CODES, status_of
 from appliance.api.error_responses import error_response
+from appliance.api.http_server.http1 import CHUNKS_PER_TURN
 from appliance.api.limits import MAX_SMALL_BODY_BYTES, ApiLimits
-from appliance.api.sanic_http.http1 import CHUNKS_PER_TURN
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request, shown, turns_while
 from tests.fakes.app import App, open_app
 

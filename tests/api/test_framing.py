@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from sanic.exceptions import BadRequest
 
-from appliance.api.sanic_http.framing import check_beginning, check_trailer, parse_chunk, parse_head
+from appliance.api.http_server.framing import check_beginning, check_trailer, parse_chunk, parse_head
 from tests.api.caller import KEY, call, request
 from tests.fakes.app import App
 

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.frames import BY_EVENT, frame_of
+from appliance.api.http_server.websocket import WebSocket
 from appliance.api.limits import ApiLimits
 from appliance.api.stream import EventStream, encode_text_frame
-from appliance.api.websocket import WebSocket
 from appliance.errors import Fault
 from appliance.event_loop import run
 from appliance.home import events

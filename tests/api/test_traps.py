@@ -18,10 +18,10 @@ import pytest
 from sanic import Sanic
 
 from appliance.api.app import build_app
+from appliance.api.http_server.connection import LINGER_SECS
+from appliance.api.http_server.server import Server
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
-from appliance.api.sanic_http.connection import LINGER_SECS
-from appliance.api.server import Server
 from appliance.clock import Clock
 from appliance.home.events import RoomAdded, SystemErrorReported
 from appliance.home.model import Room

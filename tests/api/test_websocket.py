@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import pytest
 
-from appliance.api.websocket import MAX_READ_BYTES
+from appliance.api.http_server.websocket import MAX_READ_BYTES
 from tests.api.caller import (
     BINARY,
     CLOSE,

@@ -7,8 +7,8 @@ import socket
 import time
 from typing import Any
 
+from appliance.api.http_server.websocket import StrictProtocol, WebSocket
 from appliance.api.limits import ApiLimits
-from appliance.api.websocket import StrictProtocol, WebSocket
 from appliance.event_loop import SHORT_TURN_SECS, run
 
 

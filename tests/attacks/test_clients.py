@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from appliance.api.app import ROUTES, build_app
+from appliance.api.http_server.server import RESERVED_FILES, Server
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
-from appliance.api.server import RESERVED_FILES, Server
 from appliance.clock import Clock
 from appliance.tables.addresses import Address
 from tests.api.caller import (

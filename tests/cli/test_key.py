@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.api.server import MAX_CONTROL_CONNECTIONS
+from appliance.api.http_server.server import MAX_CONTROL_CONNECTIONS
 from appliance.api.tokens import KeyToken
 from appliance.cli import hub_client
 from appliance.cli.hub_client import HubRequest

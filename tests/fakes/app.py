@@ -26,10 +26,10 @@ from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.app import build_app
 from appliance.api.authenticator import Authenticator
 from appliance.api.frames import frame_of
+from appliance.api.http_server.server import Server
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
 from appliance.api.roles import Role
-from appliance.api.server import Server
 from appliance.api.simulation import SimulationResult
 from appliance.api.tokens import KeyToken
 from appliance.cli.process.simulations import HubSimulations

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from appliance.api.http_server.connection import connection_of
+from appliance.api.http_server.websocket import accept_handshake
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
-from appliance.api.sanic_http.connection import connection_of
 from appliance.api.validation import whole_number
-from appliance.api.websocket import accept_handshake
 from appliance.tables.fields import Field
 
 MAX_HEARTBEAT_SECS = 3600

@@ -14,9 +14,9 @@ from typing import Any
 
 from appliance.adapters.discovery.network_search import Discovery
 from appliance.api.app import build_app
+from appliance.api.http_server.server import Server
 from appliance.api.keyring import Keyring
 from appliance.api.limits import ApiLimits
-from appliance.api.server import Server
 from appliance.api.simulation import SimulationRequest, SimulationResult
 from appliance.config import Config, list_kinds
 from appliance.hub import Hub

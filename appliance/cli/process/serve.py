@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from appliance.allocator import serve_python
 from appliance.api.frames import frame_of
-from appliance.api.sanic_http.unused import stub_unused
+from appliance.api.http_server.unused import stub_unused
 from appliance.cli.process.control_socket import control_socket
 from appliance.cli.process.first_key import open_keyring
 from appliance.cli.process.garbage import exclude_devices, exclude_present, return_unused

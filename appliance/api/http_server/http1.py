@@ -14,9 +14,16 @@ from sanic.helpers import has_message_body
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
 
+from appliance.api.http_server.framing import (
+    Head,
+    HeadFields,
+    check_beginning,
+    check_trailer,
+    parse_chunk,
+    parse_head,
+)
 from appliance.api.limits import ApiLimits
 from appliance.api.roles import Principal
-from appliance.api.sanic_http.framing import Head, HeadFields, check_beginning, check_trailer, parse_chunk, parse_head
 from appliance.event_loop import next_turn
 
 MAX_DISCARDED_BODIES = 4

@@ -12,11 +12,11 @@ from msgspec import Struct
 from sanic import Request, Sanic
 from sanic.config import Config
 
-from appliance.api.connections import Connections
 from appliance.api.gate import Gate
+from appliance.api.http_server.connection_limiter import ConnectionLimiter
+from appliance.api.http_server.http1 import exchange_of
+from appliance.api.http_server.proxies import TrustedProxies
 from appliance.api.limits import ApiLimits
-from appliance.api.proxies import TrustedProxies
-from appliance.api.sanic_http.http1 import exchange_of
 
 _UNLIMITED_SECS = 7 * 86_400.0
 """This time is longer than any request, because each part of a request has a separate time limit."""
@@ -45,7 +45,7 @@ class ServedParts(Struct, frozen=True, kw_only=True):
 
     gate: Gate
     limits: ApiLimits
-    connections: Connections
+    limiter: ConnectionLimiter
     proxies: TrustedProxies
 
 
@@ -80,7 +80,7 @@ def build_application(gate: Gate, limits: ApiLimits) -> Application:
         ctx=ServedParts(
             gate=gate,
             limits=limits,
-            connections=Connections(*most, now, proxies.trusts),
+            limiter=ConnectionLimiter(*most, now, proxies.trusts),
             proxies=proxies,
         ),
         configure_logging=False,

@@ -27,7 +27,7 @@ class Closable(Protocol):
         """Close the connection at once and discard unsent data."""
 
 
-class Connections:
+class ConnectionLimiter:
     """Counts the open connections of each peer. A peer is an IP address. `refused` and `evicted` are counts since the
     hub's start.
 
@@ -62,14 +62,14 @@ class Connections:
         self._open: dict[str, OrderedDict[Closable, None]] = {}
         self.count = 0
 
-    def find_refusal(self, peer: str) -> str | None:
-        """Return the reason why this peer must not open a connection, or None. Count each refusal. To make room,
-        this method may close an idle connection."""
-        refusal = self._find_refusal(peer, len(self._open.get(peer, ())))
+    def make_room(self, peer: str) -> str | None:
+        """Make room for a connection of this peer, if necessary by closing an idle connection. If the peer must not
+        open a connection, count the refusal, and return the reason."""
+        refusal = self._make_room(peer, len(self._open.get(peer, ())))
         self.refused += refusal is not None
         return refusal
 
-    def _find_refusal(self, peer: str, held: int) -> str | None:
+    def _make_room(self, peer: str, held: int) -> str | None:
         if not self._is_proxy(peer):
             if held >= self._per_peer:
                 return f"{peer} has reached the limit for one address (api.max_connections_per_peer)"
@@ -79,7 +79,7 @@ class Connections:
         return None if is_free else "the limit for all addresses is reached (api.max_connections)"
 
     def add(self, peer: str, connection: Closable) -> None:
-        """Count a connection that `find_refusal` has allowed."""
+        """Count a connection for which `make_room` has made room."""
         self._open.setdefault(peer, OrderedDict())[connection] = None
         self._without_request.add(connection)
         self.count += 1

@@ -15,11 +15,11 @@ from typing import Protocol
 
 from sanic import Sanic
 
-from appliance.api.connections import Connections
+from appliance.api.http_server.application import Application
+from appliance.api.http_server.connection import StrictConnection
+from appliance.api.http_server.connection_limiter import ConnectionLimiter
+from appliance.api.http_server.listener import Listener
 from appliance.api.limits import ApiLimits
-from appliance.api.listener import Listener
-from appliance.api.sanic_http.application import Application
-from appliance.api.sanic_http.connection import StrictConnection
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.tables.addresses import Address
@@ -81,7 +81,7 @@ class Server:
         self._socket = _bind(address)
         self._port: int = self._socket.getsockname()[1]
         files = _raise_file_limit(limits.connections + RESERVED_FILES)
-        app.ctx.connections.capacity = min(limits.connections, max(files - RESERVED_FILES, files // 2))
+        app.ctx.limiter.capacity = min(limits.connections, max(files - RESERVED_FILES, files // 2))
 
     @property
     def port(self) -> int:
@@ -89,11 +89,11 @@ class Server:
         return self._port
 
     async def __aenter__(self) -> Server:
-        counted = self._app.ctx.connections
-        connect = partial(self._new_connection, counted, is_on_box=False)
-        self._open.append(Listener(self._socket, counted, connect))
+        limiter = self._app.ctx.limiter
+        connect = partial(self._new_connection, limiter, is_on_box=False)
+        self._open.append(Listener(self._socket, limiter, connect))
         if self._control is not None:
-            own = Connections(MAX_CONTROL_CONNECTIONS, MAX_CONTROL_CONNECTIONS, self._clock.monotonic)
+            own = ConnectionLimiter(MAX_CONTROL_CONNECTIONS, MAX_CONTROL_CONNECTIONS, self._clock.monotonic)
             connect = partial(self._new_connection, own, is_on_box=True)
             self._open.append(Listener(self._control, own, connect, _allowed_user))
         for listener in self._open:
@@ -107,11 +107,11 @@ class Server:
         await self._listeners.aclose()
         Sanic.unregister_app(self._app)
 
-    def _new_connection(self, counted: Connections, peer: str, *, is_on_box: bool) -> StrictConnection:
+    def _new_connection(self, limiter: ConnectionLimiter, peer: str, *, is_on_box: bool) -> StrictConnection:
         return StrictConnection(
             app=self._app,
             peer=peer,
-            counted=counted,
+            limiter=limiter,
             is_on_box=is_on_box,
             loop=asyncio.get_running_loop(),
             connections=self._connections,

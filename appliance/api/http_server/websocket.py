@@ -21,8 +21,8 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
+from appliance.api.http_server.http1 import exchange_of
 from appliance.api.limits import ApiLimits
-from appliance.api.sanic_http.http1 import exchange_of
 from appliance.errors import MalformedRequest, UpgradeRequired
 from appliance.event_loop import is_turn_long
 

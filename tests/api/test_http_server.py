@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from appliance.api.sanic_http.application import Application
-from appliance.api.sanic_http.connection import StrictConnection
-from appliance.api.sanic_http.http1 import StrictHttp1
-from appliance.api.sanic_http.unused import UNUSED
+from appliance.api.http_server.application import Application
+from appliance.api.http_server.connection import StrictConnection
+from appliance.api.http_server.http1 import StrictHttp1
+from appliance.api.http_server.unused import UNUSED
 from tests.fakes.app import open_app
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "appliance" / "api" / "sanic_http" / "README.md"
+PAGE = ROOT / "appliance" / "api" / "http_server" / "README.md"
 USE = r"relied on|`[\w.]+`, \w+(?: \w+)?"
 ROWS = re.findall(
     rf"^\| `([\w.]+):([\w.]+)` \| ({USE}) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.MULTILINE

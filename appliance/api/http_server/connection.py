@@ -10,10 +10,10 @@ from sanic.compat import Header
 from sanic.exceptions import BadRequest, RequestCancelled, RequestTimeout, SanicException
 from sanic.server import HttpProtocol
 
-from appliance.api.connections import Connections
-from appliance.api.sanic_http.application import READ_BYTES, Application
-from appliance.api.sanic_http.http1 import StrictHttp1, exchange_of
-from appliance.api.websocket import StrictProtocol, WebSocket, shutdown_write, unsent_bytes
+from appliance.api.http_server.application import READ_BYTES, Application
+from appliance.api.http_server.connection_limiter import ConnectionLimiter
+from appliance.api.http_server.http1 import StrictHttp1, exchange_of
+from appliance.api.http_server.websocket import StrictProtocol, WebSocket, shutdown_write, unsent_bytes
 
 
 class TooManyRequests(SanicException):
@@ -32,7 +32,7 @@ connection."""
 class StrictConnection(HttpProtocol):
     """A connection of Sanic that can be upgraded to a `WebSocket`, and that ends if the client stops reading.
 
-    - `counted`: the connection limits, in which this connection is counted for `peer`.
+    - `limiter`: counts this connection for `peer`.
     - `peer`: the client's address.
     - `websocket`: the WebSocket; None until `upgrade` is called.
     - `is_on_box`: whether the connection came over the control socket.
@@ -42,18 +42,18 @@ class StrictConnection(HttpProtocol):
 
     HTTP_CLASS = StrictHttp1
 
-    __slots__ = ("_accepted", "_counted", "_end_timer", "_proxy", "is_on_box", "limits", "peer", "websocket")
+    __slots__ = ("_accepted", "_end_timer", "_limiter", "_proxy", "is_on_box", "limits", "peer", "websocket")
 
     app: Application
 
     def __init__(
-        self, *, app: Application, peer: str, counted: Connections, is_on_box: bool = False, **more: Any
+        self, *, app: Application, peer: str, limiter: ConnectionLimiter, is_on_box: bool = False, **more: Any
     ) -> None:
         super().__init__(app=app, **more)
         self.limits = app.ctx.limits
         self.websocket: WebSocket | None = None
         self.is_on_box = is_on_box
-        self._counted = counted
+        self._limiter = limiter
         self.peer = peer
         self._proxy: str | None = peer if not is_on_box and app.ctx.proxies.trusts(peer) else None
         self._end_timer: asyncio.TimerHandle | None = None
@@ -74,11 +74,11 @@ class StrictConnection(HttpProtocol):
         connections."""
         if self._proxy is not None:
             client = self.app.ctx.proxies.client_of(self._proxy, headers)
-            if not self._counted.hand_over(self.peer, client, self):
+            if not self._limiter.hand_over(self.peer, client, self):
                 limit = "the maximum number of connections for one address (api.max_connections_per_peer)"
                 raise TooManyRequests(f"{client} has {limit}; close some of them, or try again later")
             self.peer = client
-        self._counted.refresh(self.peer, self)
+        self._limiter.refresh(self.peer, self)
 
     def upgrade(self, protocol: StrictProtocol, answer: bytes) -> WebSocket:
         """Upgrade the connection to a WebSocket. `answer` is the response that ends the handshake."""
@@ -187,7 +187,7 @@ class StrictConnection(HttpProtocol):
             self.websocket.resume()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._counted.remove(self.peer, self)
+        self._limiter.remove(self.peer, self)
         for timer in (self._end_timer, self._callback_check_timeouts):
             if timer is not None:
                 timer.cancel()  # a pending timer would keep the connection in memory

@@ -13,8 +13,8 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from appliance.api.connections import Connections
-from appliance.api.sanic_http.connection import StrictConnection
+from appliance.api.http_server.connection import StrictConnection
+from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.tasks import Tasks
 
 BACKLOG = 4096
@@ -49,7 +49,7 @@ def address_of(peername: Any) -> str:
 
 
 class Listener:
-    """Accepts connections while the context is open. `connections` decides which connections are kept.
+    """Accepts connections while the context is open. `limiter` decides which connections are kept.
 
     A connection is closed at once if it is not kept, or if `peer_of` returns None. One file descriptor is reserved.
     If no other descriptor is free, the listener uses the reserved descriptor to accept and close a connection.
@@ -58,12 +58,12 @@ class Listener:
     def __init__(
         self,
         listening: socket.socket,
-        connections: Connections,
+        limiter: ConnectionLimiter,
         new_connection: Callable[[str], StrictConnection],
         peer_of: PeerOf = lambda _, address: address_of(address),
     ) -> None:
         self._socket = listening
-        self._connections = connections
+        self._limiter = limiter
         self._new_connection = new_connection
         self._peer_of = peer_of
         self._loop = asyncio.get_running_loop()
@@ -111,19 +111,19 @@ class Listener:
                 self._register(accepted, peer)
 
     def _register(self, accepted: socket.socket, peer: str) -> None:
-        if (refusal := self._connections.find_refusal(peer)) is not None:
+        if (refusal := self._limiter.make_room(peer)) is not None:
             accepted.close()
             self._log_refusal(refusal)
             return
         connection = self._new_connection(peer)
-        self._connections.add(peer, connection)
+        self._limiter.add(peer, connection)
         self._tasks.start(self._open(accepted, peer, connection), f"connection of {peer}")
 
     async def _open(self, accepted: socket.socket, peer: str, connection: StrictConnection) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: connection, accepted)
         except (OSError, asyncio.CancelledError):
-            self._connections.remove(peer, connection)
+            self._limiter.remove(peer, connection)
             accepted.close()
 
     def _recover_from_exhaustion(self, error: OSError) -> None:
@@ -145,7 +145,7 @@ class Listener:
         except OSError:
             return
         accepted.close()
-        self._connections.refused += 1
+        self._limiter.refused += 1
 
     def _resume_accepting(self) -> None:
         if self._reserve is None:

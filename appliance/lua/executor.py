@@ -290,7 +290,7 @@ class Executor:
 
     async def _run(self, execution: Execution, lua: LuaExecution) -> None:
         """Run the execution's Lua until it ends, record the result, and let the next execution begin."""
-        failure = await self._pool.run(lua)
+        failure = await lua.run()
         if failure is None:
             self._end(execution, ExecutionStatus.OK, None)
         elif isinstance(failure, ExecutionCancelled):

@@ -1,6 +1,12 @@
 """An execution: one run of a Lua file.
 
-`begin` sends the file to a worker. `run` answers each request from Lua, and returns the failure, if any.
+`begin` sends the file to a worker. `run` then answers each request from Lua, and returns the failure, if any. An
+execution ends in one of these ways:
+
+- The worker sends the last frame, because Lua has ended or was stopped.
+- The worker ends, or no worker can begin the execution (`is_lost`).
+- `cancel`, or a call that takes too long, interrupts `run` (`_interrupt`).
+- A call returns after `stop_after_call`.
 """
 
 from __future__ import annotations
@@ -109,20 +115,27 @@ class LuaExecution:
         event: bytes,
         calls: LuaCalls,
         settings: ExecutionSettings,
+        find_worker: FindWorker,
     ) -> None:
         self.name = name
         self.kind = kind
         self.source = source
         self._calls = calls
         self._settings = settings
+        self._find_worker = find_worker
         self._files = [source]
         self._event = event
         self.times = ExecutionTimes(settings.limits, settings.machine)
 
-    def begin(self, find_worker: FindWorker, lost_because: str = "") -> None:
+    @property
+    def is_active(self) -> bool:
+        """Return whether the execution has begun, and has neither ended nor been stopped."""
+        return self._phase is Phase.ACTIVE
+
+    def begin(self, lost_because: str = "") -> None:
         """Send the file to a worker. `lost_because` is the reason why the last worker ended before it received the
         file."""
-        worker = find_worker(self, lost_because)
+        worker = self._find_worker(self, lost_because)
         if isinstance(worker, str):
             self._final_frame = _lost(worker)
             return
@@ -130,14 +143,13 @@ class LuaExecution:
         self.times = ExecutionTimes(self._settings.limits, self._settings.machine)
         worker.send(self, self.kind, (self.source.chunk, self.source.name.encode(), self._event))
 
-    async def run(self, find_worker: FindWorker) -> Failure:
-        """Answer the requests from Lua until the execution ends. Call `begin` first.
+    async def run(self) -> Failure:
+        """Answer the requests from Lua until the execution ends, and return its failure. Call `begin` first.
 
-        If the worker ends before it has received the file, begin again. A fault of the hub ends only this execution.
-        If the calling task is cancelled, stop Lua.
+        A fault of the hub ends only this execution. If the calling task is cancelled, stop Lua.
         """
         try:
-            frame = await self._run(find_worker)
+            frame = await self._answer_requests()
             if frame.kind is FrameKind.DONE:
                 self.description = frame.parts[0]
                 return None
@@ -150,8 +162,9 @@ class LuaExecution:
             log.error("%s failed inside the hub", self.name, exc_info=error)
             return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub; see the hub's log"))
 
-    async def _run(self, find_worker: FindWorker) -> WorkerFrame:
-        """Return Lua's last frame, or a frame that describes the interruption."""
+    async def _answer_requests(self) -> WorkerFrame:
+        """Answer requests until the execution ends. Return Lua's last frame, or a frame that describes the
+        interruption. If the worker ends before it has received the file, begin again."""
         self._task = asyncio.current_task()
         try:
             while self._final_frame is None:
@@ -163,7 +176,7 @@ class LuaExecution:
                 if self.stops_after_call:
                     return _CANCELLED
                 if is_lost:
-                    self.begin(find_worker, frame.parts[0].decode())
+                    self.begin(frame.parts[0].decode())
                 else:
                     self._worker.send(self, FrameKind.ANSWER, answer)
         except asyncio.CancelledError:

@@ -230,6 +230,13 @@ class Worker(asyncio.BufferedProtocol):
             self._transport.close()
             self._transport = None
 
+    def list_active(self) -> list[LuaExecution]:
+        return [each for each in self._executions.values() if each.is_active]
+
+    def cancel_executions(self) -> None:
+        for execution in list(self._executions.values()):
+            execution.cancel()
+
     def lose_executions(self) -> None:
         """End every execution in the worker. If an execution has not begun, it moves to another worker."""
         for execution in list(self._executions.values()):

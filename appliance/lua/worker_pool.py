@@ -55,7 +55,7 @@ _COUNTED = (FrameKind.EXECUTE, FrameKind.CALL)
 
 
 class WorkerPool:
-    """Owns the workers and every execution. The first execution starts a worker. Leaving the context ends all workers
+    """Owns the workers. The first execution starts a worker. Leaving the context ends all workers
     at once.
 
     - `scripts`: the folder for `require`; None if scripts are disabled.
@@ -77,7 +77,6 @@ class WorkerPool:
         self._settings = ExecutionSettings(limits, scripts, clock, timezone, Clock())
         self._on_kill = on_kill
         self._on_start = on_start
-        self._executions: set[LuaExecution] = set()
         self._worker_tasks = Tasks()
         self._workers: list[Worker] = []
         self._current: Worker | None = None
@@ -94,14 +93,15 @@ class WorkerPool:
 
     async def __aexit__(self, *_: object) -> None:
         self._is_closing = True
-        for execution in list(self._executions):
-            execution.cancel()
+        for worker in self._workers:
+            worker.cancel_executions()
         await self._worker_tasks.__aexit__()
 
     @property
     def running(self) -> int:
         """Return the number of running executions, not including files that are only described or compiled."""
-        return sum(each.kind in _COUNTED for each in self._executions)
+        active = [each for worker in self._workers for each in worker.list_active()]
+        return sum(each.kind in _COUNTED for each in active)
 
     def figures(self) -> dict[str, Any]:
         workers = [each.figures() for each in self._workers]
@@ -141,7 +141,7 @@ class WorkerPool:
         self, source: Source, calls: LuaCalls, event: Mapping[str, Any] | None = None, *, name: str
     ) -> LuaExecution:
         """Begin an execution in a worker: the file's top-level code, then `execute(ctx)` or `execute(ctx, event)`.
-        The caller must then call `run`."""
+        The caller must then await the execution's `run`."""
         return self._begin(FrameKind.EXECUTE, source, b"" if event is None else orjson.dumps(event), calls, name)
 
     @property
@@ -154,21 +154,12 @@ class WorkerPool:
         while self._current is not None and self._current.is_full:
             await self._current.wait_for_change()
 
-    async def run(self, execution: LuaExecution) -> Failure:
-        """Run the execution until it ends, and return its failure. If the caller is cancelled, the execution is
-        stopped."""
-        try:
-            return await execution.run(self._find_worker)
-        finally:
-            self._executions.discard(execution)
-
     def _begin(self, kind: FrameKind, source: Source, given: bytes, calls: LuaCalls, name: str) -> LuaExecution:
-        execution = LuaExecution(name, kind, source, given, calls, self._settings)
+        execution = LuaExecution(name, kind, source, given, calls, self._settings, self._find_worker)
         if self._is_closing:
             execution.cancel()
         else:
-            execution.begin(self._find_worker)
-            self._executions.add(execution)
+            execution.begin()
         return execution
 
     def _find_worker(self, execution: LuaExecution, lost_because: str) -> Worker | str:
@@ -189,7 +180,7 @@ class WorkerPool:
         self, kind: FrameKind, source: Source, given: bytes, calls: LuaCalls, name: str
     ) -> tuple[LuaExecution, Failure]:
         execution = self._begin(kind, source, given, calls, name)
-        return execution, await self.run(execution)
+        return execution, await execution.run()
 
     async def _run_file(self, kind: FrameKind, source: Source, given: bytes = b"") -> bytes:
         """Return the result of the file's top-level code.

@@ -53,6 +53,9 @@ class Play:
         self.event = event
         self.over: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
 
+    async def run(self) -> Failure:
+        return await self.over
+
     def end(self, failure: Failure = None) -> None:
         if not self.over.done():
             self.over.set_result(failure)
@@ -95,9 +98,6 @@ class Stage:
         if self.ends_at_once:
             play.end()
         return play
-
-    async def run(self, play: Play) -> Failure:
-        return await play.over
 
 
 class FailingHistory(ExecutionHistory):

@@ -93,10 +93,10 @@ def scene(body: str) -> Source:
 class Started:
     """An execution that runs in a separate task. Several callers can wait for the execution's end."""
 
-    def __init__(self, pool: WorkerPool, execution: LuaExecution) -> None:
+    def __init__(self, execution: LuaExecution) -> None:
         self.lua = execution
         self.stop_after_call = execution.stop_after_call
-        self._task = asyncio.get_running_loop().create_task(pool.run(execution))
+        self._task = asyncio.get_running_loop().create_task(execution.run())
 
     async def end(self) -> Failure:
         """Wait for the result. If the waiting task is cancelled, the execution continues."""
@@ -105,7 +105,7 @@ class Started:
 
 
 def start(pool: WorkerPool, source: Source, calls: LuaCalls, event: Any = None, *, name: str) -> Started:
-    return Started(pool, pool.begin(source, calls, event, name=name))
+    return Started(pool.begin(source, calls, event, name=name))
 
 
 async def ended(execution: Started) -> None:

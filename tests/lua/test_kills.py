@@ -15,7 +15,6 @@ import pytest
 
 from appliance.errors import ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.lua_execution import Failure, LuaExecution
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
 from tests.fakes.patience import until
@@ -59,9 +58,6 @@ class LuaStage(Stage):
         notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
         body = scene(self._dice.choice(self.bodies))
         return cast("Play", self._pool.begin(body, notes, event, name=name))
-
-    async def run(self, play: Play) -> Failure:
-        return await self._pool.run(cast("LuaExecution", play))
 
 
 def pids(pool: WorkerPool) -> list[int]:

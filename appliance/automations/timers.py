@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
-from enum import Enum
 from functools import partial
 from typing import Annotated, Any
 from weakref import WeakValueDictionary
@@ -45,6 +44,8 @@ MAX_LISTENER_WAIT_SECS = 86_400.0
 MIN_DELAY_SECS = 0.1
 """The brake treats a shorter timer as an immediate effect."""
 
+_UNCLAIMED = "timer '%s' is removed, because no automation had a trigger for it within a day"
+
 NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not started"
 
 
@@ -55,15 +56,6 @@ class Timer(Struct, frozen=True, kw_only=True):
     name: str
     due_at: datetime
     payload: Value
-
-
-class TimerState(Enum):
-    """A timer's state. The value is the name of the event that the timer waits for."""
-
-    STORED = "a trusted clock"
-    RUNNING = "its end"
-    HELD = "the end of a pause"
-    UNCLAIMED = "an automation with a trigger for the timer"
 
 
 _Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
@@ -83,34 +75,29 @@ class StoredTimer(Struct, frozen=True, kw_only=True):
 class RunningTimer(Struct, eq=False, kw_only=True):
     """A timer in progress. `due` and `unclaimed_since` are in seconds of the monotonic clock.
 
-    If the state is `STORED`, only the stored times `due_at` and `unclaimed_at` are known, in milliseconds since 1970.
-    `is_late` is true if the timer could not fire on time. `call` ends the timer or, after expiry, the timer's wait
-    for a listener.
+    - `stored`: the stored times, until the clock is trusted. Until then, `due` is unknown.
+    - `is_over`: whether the timer has expired. An expired timer waits for the end of a pause or for a listener.
+    - `is_late`: whether the timer could not fire on time.
+    - `unclaimed_since`: the time at which the timer began to wait for a listener.
+    - `call`: ends the timer or, after expiry, the timer's wait for a listener.
     """
 
     name: str
     payload: bytes
     secs: float
-    state: TimerState = TimerState.RUNNING
     due: float = 0.0
-    unclaimed_since: float | None = None
-    due_at: int = 0
-    unclaimed_at: int | None = None
+    stored: StoredTimer | None = None
+    is_over: bool = False
     is_late: bool = False
+    unclaimed_since: float | None = None
     call: DelayedCall | None = None
 
     @staticmethod
     def load(name: str, raw: Any) -> RunningTimer:
         """Decode a stored timer. If the data has another form, raise `ValueError`."""
         stored = convert(raw, StoredTimer)
-        return RunningTimer(
-            name=name,
-            payload=to_bytes(stored.payload),
-            secs=(stored.due_at - stored.started_at) / 1000,
-            state=TimerState.STORED if stored.is_dated else TimerState.RUNNING,
-            due_at=stored.due_at,
-            unclaimed_at=stored.unheard_since,
-        )
+        secs = (stored.due_at - stored.started_at) / 1000
+        return RunningTimer(name=name, payload=to_bytes(stored.payload), secs=secs, stored=stored)
 
 
 class Timers:
@@ -145,7 +132,7 @@ class Timers:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._paused_by: set[str] = set()
         self._starting = self._starting_bytes = 0
-        self._over: list[RunningTimer] = []
+        self._over: dict[RunningTimer, None] = {}
         self._rewrites = 0
         self._timers = read_all(storage, TIMER_PREFIX, RunningTimer.load, skip)
         self._bytes = sum(len(timer.payload) for timer in self._timers.values())
@@ -162,12 +149,12 @@ class Timers:
         self._has_listener = has_listener
         self._steps.listen(lambda _: self._write_all())
         self._scheduler.when_trusted(self._on_trusted)
-        # the clock was not trusted at the hub's start, so the time of the start is unknown
-        for timer in self._list(TimerState.RUNNING):
-            self._run(timer, self._clock.monotonic() + timer.secs)
+        for timer in self._timers.values():
+            if timer.stored is not None and not timer.stored.is_dated:  # the time of the start is unknown
+                self._run(timer, self._clock.monotonic() + timer.secs)
         if self._trust.is_trusted():
             self._resume_stored()
-        elif self._list(TimerState.STORED):
+        elif any(timer.stored is not None for timer in self._timers.values()):
             self._scheduler.await_trust()
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
@@ -175,15 +162,14 @@ class Timers:
         self._paused_by.add(reason)
 
     def resume(self, reason: str = NO_AUTOMATIONS) -> None:
-        """End the pause for this reason. If no other reason remains, fire the due timers, marked as late."""
+        """End the pause for this reason. If no other reason remains, fire the expired timers, marked as late."""
         self._paused_by.discard(reason)
-        for timer in self._list(TimerState.HELD) if not self._paused_by else ():
-            self._end(timer)
+        self.recheck()
 
     def recheck(self) -> None:
         """Fire expired timers that now have a listener."""
-        for timer in self._list(TimerState.UNCLAIMED):
-            if self._has_listener(timer.name):
+        for timer in self._timers.values():
+            if timer.is_over:
                 self._end(timer)
 
     def list_all(self) -> list[Timer]:
@@ -262,13 +248,6 @@ class Timers:
             lock = self._locks[name] = asyncio.Lock()
         return lock
 
-    def _is_changing(self, name: str) -> bool:
-        lock = self._locks.get(name)
-        return lock is not None and lock.locked()
-
-    def _list(self, state: TimerState) -> list[RunningTimer]:
-        return [timer for timer in self._timers.values() if timer.state is state]
-
     def _drop(self, name: str) -> None:
         timer = self._timers.pop(name, None)
         if timer is not None:
@@ -292,69 +271,85 @@ class Timers:
         self._write_all()
 
     def _resume_stored(self) -> None:
-        """Start the timers in state `STORED`, whose ends are clock times."""
+        """Start the timers whose ends are known only as clock times."""
         now, monotonic = self._clock.now().timestamp(), self._clock.monotonic()
-        for timer in self._list(TimerState.STORED):
-            left = timer.due_at / 1000 - now
+        for timer in self._timers.values():
+            if (stored := timer.stored) is None:
+                continue
+            left = stored.due_at / 1000 - now
             timer.is_late = left < 0
-            if timer.unclaimed_at is not None:
-                timer.unclaimed_since = monotonic - max(0.0, now - timer.unclaimed_at / 1000)
+            if stored.unheard_since is not None:
+                timer.unclaimed_since = monotonic - max(0.0, now - stored.unheard_since / 1000)
             self._run(timer, monotonic + min(left, timer.secs))
 
     def _run(self, timer: RunningTimer, due: float) -> None:
-        timer.state, timer.due = TimerState.RUNNING, due
+        timer.stored, timer.due = None, due
+        self._end_at(timer, due)
+
+    def _end_at(self, timer: RunningTimer, due: float) -> None:
+        if timer.call is not None:
+            self._scheduler.cancel(timer.call)
         left = max(0.0, due - self._clock.monotonic())
         timer.call = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._end, timer))
 
     def _end(self, timer: RunningTimer, _: float = 0.0) -> None:
         """End the timer. Timers that end at the same moment are ended together."""
-        self._over.append(timer)
+        timer.is_over = True
+        self._over[timer] = None
         if len(self._over) == 1:
             self._tasks.start(self._end_all(), "end of timers")
 
     async def _end_all(self) -> None:
-        """Remove the expired timers from storage, then fire them."""
-        over, self._over = self._over, []
-        ending = [timer for timer in dict.fromkeys(over) if self._may_fire(timer)]
-        if not ending:
-            return
+        """Remove the expired timers from storage, then fire them. Timers that must still wait remain stored."""
+        over, self._over = self._over, {}
         async with AsyncExitStack() as stack:
-            for timer in ending:
-                await stack.enter_async_context(self._lock(timer.name))
-            try:
-                await self._storage.put_many({TIMER_PREFIX + timer.name: None for timer in ending})
-            except StoreFailed:  # the next flush removes the timers from storage
-                for timer in ending:
-                    self._storage.put_later(TIMER_PREFIX + timer.name, None)
-            except asyncio.CancelledError:  # the hub is stopping; the timers fire after the next start
-                for timer in ending:
-                    self._write(timer)
-                raise
-            for timer in ending:
-                self._drop(timer.name)
-        for timer in ending:
+            for name in sorted({timer.name for timer in over}):  # in one order, so that no two calls block each other
+                await stack.enter_async_context(self._lock(name))
+            firing, unclaimed = [], []
+            for timer in over:
+                if self._timers.get(timer.name) is not timer:
+                    continue  # restarted or cancelled in the meantime
+                if self._paused_by:
+                    timer.is_late = True
+                elif self._has_listener(timer.name):
+                    firing.append(timer)
+                elif self._may_wait(timer):
+                    self._wait_for_listener(timer)
+                else:
+                    unclaimed.append(timer)
+            await self._remove_ended([*firing, *unclaimed])
+        for timer in unclaimed:
+            log.warning(_UNCLAIMED, timer.name)
+        for timer in firing:
             self._fire(timer)
 
-    def _may_fire(self, timer: RunningTimer) -> bool:
-        """Return whether the timer fires now. If the timer does not fire, record the reason in its state."""
-        if self._timers.get(timer.name) is not timer:
-            return False
-        if self._is_changing(timer.name):
-            self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
-            return False
-        if self._paused_by:
-            timer.state, timer.is_late = TimerState.HELD, True
-            return False
-        if not self._has_listener(timer.name):
-            self._wait_for_listener(timer)
-            return False
-        return True
+    def _may_wait(self, timer: RunningTimer) -> bool:
+        """Return whether the expired timer may still wait for a listener."""
+        since = timer.unclaimed_since
+        return since is None or self._clock.monotonic() < since + MAX_LISTENER_WAIT_SECS
 
-    async def _end_later(self, timer: RunningTimer) -> None:
-        """End the timer after the current change has finished. If the change replaces the timer, do nothing."""
-        async with self._lock(timer.name):
-            pass
-        self._end(timer)
+    def _wait_for_listener(self, timer: RunningTimer) -> None:
+        """Keep the expired timer until an automation listens for the timer, but not longer than a day."""
+        timer.is_late = True
+        if timer.unclaimed_since is None:
+            log.info("timer '%s' has ended, but no enabled automation has a trigger for it yet", timer.name)
+            timer.unclaimed_since = self._clock.monotonic()
+            self._write(timer)
+        self._end_at(timer, timer.unclaimed_since + MAX_LISTENER_WAIT_SECS)
+
+    async def _remove_ended(self, timers: Sequence[RunningTimer]) -> None:
+        """Remove the timers from storage and from memory. If the removal fails, the next flush repeats it."""
+        try:
+            await self._storage.put_many({TIMER_PREFIX + timer.name: None for timer in timers})
+        except StoreFailed:
+            for timer in timers:
+                self._storage.put_later(TIMER_PREFIX + timer.name, None)
+        except asyncio.CancelledError:  # the hub is stopping; the timers fire after the next start
+            for timer in timers:
+                self._write(timer)
+            raise
+        for timer in timers:
+            self._drop(timer.name)
 
     def _fire(self, timer: RunningTimer) -> None:
         late = round(self._clock.monotonic() - timer.due, 3) if timer.is_late else None
@@ -362,32 +357,12 @@ class Timers:
         log.debug("timer '%s' has ended", timer.name)
         self._bus.publish(TimerFired(name=timer.name, payload=payload, due_at=due_at, late_secs=late))
 
-    def _wait_for_listener(self, timer: RunningTimer) -> None:
-        """Keep the expired timer until an automation listens for the timer, but for at most a day."""
-        now = self._clock.monotonic()
-        timer.state, timer.is_late = TimerState.UNCLAIMED, True
-        if timer.unclaimed_since is None:
-            log.info("timer '%s' has ended, but no enabled automation has a trigger for it yet", timer.name)
-            timer.unclaimed_since = now
-            self._write(timer)
-        left = max(0.0, timer.unclaimed_since + MAX_LISTENER_WAIT_SECS - now)
-        timer.call = self._scheduler.after(f"timer '{timer.name}'", left, partial(self._give_up, timer))
-
-    def _give_up(self, timer: RunningTimer, _: float) -> None:
-        """Remove the timer after a day without a listener. The next flush removes the timer from storage."""
-        if self._is_changing(timer.name):
-            self._tasks.start(self._end_later(timer), f"end of the timer {timer.name}")
-            return
-        log.warning("timer '%s' is removed, because no automation had a trigger for it within a day", timer.name)
-        self._drop(timer.name)
-        self._storage.put_later(TIMER_PREFIX + timer.name, None)
-
     def _write_all(self) -> None:
         """Write the times of all timers again, because the clock was set or became trusted. Changes in progress write
         their timers themselves."""
         self._rewrites += 1
         for name, timer in self._timers.items():
-            if timer.state is not TimerState.STORED and not self._is_changing(name):
+            if timer.stored is None and not self._lock(name).locked():
                 self._write(timer)
 
     def _write(self, timer: RunningTimer) -> None:
@@ -402,7 +377,7 @@ class Timers:
 
     def _due_at(self, timer: RunningTimer) -> int:
         """Return the timer's end by the current clock, in milliseconds since 1970."""
-        return timer.due_at if timer.state is TimerState.STORED else self._millis_at(timer.due)
+        return self._millis_at(timer.due) if timer.stored is None else timer.stored.due_at
 
     def _millis_at(self, monotonic: float) -> int:
         return round((self._clock.now().timestamp() + monotonic - self._clock.monotonic()) * 1000)

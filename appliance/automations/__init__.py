@@ -5,8 +5,9 @@ Read in this order:
 - `field_checks`, `requirement`, `triggers/`, and `conditions/` parse the parts of a file; `definition` parses a whole
   file.
 - `engine` and `trigger_index` find the triggers that match an event.
-- `active_triggers`, `trigger_schedules`, `scheduled_calls`, `scheduler`, and `waits` fire triggers at a later time.
-  `cron`, `sun`, and `wall_clock` compute the times. `due_times` lists them for the API.
+- `active_triggers`, `trigger_schedules`, and `waits` fire triggers at a later time. They use the `scheduler`, which
+  makes `scheduled_calls` and asks `clock_watch` whether the clock can be trusted. `cron`, `sun`, and `wall_clock`
+  compute the times. `due_times` lists them for the API.
 - `decider` checks the switch, the brake, the conditions, the `policy`, and the mode.
 - `environment` contains the parts of the hub on which automations depend.
 - `automation_states`, `variables`, `timers`, and `change_times` store data across restarts; `old_formats` converts

@@ -32,8 +32,8 @@ class Decider:
 
     def __init__(self, environment: Environment, states: AutomationStates, executor: Executor) -> None:
         self._clock = environment.clock
-        self._trust = environment.trust
-        self._steps = environment.steps
+        self._trust = environment.clock_watch.trust
+        self._steps = environment.clock_watch.steps
         self._steps.listen(self._correct_times)
         self._decided: dict[str, None] = {}
         self._states = states

@@ -9,17 +9,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from appliance.automations.scheduled_calls import (
-    MAX_LATE,
-    MICROSECOND,
-    CalendarCall,
-    DelayedCall,
-    DelayedCalls,
-    Schedule,
-)
-from appliance.clock import Clock, ClockSteps, timestamp
+from appliance.automations.clock_watch import ClockWatch
+from appliance.automations.scheduled_calls import MICROSECOND, CalendarCall, DelayedCall, DelayedCalls, Schedule
+from appliance.clock import Clock
 from appliance.event_loop import in_steps
-from appliance.store.clock_trust import ClockTrust
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -37,43 +30,22 @@ MAX_COUNTED = 1000
 class Scheduler:
     """Makes delayed calls and calendar calls when they are due. Callbacks run on the event loop and must not block.
 
-    For `began`, `stopped_at`, and `left_at`, see `Environment`.
+    Delayed calls depend only on the monotonic clock. Calendar calls begin when the clock is trusted, and are computed
+    again when the clock is set back.
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        trust: ClockTrust,
-        steps: ClockSteps,
-        *,
-        began: float | None = None,
-        stopped_at: datetime | None = None,
-        left_at: datetime | None = None,
-    ) -> None:
+    def __init__(self, clock: Clock, watch: ClockWatch) -> None:
         self._clock = clock
-        self._trust = trust
-        self._began = clock.monotonic() if began is None else began
-        self._stopped_at = stopped_at
-        self._left_at = left_at
-        self._is_starting = True
-        self._steps = steps
-        self._step = timedelta()
-        self._steps.listen(self._note_step)
+        self._watch = watch
         self._delayed_calls = DelayedCalls()
         self._calendar_calls: dict[CalendarCall, None] = {}
-        self._is_trusted = trust.is_trusted()
-        self._on_trust: list[Callable[[], None]] = []
-        self._awaits_trust = False
+        self._is_starting = True
         self._changed = asyncio.Event()
         self._tasks = Tasks()
-        self._stepped: list[dict[str, Any]] = []
         self._late = 0
-        self._checked_at = clock.monotonic()
 
     async def __aenter__(self) -> Scheduler:
-        if (distrust_reason := self._trust.distrust_reason()) is not None:
-            log.warning("%s; schedules wait until the clock is trusted", distrust_reason)
-        self._report_forgotten()
+        self._watch.report_start()
         self._tasks.start(self._run(), "scheduler")
         return self
 
@@ -105,9 +77,8 @@ class Scheduler:
         `CalendarCall`."""
         call = CalendarCall(name=name, schedule=schedule, on_due=on_due, never_repeats=never_repeats, last=last)
         self._calendar_calls[call] = None
-        if self._is_trusted:
-            now = self._clock.now()
-            self._begin(call, self._start_instant(now) if self._is_starting else now)
+        if self._watch.is_trusted:
+            self._begin(call, self._clock.now())
         self._changed.set()
         return call
 
@@ -118,44 +89,13 @@ class Scheduler:
         else:
             self._delayed_calls.cancel(what)
 
-    def when_trusted(self, do: Callable[[], None]) -> None:
-        """Call `do` when the clock becomes trusted. Never call `do` if the clock is already trusted."""
-        if not self._is_trusted:
-            self._on_trust.append(do)
-
-    def await_trust(self) -> None:
-        """Keep checking whether the clock is trusted, even if nothing is scheduled."""
-        self._awaits_trust = True
-        self._changed.set()
-
     def figures(self) -> dict[str, Any]:
-        """Return the clock's state for the diagnostics."""
-        forgotten = self._trust.forgotten
-        return {
-            "now": timestamp(self._clock.now()),
-            "synchronised": self._clock.is_synchronised(),
-            "trusted": self._trust.is_trusted(),
-            "trusted_after": timestamp(self._trust.newest),
-            "waits_because": self._trust.distrust_reason(),
-            "forgotten": None if forgotten is None else timestamp(forgotten),
-            "steps": list(self._stepped),
-            "late": self._late,
-        }
+        """Return the state of the clock and the number of late calls for the diagnostics."""
+        return {**self._watch.figures(), "late": self._late}
 
     def recheck(self) -> None:
+        """Check at once whether the clock can be trusted."""
         self._changed.set()
-
-    def _start_instant(self, now: datetime) -> datetime:
-        """Return the hub's start or the time of the previous stop, whichever is earlier."""
-        if self._stopped_at is not None and timedelta() <= now - self._stopped_at <= MAX_LATE:
-            return self._stopped_at
-        since_start = timedelta(seconds=self._clock.monotonic() - self._began)
-        return now - since_start if since_start <= MAX_LATE else now
-
-    def _report_forgotten(self) -> None:
-        if self._trust.forgotten is not None:
-            stored = timestamp(self._trust.forgotten)
-            log.warning("the stored time %s is in the future, because the clock was wrong; it is ignored", stored)
 
     def _start(self, call: DelayedCall) -> DelayedCall:
         if self._delayed_calls.add(call):
@@ -166,48 +106,21 @@ class Scheduler:
         while True:
             self._changed.clear()
             self._check_clock()
-            self._is_starting = False
-            self._left_at = None if self._is_trusted else self._left_at
             await in_steps(self._clock, self._fire_delayed_calls())
             await in_steps(self._clock, self._fire_calendar_calls())
-            if self._delayed_calls or self._calendar_calls or (self._awaits_trust and not self._is_trusted):
-                await self._clock.wait(self._changed, self._secs_to_next())
-            else:
-                await self._changed.wait()
-                self._checked_at = self._clock.monotonic()
-
-    def _note_step(self, step: timedelta) -> None:
-        self._step += step
-        log.warning("the clock was changed by %+.1f s", step.total_seconds())
-        changed = {"at": timestamp(self._clock.now()), "seconds": step.total_seconds()}
-        self._stepped = [*self._stepped[-9:], changed]
+            await self._clock.wait(self._changed, self._secs_to_next())
 
     def _check_clock(self) -> None:
-        """Recompute every occurrence if the clock was set back, or has become trusted for the first time.
-
-        Search from the earliest time that the clock may have shown since the last check.
-        """
-        self._steps.poll()
-        step, self._step = self._step, timedelta()
-        now, checked_at = self._clock.now(), self._clock.monotonic()
-        earliest = now - timedelta(seconds=checked_at - self._checked_at)
-        self._checked_at = checked_at
-        becomes_trusted = self._trust.is_trusted() and not self._is_trusted
-        if becomes_trusted:
-            log.info("the clock is trusted now: schedules begin")
-            self._report_forgotten()
-            self._is_trusted = True
-            earliest = min(earliest, self._start_instant(now))
-        if self._is_trusted and (becomes_trusted or step < timedelta()):
-            for call in self._calendar_calls:
-                if becomes_trusted:
-                    self._begin(call, earliest)
-                else:
-                    call.set_due(earliest, settles=step > -MAX_ADJUSTMENT)
-        if becomes_trusted:
-            waiting, self._on_trust = self._on_trust, []
-            for do in waiting:
-                _safely(do)
+        """Begin the calendar calls if the clock has become trusted. Compute them again if the clock was set back."""
+        change = self._watch.check()
+        if not self._watch.is_trusted:
+            return
+        for call in self._calendar_calls:
+            if change.is_trusted_now:
+                self._begin(call, change.earliest)
+            elif change.step < timedelta():
+                call.set_due(change.earliest, settles=change.step > -MAX_ADJUSTMENT)
+        self._is_starting = False
 
     def _fire_delayed_calls(self) -> Iterator[None]:
         """Make the due delayed calls, one per step."""
@@ -234,13 +147,16 @@ class Scheduler:
                 _safely(partial(call.on_due, due))
             yield
 
-    def _begin(self, call: CalendarCall, now: datetime) -> None:
-        """Find the call's first occurrence, and count the occurrences missed before this start."""
-        if self._left_at is not None:
-            call.gap = self._left_at, now + MICROSECOND
+    def _begin(self, call: CalendarCall, since: datetime) -> None:
+        """Find the call's first occurrence after `since`, and count the occurrences missed before. At the hub's
+        start, also find an occurrence shortly before the start."""
+        if self._is_starting:
+            since = min(since, self._watch.find_start(self._clock.now()))
+            if self._watch.left_at is not None:
+                call.gap = self._watch.left_at, since + MICROSECOND
         if call.never_repeats and call.last is not None:
-            self._note_missed(call, call.next_after(call.last), now + MICROSECOND)
-        call.set_due(now)
+            self._note_missed(call, call.next_after(call.last), since + MICROSECOND)
+        call.set_due(since)
 
     def _note_missed(self, call: CalendarCall, since: datetime | None, until: datetime) -> None:
         """Count the occurrences from `since` (inclusive) to `until` (exclusive) in the background, and log the

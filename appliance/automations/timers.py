@@ -15,15 +15,15 @@ import orjson
 from msgspec import Meta, Struct, convert
 
 from appliance.automations.brake import Brake
+from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.scheduled_calls import DelayedCall
 from appliance.automations.scheduler import Scheduler
-from appliance.clock import Clock, ClockSteps, from_millis
+from appliance.clock import Clock, from_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
-from appliance.store.clock_trust import ClockTrust
 from appliance.store.record_keys import TIMER_PREFIX
 from appliance.store.records import read_all, skip
 from appliance.store.storage import Storage
@@ -116,16 +116,14 @@ class Timers:
         storage: Storage,
         bus: Bus,
         clock: Clock,
-        trust: ClockTrust,
-        steps: ClockSteps,
+        watch: ClockWatch,
         scheduler: Scheduler,
         brake: Brake,
     ) -> None:
         self._storage = storage
         self._bus = bus
         self._clock = clock
-        self._trust = trust
-        self._steps = steps
+        self._watch = watch
         self._scheduler = scheduler
         self._brake = brake
         self._tasks = Tasks()
@@ -147,15 +145,13 @@ class Timers:
         """Resume the stored timers of the previous run, and follow changes of the clock from now on. `has_listener`
         returns whether an enabled automation has a trigger for a timer name."""
         self._has_listener = has_listener
-        self._steps.listen(lambda _: self._write_all())
-        self._scheduler.when_trusted(self._on_trusted)
+        self._watch.steps.listen(lambda _: self._write_all())
+        self._watch.when_trusted(self._on_trusted)
         for timer in self._timers.values():
             if timer.stored is not None and not timer.stored.is_dated:  # the time of the start is unknown
                 self._run(timer, self._clock.monotonic() + timer.secs)
-        if self._trust.is_trusted():
+        if self._watch.trust.is_trusted():
             self._resume_stored()
-        elif any(timer.stored is not None for timer in self._timers.values()):
-            self._scheduler.await_trust()
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
         """Pause all timers until `resume` has been called for each reason. Due timers remain stored."""
@@ -372,7 +368,7 @@ class Timers:
         due_at = self._due_at(timer)
         started_at = due_at - round(timer.secs * 1000)
         unclaimed = {} if timer.unclaimed_since is None else {"unheard_since": self._millis_at(timer.unclaimed_since)}
-        times = {"started_at": started_at, "due_at": due_at, "is_dated": self._trust.is_trusted(), **unclaimed}
+        times = {"started_at": started_at, "due_at": due_at, "is_dated": self._watch.trust.is_trusted(), **unclaimed}
         return {**times, "payload": orjson.loads(timer.payload)}
 
     def _due_at(self, timer: RunningTimer) -> int:

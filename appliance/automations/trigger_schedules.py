@@ -23,11 +23,11 @@ class TriggerSchedules:
         self._scheduler = environment.scheduler
         self._states = states
         self._clock = environment.clock
-        self._trust = environment.trust
+        self._trust = environment.clock_watch.trust
         self._fire = fire
         self._unresumed: set[ActiveTrigger] = set()
         self._deferred: dict[ActiveTrigger, Callable[[], None]] | None = None
-        self._scheduler.when_trusted(self._resume)
+        environment.clock_watch.when_trusted(self._resume)
 
     def start(self, active: ActiveTrigger, trigger: TimedTrigger) -> None:
         """Start the trigger's schedule or interval."""

@@ -28,12 +28,12 @@ class Waits:
         self._states = states
         self._registry = environment.registry
         self._clock = environment.clock
-        self._trust = environment.trust
+        self._trust = environment.clock_watch.trust
         self._fire = fire
         self._tasks = Tasks()
         self._is_stopping = False
         self._by_device: defaultdict[str, dict[ActiveTrigger, None]] = defaultdict(dict)
-        environment.steps.listen(self._correct_times)
+        environment.clock_watch.steps.listen(self._correct_times)
 
     def of(self, device_id: str) -> list[ActiveTrigger]:
         """Return the triggers that wait for the device."""

@@ -18,10 +18,6 @@ from tests.fakes.automations import Card
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
-FOREVER = 1e9
-"""Seconds of a timer that never expires in a test. While such a timer runs, the scheduler sleeps after all other
-work, so a test can wait until the scheduler sleeps."""
-
 NOON = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 BOOT = datetime(1970, 1, 1, tzinfo=UTC)
@@ -83,7 +79,6 @@ async def bench(
 ) -> AsyncIterator[Bench]:
     clock = VirtualClock(start)
     async with environment_of(clock, believed_after, stopped_at).scheduler as scheduler:
-        scheduler.after("the end of time", FOREVER, lambda late: None)
         yield Bench(clock, scheduler)
 
 
@@ -192,7 +187,7 @@ async def test_alarms_follow_a_clock_step_that_another_part_notices_first() -> N
         scheduler.at("a", Each(HOUR), it.note)
         await it.pass_by(timedelta())
         clock.set(NOON - 2 * HOUR)
-        environment.steps.poll()
+        environment.clock_watch.steps.poll()
         await it.pass_by(HOUR)
         assert it.fired == [NOON - HOUR]
         assert [each["seconds"] for each in scheduler.figures()["steps"]] == [-7200]

@@ -28,7 +28,7 @@ class Match(Struct, frozen=True, kw_only=True):
         """Return the match. If the change happened before this start, add the change's maximum delay in seconds."""
         if not self.began_in_stop:
             return self
-        return Match(event={**self.event, "late_secs": environment.secs_since_stop()})
+        return Match(event={**self.event, "late_secs": environment.clock_watch.secs_since_stop()})
 
 
 class Trigger(Struct, frozen=True, kw_only=True):

@@ -209,6 +209,11 @@ class SharedRun(Generic[T]):
         self._running: asyncio.Task[T] | None = None
         self._next: asyncio.Task[T] | None = None
 
+    @property
+    def is_busy(self) -> bool:
+        """Return whether a run is running or waiting to begin."""
+        return self._running is not None or self._next is not None
+
     def start(self) -> asyncio.Task[T]:
         """Return a run that has not begun yet."""
         if self._next is None:

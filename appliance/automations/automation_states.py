@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Collection, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, TypedDict
 
 from msgspec import Struct, convert, field, to_builtins
@@ -19,7 +20,7 @@ from appliance.history.execution_history import ExecutionStatus
 from appliance.store.record_keys import AUTOMATION_PREFIX, TOGGLE_PREFIX
 from appliance.store.records import read_all, read_one, skip
 from appliance.store.storage import Storage
-from appliance.tasks import Tasks
+from appliance.tasks import SharedRun, Tasks
 
 log = logging.getLogger("automations")
 
@@ -109,15 +110,10 @@ class AutomationState(Struct, kw_only=True):
 
 
 class _WaitRemoval(Struct, eq=False):
-    """The removal of an automation's ended waits from storage.
+    """The removal of an automation's ended waits from storage. `stored` is the automation's stored state, and `keys`
+    are the keys of the waits in this state."""
 
-    - `running`: the number of writes that remove waits.
-    - `next`: the write that has not begun; further waits join this write.
-    - `stored`, `keys`: the automation's stored state, and the keys of the waits in it.
-    """
-
-    running: int = 0
-    next: asyncio.Task[None] | None = None
+    writing: SharedRun[None]
     stored: bytes | None = None
     keys: Collection[str] = ()
 
@@ -196,16 +192,15 @@ class AutomationStates:
     def end_wait(self, id_: str, key: str) -> Awaitable[None] | None:
         """Remove an ended wait from memory. If the wait is stored or is being written, return a coroutine that
         removes it from storage. Waits that end together share this coroutine."""
-        removal = self._removals.setdefault(id_, _WaitRemoval())
-        is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or removal.running > 0
+        if (removal := self._removals.get(id_)) is None:
+            writing = SharedRun(partial(self._remove_waits, id_), self._tasks, f"end of waits of {id_}")
+            removal = self._removals[id_] = _WaitRemoval(writing)
+        is_on_its_way = self._storage.is_being_flushed(AUTOMATION_PREFIX + id_) or removal.writing.is_busy
         is_stored = key in self._list_stored_waits(id_, removal)
         self.store_wait(id_, key, None)
         if not is_stored and not is_on_its_way:
             return None
-        if removal.next is None:
-            removal.running += 1
-            removal.next = self._tasks.start(self._remove_waits(id_, removal), f"end of waits of {id_}")
-        return asyncio.shield(removal.next)
+        return asyncio.shield(removal.writing.start())
 
     def _list_stored_waits(self, id_: str, removal: _WaitRemoval) -> Collection[str]:
         """Return the keys of the automation's waits in storage. Decode the stored waits only once, because
@@ -216,13 +211,12 @@ class AutomationStates:
             removal.stored, removal.keys = stored, () if found is None else found.waits.keys()
         return removal.keys
 
-    async def _remove_waits(self, id_: str, removal: _WaitRemoval) -> None:
-        removal.next = None
+    async def _remove_waits(self, id_: str) -> None:
         try:
             with contextlib.suppress(StoreFailed):  # the next flush removes the waits from storage
                 await self._storage.put_many({AUTOMATION_PREFIX + id_: self.of(id_).encode() or None})
         finally:
-            removal.running -= 1
+            removal = self._removals[id_]
             removal.stored, removal.keys = None, ()
 
     def remove_others(self, ids: Collection[str]) -> None:

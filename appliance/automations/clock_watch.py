@@ -14,6 +14,9 @@ from appliance.version import MADE_AT
 
 log = logging.getLogger("automations")
 
+UNTRUSTED = "the clock is not trusted yet"
+"""The reason why triggers and conditions wait before the clock is trusted."""
+
 MAX_STEPS_KEPT = 10
 
 

@@ -19,9 +19,6 @@ from appliance.store.storage import Storage
 
 DEFAULT_LIMITS = AutomationRunner()
 
-UNTRUSTED = "the clock is not trusted yet"
-"""The reason why conditions on the time do not hold before the clock is trusted."""
-
 
 class Environment:
     """The parts of the hub on which automations depend. Creates the clock watch, the brake, the change times, the

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from appliance.automations.environment import UNTRUSTED, Environment
+from appliance.automations.clock_watch import UNTRUSTED
+from appliance.automations.environment import Environment
 from appliance.automations.named_things import NamedThing, Subject
 from appliance.clock import timestamp
 from appliance.home.events import Event

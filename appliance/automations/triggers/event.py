@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from appliance.automations import field_checks as check
-from appliance.automations.environment import UNTRUSTED, Environment
+from appliance.automations.clock_watch import UNTRUSTED
+from appliance.automations.environment import Environment
 from appliance.automations.named_things import NamedThing, Subject
 from appliance.automations.requirement import MUST_CHANGE, Requirement, describe_requirement, take_requirement
 from appliance.automations.triggers.base import EventTrigger, Match, Trigger

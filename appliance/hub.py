@@ -32,9 +32,6 @@ from appliance.automations.environment import Environment
 from appliance.automations.name_watcher import NameWatcher
 from appliance.automations.names import HomeNames, PastNames, RemovedDevice
 from appliance.automations.safe_mode import CRASHED_OFTEN, STARTED_SAFE, SafeMode
-from appliance.automations.scheduler import Scheduler
-from appliance.automations.timers import Timers
-from appliance.automations.variables import Variables
 from appliance.clock import Clock, ClockSteps
 from appliance.config import Config
 from appliance.config_changes import ConfigFile, LoadConfig
@@ -103,10 +100,7 @@ class Hub:
     adapter_sections: AdapterSections
     scenes: Scenes
     environment: Environment
-    variables: Variables
     automations: Automations
-    scheduler: Scheduler
-    timers: Timers
     names: NameWatcher
     executors: Sequence[Executor]
     reloaders: Mapping[str, Reloader]
@@ -265,7 +259,7 @@ class Hub:
         """Trust the clock from now on, even after restarts. Return after the decision is stored, or raise
         `StoreFailed`."""
         await self.recorder.trust_clock()
-        self.scheduler.recheck()
+        self.environment.scheduler.recheck()
 
     def record_stop(self) -> None:
         """Record the stop request, so that a later kill is not counted as a crash."""
@@ -280,7 +274,7 @@ class Hub:
         """Disable timers, triggers, schedules, backups, and commands over MQTT. Running executions continue."""
         self.is_stopping = True
         hurry()
-        self.timers.pause()
+        self.environment.timers.pause()
         self.automations.engine.disarm()
 
     def is_working(self, until: float) -> bool:
@@ -326,7 +320,7 @@ class Hub:
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
         config = self._config
-        environment = Environment(
+        environment = self.environment = Environment(
             self.registry,
             self.bus,
             self.clock,
@@ -337,8 +331,6 @@ class Hub:
             steps=self.steps,
             stopped_at=self._store.stopped_at,
         )
-        self.environment = environment
-        self.variables = environment.variables
         catalog = build_automation_catalog(
             settings=config.automations,
             root=config.root,
@@ -351,8 +343,6 @@ class Hub:
         executor = self._build_executor("automation")
         automations = Automations(catalog, environment, executor, arms_at_start=self.safe_mode.reason is None)
         self.automations = await stack.enter_async_context(automations)
-        self.scheduler = environment.scheduler
-        self.timers = environment.timers
         self.safe_mode.end_later(automations)
         self.names = NameWatcher(self.bus, self.clock, self.document, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
@@ -393,8 +383,8 @@ class Hub:
         known = replace(
             HomeNames.of_files(self._config, operations, scenes, files, enabled, scripts),
             adapters=self.adapter_sections.names,
-            variables=[each.name for each in self.variables.list_all()],
-            timers=[each.name for each in self.timers.list_all()],
+            variables=[each.name for each in self.environment.variables.list_all()],
+            timers=[each.name for each in self.environment.timers.list_all()],
         )
         devices, layout = self.registry.list_devices(), self.registry.layout
         return await asyncio.to_thread(known.with_devices, devices, layout, past, removed), enabled

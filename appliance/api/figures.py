@@ -48,7 +48,7 @@ class Figures:
             "adapters": {each.name: self._adapter(each) for each in hub.health.list_adapters()},
             "devices": _count_states(hub),
             "store": {**hub.document.figures(), "card": hub.recorder.figures()},
-            "clock": hub.scheduler.figures(),
+            "clock": hub.environment.scheduler.figures(),
             "scenes": hub.scenes.figures(),
             "automations": hub.automations.figures(),
             "history": {

@@ -154,7 +154,7 @@ async def test_one_control_of_each_kind_works_with_the_keyboard(browser: Browser
 
         await visit.go("automations")
         await press(visit, "textbox", "Value of mode", "ControlOrMeta+A", *"home", "Enter")
-        await until(lambda: app.hub.variables.find("mode") == "home", 20)
+        await until(lambda: app.hub.environment.variables.find("mode") == "home", 20)
         await visit.go("device/elgato_lights%3Alight%3A0")
         await press(visit, "button", "Week", "Enter")
         await expect(page.get_by_role("button", name="Week")).to_have_attribute("aria-pressed", "true")
@@ -185,7 +185,7 @@ async def test_rare_controls_work_with_the_keyboard_and_the_focus_stays_near_rem
     async with open_app(adapters=adapters, found=[FOUND]) as app, visiting(browser, app, **options) as visit:
         page, hall = visit.page, "virtual:hall"
         for name in ("first", "second"):
-            await app.hub.timers.start(name, 3600, None, "test")
+            await app.hub.environment.timers.start(name, 3600, None, "test")
             await app.post("/rooms", {"id": name, "name": name})
         await visit.open("#/device/virtual%3Ahall")
         for slider in ("Hall: Colour", "Hall: Colour, Saturation"):
@@ -205,7 +205,7 @@ async def test_rare_controls_work_with_the_keyboard_and_the_focus_stays_near_rem
         await expect(cancel).to_be_focused()
         await page.keyboard.press("Enter")
         await expect(cancel).to_have_count(0)
-        assert app.hub.timers.list_all() == []
+        assert app.hub.environment.timers.list_all() == []
         assert await page.evaluate("document.activeElement !== document.body")
 
         await visit.go("settings/rooms")

@@ -362,15 +362,15 @@ async def test_variables_and_timers_are_shown_and_set(browser: Browser) -> None:
         await visit.open("#/automations")
         await page.get_by_label("Value of mode").fill("home")
         await page.keyboard.press("Enter")
-        await until(lambda: app.hub.variables.find("mode") == "home", 20)
+        await until(lambda: app.hub.environment.variables.find("mode") == "home", 20)
         await page.get_by_label("Name of a new variable").fill("heat")
         await page.keyboard.press("Enter")
         await page.get_by_label("Value of heat").fill("21.5")
         await page.keyboard.press("Enter")
-        await until(lambda: app.hub.variables.find("heat") == 21.5, 20)
+        await until(lambda: app.hub.environment.variables.find("heat") == 21.5, 20)
         await page.get_by_role("button", name="Delete mode").click()
         await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-        await until(lambda: app.hub.variables.find("mode") is None, 20)
+        await until(lambda: app.hub.environment.variables.find("mode") is None, 20)
 
 
 async def test_a_room_has_a_page_with_its_readings(browser: Browser) -> None:

@@ -316,7 +316,7 @@ async def test_a_question_closes_if_another_person_answers_it(browser: Browser) 
 async def test_a_variable_keeps_its_type_and_a_chart_follows_new_values(browser: Browser) -> None:
     adapters = config.parse(HOME, "x", {}).adapters
     async with open_app(adapters=adapters) as app, visiting(browser, app) as visit:
-        page, variables = visit.page, app.hub.variables
+        page, variables = visit.page, app.hub.environment.variables
         for name, value in {"text": "away", "count": 3, "flag": True, "all": [1]}.items():
             await app.ask("PUT", f"/variables/{name}", json={"value": value})
         await visit.open("#/automations")

@@ -94,7 +94,7 @@ async def run(app: App, id_: str) -> Any:
 
 async def variable(app: App, name: str) -> Any:
     """Return the value of a variable, or None."""
-    return app.hub.variables.find(name)
+    return app.hub.environment.variables.find(name)
 
 
 async def test_variables_and_timers_in_lua(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ async def test_variables_and_timers_in_lua(tmp_path: Path) -> None:
         assert bad.status == 400 and "config/scenes/bad_set.lua:5: the variable's name must be" in bad.json["error"]
         assert "did you mean durable?" in (await run(app, "bad_option")).json["error"]
         assert (await run(app, "timer")).status == 200
-        await until(lambda: app.hub.variables.find("received") == 7)
+        await until(lambda: app.hub.environment.variables.find("received") == 7)
         assert (await run(app, "cancel")).status == 200
         assert (await variable(app, "was"), await variable(app, "is")) == (True, False)
         assert "ctx:restore takes at most 1000 devices, not 1001" in (await run(app, "too_many")).json["error"]
@@ -137,7 +137,7 @@ async def test_scenes_that_wait_for_each_other_are_a_cycle_too(tmp_path: Path) -
 async def test_scenes_that_run_each_other_without_a_queue_are_not_a_cycle(tmp_path: Path) -> None:
     async with open_app(root=write(tmp_path, FILES)) as app:
         first = asyncio.ensure_future(run(app, "dusk"))  # "dusk" waits for the first run of "dark", which sleeps
-        await until(lambda: app.hub.variables.find("m"))
+        await until(lambda: app.hub.environment.variables.find("m"))
         assert (await run(app, "dark")).status == 200, "it runs a dusk that ends at once"
         await app.post("/scenes/dusk/cancel")
         assert (await first).status == 400
@@ -337,7 +337,7 @@ async def test_a_variables_change_fires_a_waiting_automation(tmp_path: Path) -> 
 
 async def start(app: App, name: str, secs: float) -> None:
     """Start a timer, as Lua would."""
-    await app.hub.timers.start(name, secs, {"lamp": 1}, SOURCE)
+    await app.hub.environment.timers.start(name, secs, {"lamp": 1}, SOURCE)
 
 
 async def test_timers_are_listed_and_cancelled_and_survive_a_restart(tmp_path: Path) -> None:

@@ -31,25 +31,25 @@ class VariablesApi(ApiResource):
     @route("GET", "/variables", Role.READ, array_of(schemas.VARIABLE))
     async def list_all(self, call: Call) -> object:
         """Return every variable by name."""
-        return self.hub.variables.list_all()
+        return self.hub.environment.variables.list_all()
 
     @route("GET", "/variables/<name>", Role.READ, schemas.VARIABLE)
     async def get(self, call: Call, name: str) -> object:
         """Return one variable."""
-        return self.hub.variables.get(name)
+        return self.hub.environment.variables.get(name)
 
     @route("PUT", "/variables/<name>", Role.WRITE, schemas.VARIABLE, statuses=(200, 503), body=VARIABLE_BODY)
     async def put(self, call: Call, name: str) -> object:
         """Set the variable. The response is sent after the value is stored."""
         stated = await call.body()
-        await self.hub.variables.set_durable(name, stated["value"], SOURCE)
+        await self.hub.environment.variables.set_durable(name, stated["value"], SOURCE)
         return {"name": name, "value": stated["value"]}
 
     @route("DELETE", "/variables/<name>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, name: str) -> None:
         """Remove the variable."""
-        self.hub.variables.get(name)
-        await self.hub.variables.set_durable(name, None, SOURCE)
+        self.hub.environment.variables.get(name)
+        await self.hub.environment.variables.set_durable(name, None, SOURCE)
 
 
 class TimersApi(ApiResource):
@@ -58,9 +58,9 @@ class TimersApi(ApiResource):
     @route("GET", "/timers", Role.READ, array_of(schemas.TIMER))
     async def list_all(self, call: Call) -> object:
         """Return every running timer, by name."""
-        return self.hub.timers.list_all()
+        return self.hub.environment.timers.list_all()
 
     @route("DELETE", "/timers/<name>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, name: str) -> None:
         """Cancel the timer."""
-        await self.hub.timers.remove(name)
+        await self.hub.environment.timers.remove(name)

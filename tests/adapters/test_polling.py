@@ -312,7 +312,7 @@ class Site:
         return context_of(name, self._session, self._clock, registry=self.registry, bus=self._bus)
 
 
-SLACK_SECS = 10.0
+SLACK_SECS = 100.0
 """Extra seconds for a busy machine. If a limit fails, the vendor's action never ends."""
 
 
@@ -334,7 +334,7 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
             RawVendor(flood) as flooding,
         ):
             silent.faults.silent = True
-            slow.faults.delay = 1.9
+            slow.faults.delay = 4.5  # each response is in time, and two exceed the limit by far
             hole = site.elgato("hole", nowhere)
             quiet = site.elgato("quiet", silent.url)
             works = {

@@ -37,11 +37,13 @@ PARTS = 6
 INNOCENT = "ctx:sleep(1) print('on')"
 
 
-def starved_secs(pid: str) -> float:
-    """Return how long a process has waited for a processor, or 0 if the kernel does not measure this time."""
-    with suppress(FileNotFoundError):
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
-    return 0.0
+def starved_secs(pid: int) -> dict[str, float]:
+    """Return how long each thread of a process has waited for a processor, if the kernel measures this time."""
+    starved = {}
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            starved[thread.name] = int((thread / "schedstat").read_text().split()[1]) / 1e9
+    return starved
 
 
 class Home:
@@ -50,6 +52,7 @@ class Home:
     def __init__(self, hub: Process, folder: Path) -> None:
         self.hub = hub
         self.config = folder / "config"
+        self._starved: dict[str, float] = {}
 
     def pids(self) -> list[int]:
         hub = self.hub.popen.pid
@@ -60,8 +63,9 @@ class Home:
         return [hub, *children]
 
     def clock(self) -> float:
-        """Return the elapsed seconds without the time in which hub or test waited for a processor."""
-        return time.monotonic() - starved_secs(str(self.hub.popen.pid)) - starved_secs("self")
+        """Return the elapsed seconds without the time in which the threads of hub and test waited for a processor."""
+        self._starved |= starved_secs(self.hub.popen.pid) | starved_secs(os.getpid())
+        return time.monotonic() - sum(self._starved.values())
 
     def cpu_secs(self) -> float:
         ticks = 0

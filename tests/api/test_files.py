@@ -129,15 +129,11 @@ FAULTY = {
     "no TOML": (MAIN, "[api\n", 1),
     "an unknown key": (MAIN, "[api]\nbnd_address = 1\n", 2),
     "a section of no kind": (MAIN, "[adapters.what]\n", 1),
-    "a loop without end": (EVENING, "while true do end", 1),
 }
 
 
-@pytest.mark.parametrize("loops", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_a_text_with_errors_is_not_written(home: App, loops: bool, subtests: pytest.Subtests) -> None:
+async def test_a_text_with_errors_is_not_written(home: App, subtests: pytest.Subtests) -> None:
     for what, (path, text, line) in FAULTY.items():
-        if loops is not ("loop" in what):
-            continue
         with subtests.test(what):
             file = root_of(home) / path
             before = file.read_bytes() if file.exists() else None

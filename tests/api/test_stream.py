@@ -28,9 +28,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import Event, SystemErrorReported
 from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
 from tests.api.caller import (
-    BINARY,
     CLOSE,
-    CONTINUATION,
     KEY,
     PING,
     PONG,
@@ -191,9 +189,6 @@ class TestFrames:
                 assert await client.next() == json.loads(payload)
 
 
-"""Invalid messages of a client, each with the expected close code."""
-
-
 class TestReading:
     async def test_a_reader_is_subscribed_before_its_handshake_ends(self) -> None:
         async with quiet_app() as app, call(app.url) as caller:
@@ -245,29 +240,11 @@ class TestReading:
                 await shown(app, "events", "readers", 1)
             await shown(app, "events", "readers", 0)
 
-    async def test_messages_of_a_client_are_ignored(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with quiet_app() as app, read_events(app.url) as stream:
-            await stream.send(frame(TEXT, b'{"type": "subscribe"}') + frame(TEXT) + frame(BINARY, bytes(range(256))))
-            await stream.send(frame(BINARY, b"\xff\xfe") + frame(PONG, b"unasked") + frame(PONG))
-            await stream.send(frame(TEXT, b"x" * 65_536))
-            await stream.send(frame(TEXT, b"x" * 30_000, is_last=False) + frame(CONTINUATION, b"x" * 35_536))
-            await stream.send(frame(PING, b"there?"))
-            assert await stream.frame() == (PONG, b"there?")
-            app.hub.bus.publish(note(1))
-            assert number_of(await stream.event()) == 1
-
     async def test_frames_that_arrive_with_the_handshake_are_read(self) -> None:
         async with quiet_app() as app, call(app.url) as caller:
             await caller.send(request("GET", "/events", KEY, *UPGRADE) + frame(PING, b"early") + frame(CLOSE))
             assert (await caller.reply()).status == 101
             assert [await caller.frame(), await caller.frame()] == [(PONG, b"early"), (CLOSE, b"")]
-
-    async def test_a_frame_that_arrives_byte_by_byte_is_read(self) -> None:
-        async with quiet_app() as app, read_events(app.url) as stream:
-            for byte in frame(PING, b"slow"):
-                await stream.send(bytes([byte]))
-                await asyncio.sleep(0.001)
-            assert await stream.frame() == (PONG, b"slow")
 
 
 class TestHeartbeat:

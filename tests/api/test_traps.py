@@ -82,14 +82,6 @@ class TestStopping:
             assert (answer.status, answer.json["error"][:23]) == (400, "the hub is stopping; th")
             assert await caller.rest() == b""
 
-    async def test_an_endless_request_is_cancelled(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        limits = ApiLimits(stop_secs=0.1, abort_secs=0.1)
-        async with ending(limits) as (app, stack), call(app.url) as caller:
-            await caller.send(request("POST", "/rooms", KEY, "Content-Length: 10") + b"{")
-            assert (await app.get("/health")).status == 200
-            assert await stop(stack, SLACK) >= 0.2
-            assert await caller.rest() == b""
-
     @pytest.mark.parametrize(
         "half",
         [

@@ -168,29 +168,20 @@ async def expect(stream: Caller, case: Case) -> None:
         assert await stream.rest() == b""
 
 
+@pytest.mark.parametrize("parts", [1, 25], ids=["at once", "in drops"])
 @pytest.mark.parametrize("family", FAMILIES)
-class TestEachCase:
-    async def test_at_once(
-        self, shared: App, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str
-    ) -> None:
-        for what, case in FAMILIES[family].items():
-            with subtests.test(what):
-                async with read_events(shared.url) as stream:
-                    stream.send_at_once(case.sent + PONGS)
-                    await expect(stream, case)
-
-    async def test_in_drops(
-        self, shared: App, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str
-    ) -> None:
-        for what, case in FAMILIES[family].items():
-            with subtests.test(what):
-                sent = case.sent + PONGS
-                step = max(1, len(sent) // 25)
-                async with read_events(shared.url) as stream:
-                    for at in range(0, len(sent), step):
-                        stream.send_at_once(sent[at : at + step])
-                        await shared.hub.clock.sleep(0)
-                    await expect(stream, case)
+async def test_each_case(
+    shared: App, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str, parts: int
+) -> None:
+    for what, case in FAMILIES[family].items():
+        with subtests.test(what):
+            sent = case.sent + PONGS
+            step = max(1, len(sent) // parts)
+            async with read_events(shared.url) as stream:
+                for at in range(0, len(sent), step):
+                    stream.send_at_once(sent[at : at + step])
+                    await shared.hub.clock.sleep(0)
+                await expect(stream, case)
 
 
 class TestGoodbye:

@@ -395,7 +395,29 @@ def missing() -> Iterator[Row]:
     yield "PUT", "/rooms", {}, 405, "method_not_allowed", "this path does not support PUT"
 
 
-SUBJECTS = (bodies, rooms_and_groups, devices, commands, keys, hooks, values, automations, files, queries, missing)
+def missing_first() -> Iterator[Row]:
+    """Yield unknown ids with a wrong query and a huge body. The error names the id."""
+    huge = b"x" * (2 << 20)
+    for below in ("?include=nonsense", "/history?limit=x", "/history/power?resolution=x"):
+        yield "GET", f"/devices/x{below}", huge, 404, "device_not_found", "device 'x' not found"
+    for kind in ("room", "group", "timer", "variable"):
+        yield "DELETE", f"/{kind}s/x", huge, 404, f"{kind}_not_found", f"{kind} 'x' not found"
+
+
+SUBJECTS = (
+    bodies,
+    rooms_and_groups,
+    devices,
+    commands,
+    keys,
+    hooks,
+    values,
+    automations,
+    files,
+    queries,
+    missing,
+    missing_first,
+)
 LISTS = ("rooms", "groups", "devices", "auth/keys", "variables", "preferences", "files", "automations", "timers")
 
 

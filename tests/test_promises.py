@@ -9,7 +9,7 @@ from types import ModuleType
 
 import tomli
 
-from appliance import config, errors
+from appliance import config
 from appliance.adapters.kinds import KINDS
 from appliance.api.app import ROUTES
 from appliance.api.frames import BY_EVENT
@@ -30,9 +30,6 @@ DEVICES, ROUTES_PAGE, COMMANDS = (
 RESULTS = "".join((ROOT / "benchmarks" / name).read_text() for name in ("RESULTS.md", "DETAILS.md"))
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 LUA = (ROOT / "docs" / "lua.md").read_text()
-
-NEVER_ANSWERED = {errors.ConfigFailed, errors.StartFailed}
-"""Errors that end the start before any client can get a response."""
 
 
 def classes_of(module: ModuleType, base: type) -> set[type]:

@@ -25,7 +25,6 @@ from tests.fakes.context import context_of
 from tests.fakes.patience import until
 
 GONE = Unreachable("it does not answer")
-STARTED = events.AdapterStarted(adapter="stub")
 
 
 class Watched(StubAdapter):

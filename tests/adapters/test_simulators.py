@@ -1,9 +1,7 @@
-"""The simulated light and TV. Third-party clients accept the simulators as real devices, and each fault has its
-documented effect."""
+"""The simulated light and TV. Third-party clients accept the simulators as real devices."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,7 +17,6 @@ from appliance.adapters.roku_tv.simulator import TvSimulator
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
 UNCHANGED = SimulatedLight(temperature=213)
-WRITE = {"numberOfLights": 1, "lights": [{"on": 1}]}
 
 
 @pytest.fixture
@@ -110,17 +107,3 @@ async def test_a_client_reads_the_tv_and_presses_its_keys(tv: TvSimulator, roku:
     tv.limited = True
     with pytest.raises(RokuError, match="HTTP 403"):
         await roku.remote("poweroff")
-
-
-async def _put(light: LightSimulator) -> bytes:
-    """Return all bytes until the connection ends. Send the request manually, because aiohttp repeats a request that
-    is cut off."""
-    reader, writer = await asyncio.open_connection(light.host, light.port)
-    body = json.dumps(WRITE).encode()
-    head = f"PUT /elgato/lights HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-    try:
-        writer.write(head.encode() + body)
-        return await reader.read()
-    finally:
-        writer.close()
-        await writer.wait_closed()

@@ -45,9 +45,6 @@ from tests.fakes.app import App, open_app
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 
-SLACK = 20.0
-"""Extra seconds for a busy machine."""
-
 MOMENT = datetime(2026, 11, 20, 8, 9, 11, 42_000, tzinfo=UTC)
 LAMP = Device(
     id="desk:light:0",

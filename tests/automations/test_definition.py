@@ -12,7 +12,6 @@ from appliance.automations.conditions.device import PlaceState
 from appliance.automations.conditions.kinds import CONDITION_KINDS
 from appliance.automations.definition import MAX_PARTS, AutomationDefinition
 from appliance.automations.policy import Policy
-from appliance.automations.triggers.device import Devices
 from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.automations.triggers.time import Interval
 from appliance.lua.modes import Mode, ModeType
@@ -22,7 +21,6 @@ from tests.fakes.rows import each_row
 
 EVERY = {"type": "interval", "every_secs": 60}
 
-LAMPS = Devices(ids=(LAMP,))
 POWER = {"type": "device_state_change", "device_id": LAMP, "attribute": "power"}
 BRIGHTNESS = POWER | {"attribute": "brightness"}
 

@@ -16,7 +16,6 @@ from firmware import wheels
 from tests.fakes.programs import need
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-PATIENCE = 240
 
 
 def cache_dir() -> Path:

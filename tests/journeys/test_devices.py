@@ -11,8 +11,6 @@ from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.app import LIGHT, TV, App, open_app
 from tests.fakes.clock import VirtualClock
 
-WARMTH = "color_temperature"
-
 TV_INFO = {
     "manufacturer": "Roku",
     "model": "Simulated TV",

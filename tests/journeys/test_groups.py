@@ -9,7 +9,6 @@ from tests.fakes.app import LIGHT, TV, App, Received
 from tests.fakes.clock import VirtualClock
 
 ON = {"capability": "power", "action": "on"}
-TOGGLE = {"capability": "power", "action": "toggle"}
 SECOND = "elgato_lights:light:1"
 
 

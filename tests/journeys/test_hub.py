@@ -17,7 +17,7 @@ from appliance.home.capabilities import CAPABILITIES, OWNERSHIP, UNITS
 from appliance.home.model import Room
 from tests.api.caller import call, request
 from tests.fakes.app import App, open_app
-from tests.fakes.process import KEY, running
+from tests.fakes.process import running
 
 
 async def test_the_capabilities_of_every_attribute_are_in_the_catalog(app: App) -> None:
@@ -59,7 +59,6 @@ async def test_the_log_has_its_latest_lines_first(app: App) -> None:
     assert (await app.get("/diagnostics/log?part=nobody")).json["entries"] == []
 
 
-MINE = f"Authorization: Bearer {KEY}"
 PANEL = "http://panel.local"
 
 

@@ -22,7 +22,6 @@ from tests.fakes.patience import until_async
 pytestmark = pytest.mark.slow
 
 DEVICE = "kitchen:switch:0"
-ON = '{ capability = "power", action = "on" }'
 
 
 def init(root: Path, *arguments: str) -> str:

@@ -59,18 +59,6 @@ async def test_ctx_has_every_method_that_hints_name(pool: WorkerPool, tmp_path: 
     assert set((await it.poll())["a"].name.split()) == KIND_METHODS
 
 
-async def test_memory_is_data_of_at_most_64_kib(pool: WorkerPool, tmp_path: Path) -> None:
-    it = await start(pool, tmp_path, kind('ctx.memory.x = ("x"):rep(70000) return {}'), Vendor({}))
-    with pytest.raises(AdapterFailed, match="memory is larger than 64 KiB"):
-        await it.poll()
-
-
-async def test_a_missing_answer_is_an_outage_and_not_an_error_of_the_file(pool: WorkerPool, tmp_path: Path) -> None:
-    it = await start(pool, tmp_path, kind('ctx:http { path = "/x" } return {}'), Vendor({"/x": GONE}))
-    with pytest.raises(Unreachable, match="does not answer"):
-        await it.poll()
-
-
 @pytest.mark.slow
 async def test_a_slow_hub_is_not_an_outage_of_the_device(pool: WorkerPool, tmp_path: Path) -> None:
     it = await start(pool, tmp_path, kind(), Vendor({}))
@@ -89,18 +77,21 @@ async def test_a_slow_hub_is_not_an_outage_of_the_device(pool: WorkerPool, tmp_p
         ((200, '{"here": nano}'), r"is not a Mine \(/x: status 200, not JSON\)"),
         ((503, ""), r"the device at this address failed \(/x: status 503\)"),
         ((401, ""), "set the password"),
+        (GONE, "does not answer"),
     ],
 )
 async def test_the_error_describes_the_answer(pool: WorkerPool, tmp_path: Path, answer: Any, sentence: str) -> None:
     poll = 'ctx:fetch("/x", "here", { [401] = "set the password" }) return {}'
     it = await start(pool, tmp_path, kind(poll), Vendor({"/x": answer}))
-    with pytest.raises((AdapterFailed, BadAnswer), match=sentence):
+    with pytest.raises((AdapterFailed, BadAnswer), match=sentence) as failed:
         await it.poll()
+    assert isinstance(failed.value, Unreachable) == (answer is GONE), "an outage is not an error of the file"
 
 
 @pytest.mark.parametrize(
     ("poll", "sentence"),
     [
+        ('ctx.memory.x = ("x"):rep(70000) return {}', "memory is larger than 64 KiB"),
         ("local x = nil\nreturn x.y", r"config/adapters/mine.lua:3: attempt to index a nil value \(local 'x'\)"),
         ("return 7", "the result of poll is invalid: poll must be a list, not 7"),
         ("error('no weather today', 0)", "^no weather today$"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -11,15 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from appliance.store.disk import Disk
 from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.month_files import MonthFiles
-from tests.cli.test_backup import CARD, HOME, Command, ask, command, home
-from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares, until
+from tests.cli.test_backup import CARD, HOME, Command, command, home
+from tests.cli.test_commands_line import LOOPBACK, WITH_KEY, box, ended, environment, lares, until
 
 pytestmark = pytest.mark.slow
 
@@ -267,10 +265,6 @@ def test_the_written_bytes_are_shown(tmp_path: Path, command: Command) -> None:
     assert found.of("written") == [("ok", "7.3 MB in 2081 syncs since 2026-01-01T00:00:00.000Z")]
 
 
-def refuse(*_: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 def test_little_free_space_needs_care(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
     found = Findings(command(home(tmp_path), "doctor"))
@@ -287,31 +281,3 @@ def test_a_write_dated_2036_needs_care_until_the_clock_is_trusted(tmp_path: Path
     assert command(tmp_path, "clock", "trust")[0] == 0
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 0 and not found.cares
-
-
-LATER = "2099-01-01T00:00:00.000Z"
-WRONG: dict[str, Any] = {"counter/card": {"bytes_written": 0, "syncs": 0, "since": LATER, "at": LATER}}
-
-
-@pytest.fixture
-def unsynchronised(tmp_path: Path) -> dict[str, str]:
-    """Return an environment like a router's, in which Python cannot read the kernel's clock state."""
-    folder = tmp_path / "python"
-    folder.mkdir()
-    (folder / "ctypes.py").write_text("raise ImportError('there is none on this box')\n")
-    return {**WITH_KEY, "PYTHONPATH": f"{folder}:{ROOT}"}
-
-
-def test_clock_trust_takes_effect_at_once_and_after_a_restart(tmp_path: Path, unsynchronised: dict[str, str]) -> None:
-    home(tmp_path, WRONG, LOOPBACK)
-    with lares(tmp_path, variables=unsynchronised) as hub:
-        clock = ask(hub.url(), "GET", "/diagnostics")["clock"]
-        assert (clock["trusted"], clock["trusted_after"]) == (False, LATER)
-        result = ended(tmp_path, "clock", "trust")
-        assert result.code == 0 and result.out.startswith("the clock is trusted: 20"), result
-        clock = ask(hub.url(), "GET", "/diagnostics")["clock"]
-        assert (clock["trusted"], clock["waits_because"], clock["forgotten"]) == (True, None, LATER)
-        hub.stop()
-    with lares(tmp_path, variables=unsynchronised) as hub:
-        assert ask(hub.url(), "GET", "/diagnostics")["clock"]["trusted"] is True
-        hub.stop()

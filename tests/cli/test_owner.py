@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_backup import entries, pack
 from tests.cli.test_commands_line import LOOPBACK, box, ended, environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")]
@@ -177,25 +176,6 @@ def read(path: Path) -> str:
         return path.read_text()
     except OSError:
         return ""
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        {"room/" + "x" * 5_000_000: {"name": "a"}},
-        {"room/a": {"name": "b\x1b[31m"}},
-        {"room/a": {"name": 7}},
-        {"group/g\x1b": {"name": "G", "members": []}},
-        {"group/g": {"name": "G", "members": ["\x1b"]}},
-        {"place/lamp": "\x1b"},
-    ],
-    ids=["length", "escape", "number", "group", "member", "place"],
-)
-def test_a_restore_accepts_only_ids_and_texts_that_the_api_accepts(theirs: Path, state: dict[str, object]) -> None:
-    archive = pack(theirs / "made.tar.gz", entries(state=state))
-    result = ended(theirs, "restore", str(archive))
-    assert result.code == 65 and "contains an invalid record" in result.err and "\x1b" not in result.err, result
-    assert list((theirs / "data").iterdir()) == []
 
 
 GROUP = 54321

@@ -144,26 +144,6 @@ async def test_a_box_that_boots_in_1970_waits_for_the_time(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_clock_steps_of_hours_cause_neither_a_burst_nor_missing_runs(tmp_path: Path) -> None:
-    async with hub(tmp_path, NOON) as it:
-        await it.pass_by(minutes=61)
-        assert await it.counts() == {"c": 6, "i": 6, "w": 1, "t": 3}
-        for step in (timedelta(hours=8), timedelta(hours=-1)):
-            before = await it.counts()
-            it.clock.set(it.clock.now() + step)
-            await it.pass_by(seconds=15)
-            after = await it.counts()
-            assert {id_ for id_ in after if after[id_] != before[id_]} <= {"c"} and after["c"] - before["c"] <= 1
-            await it.pass_by(minutes=59, seconds=45)
-            after = await it.counts()
-            assert {id_: after[id_] - before[id_] for id_ in "iw"} == {"i": 6, "w": 0}
-            assert 6 <= after["c"] - before["c"] <= 7
-        assert [each["seconds"] for each in (await it.time())["steps"]] == [28800.0, -3600.0]
-        await it.pass_by(hours=16)
-        assert (await it.counts())["w"] == 2, "the next day has its time again"
-
-
-@pytest.mark.slow
 async def test_after_a_suspend_everything_continues(tmp_path: Path) -> None:
     async with hub(tmp_path, NOON) as it:
         await it.pass_by(minutes=1)

@@ -1,4 +1,4 @@
-"""Scenes over HTTP: how they are listed, run, dropped, queued, and replaced, and their history."""
+"""Scenes over HTTP: how they are listed, run, dropped, and replaced, and their history."""
 
 from __future__ import annotations
 
@@ -41,10 +41,7 @@ FILES = {
     "scenes/empty.lua": scene("a b/ü"),
     "scenes/fails.lua": scene("fails", f'ctx:command("{TV}", {ON})\n    local x = nil + 1'),
     "scenes/parallel.lua": scene("parallel", SLEEP),
-    "scenes/two.lua": scene("two", SLEEP, mode='{ type = "parallel", max = 2 }'),
     "scenes/single.lua": scene("single", SLEEP, mode='"single"'),
-    "scenes/queued.lua": scene("queued", SLEEP, mode='{ type = "queued", max = 2 }'),
-    "scenes/patient.lua": scene("patient", SLEEP, mode='"queued"'),
     "scenes/restart.lua": scene("restart", f'{SLEEP}\n    ctx:command("{TV}", {OFF})', mode='"restart"'),
 }
 
@@ -137,18 +134,15 @@ async def test_an_execution_continues_after_its_client_disconnects(lua: App, clo
     assert (entry["status"], len(entry["results"])) == ("ok", 1)
 
 
-@pytest.mark.parametrize(("id_", "most"), [("parallel", 3), ("two", 2), ("single", 1)])
-async def test_executions_beyond_the_mode_are_dropped(lua: App, clock: VirtualClock, id_: str, most: int) -> None:
-    running = [start(lua, id_) for _ in range(most)]
-    await under_way(lua, running=most)
-    for _ in range(2):
-        dropped = await lua.post(f"/scenes/{id_}/execute")
-        mode = "single" if id_ == "single" else "parallel"
-        assert dropped.status == 423
-        assert dropped.json["error"].endswith(f"mode: the limit of mode {mode} is {most}; already running: {most}")
+async def test_executions_beyond_the_mode_are_dropped(lua: App, clock: VirtualClock) -> None:
+    running = [start(lua, "parallel") for _ in range(3)]
+    await under_way(lua, running=3)
+    dropped = await lua.post("/scenes/parallel/execute")
+    assert dropped.status == 423
+    assert dropped.json["error"].endswith("mode: the limit of mode parallel is 3; already running: 3")
     assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute")) == OK
-    assert [of(each) for each in await clock.run(_all(running))] == [OK] * most
-    again = start(lua, id_)
+    assert [of(each) for each in await clock.run(_all(running))] == [OK] * 3
+    again = start(lua, "parallel")
     await under_way(lua, running=1)
     again.cancel()
 

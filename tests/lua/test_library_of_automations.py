@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from appliance.automations.conditions.kinds import CONDITION_KINDS
 from appliance.automations.triggers.kinds import TRIGGER_KINDS
 from appliance.home.events import (
@@ -17,7 +19,6 @@ from appliance.home.events import (
 from appliance.tables.checks import Function
 from tests.automations import homes
 from tests.automations.homes import LAMP, NOW, change
-from tests.fakes.rows import each_row
 from tests.lua import library
 
 LIBRARY = library.read()
@@ -82,18 +83,13 @@ def test_the_kinds_of_triggers_and_conditions_match() -> None:
     assert set(classes_of("Condition")) == set(CONDITION_KINDS)
 
 
-@each_row(("kind", "fields"), classes_of("Trigger").items())
-def test_the_fields_of_each_trigger_match_the_reader(kind: str, fields: dict[str, library.Field]) -> None:
-    faults = parse(trigger={"type": kind, "0": 1}).faults
-    assert offered(faults, "trigger.0") == set(fields)
-    assert missing(faults, "trigger.") == needed(fields) | EITHER.get(kind, set())
-
-
-@each_row(("kind", "fields"), classes_of("Condition").items())
-def test_the_fields_of_each_condition_match_the_reader(kind: str, fields: dict[str, library.Field]) -> None:
-    faults = parse(conditions=[{"type": kind, "0": 1}]).faults
-    assert offered(faults, "conditions[1].0") == set(fields)
-    assert missing(faults, "conditions[1].") == needed(fields) | EITHER.get(kind, set())
+@pytest.mark.parametrize(("alias", "path"), [("Trigger", "trigger"), ("Condition", "conditions[1]")])
+def test_the_fields_of_each_kind_match_the_reader(alias: str, path: str) -> None:
+    for kind, fields in classes_of(alias).items():
+        table = {"type": kind, "0": 1}
+        faults = parse(**({"trigger": table} if alias == "Trigger" else {"conditions": [table]})).faults
+        assert offered(faults, f"{path}.0") == set(fields), kind
+        assert missing(faults, f"{path}.") == needed(fields) | EITHER.get(kind, set()), kind
 
 
 EVENTS: dict[str, dict[str, Any]] = {

@@ -1,7 +1,7 @@
 """Tests the plugin for Matterbridge with a hub, Matterbridge, and a real controller. The hub, Matterbridge, and the
 controller are each killed once.
 
-`test_bridge.py` runs this file in the namespace. The last line of its output is a JSON object of the figures.
+`test_real_server.py` runs this file in the namespace. The last line of its output is a JSON object of the figures.
 """
 
 from __future__ import annotations

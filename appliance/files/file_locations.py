@@ -101,12 +101,12 @@ class FileLocations:
 
     def list_all(self) -> list[FileLocation]:
         """Return the locations of the configuration and of all existing Lua files, even if a file's name is
-        invalid."""
+        invalid. In a path, escape bytes that are not UTF-8."""
         locations = [self._config_location()]
         for kind, name in self._folders.items():
             folder = self._root / name
             for file in sorted(folder.rglob("*.lua") if kind == "script" else folder.glob("*.lua")):
-                path = f"{name.rstrip('/')}/{file.relative_to(folder)}"
+                path = os.fsencode(f"{name.rstrip('/')}/{file.relative_to(folder)}").decode(errors="backslashreplace")
                 locations.append(FileLocation(kind=kind, path=path, file=file, folder=folder))
         return locations
 

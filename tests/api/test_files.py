@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -86,6 +87,7 @@ async def put(app: App, path: str, text: str, version: str | None = None) -> Rec
 async def test_the_list_names_every_file_with_kind_and_version(home: App) -> None:
     (root_of(home) / "config/scenes/link.lua").symlink_to(root_of(home) / "config/test.toml")
     (root_of(home) / "config/scenes/.hidden.lua").write_text("return 1")
+    (root_of(home) / "config/scenes" / os.fsdecode(b"caf\xe9.lua")).write_text("return 1")
     files = (await home.get("/files")).json["files"]
     assert {each["path"]: each["kind"] for each in files} == {
         "config/automations/hourly.lua": "automation",

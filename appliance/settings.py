@@ -101,7 +101,7 @@ class HistorySettings(Settings, frozen=True, kw_only=True):
     max_mb: int = key(whole(1, 256), 4)
     keep_days: int = key(whole(0, 3660), 30)
     card_kb_per_day: int = key(whole(16, 1 << 16), 1024)
-    influx_url: str | None = key(write_url, required=False)
+    influx_url: str | None = key(write_url, required=False, secret=True)
     influx_token: str | None = key(check_token, required=False, secret=True)
 
 

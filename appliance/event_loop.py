@@ -6,8 +6,8 @@ import asyncio
 import selectors
 import time
 from collections import deque
-from collections.abc import Coroutine, Iterable
-from typing import Any, TypeVar
+from collections.abc import Coroutine, Generator, Iterable
+from typing import Any, TypeVar, overload
 
 from appliance.clock import Clock
 from appliance.loop_lag import LoopLag
@@ -157,10 +157,18 @@ def hurry() -> None:
         loop.is_hurried = True
 
 
-async def in_steps(clock: Clock, work: Iterable[object]) -> None:
-    """Run all steps of `work`; pause for other tasks after every `STEP_SECS`."""
-    loop, began = asyncio.get_running_loop(), clock.monotonic()
-    for _ in work:
+@overload
+async def in_steps(clock: Clock, work: Generator[object, None, T]) -> T: ...
+@overload
+async def in_steps(clock: Clock, work: Iterable[object]) -> object: ...
+async def in_steps(clock: Clock, work: Iterable[object]) -> object:
+    """Run all steps of `work`; pause for other tasks after every `STEP_SECS`. Return the result of a generator."""
+    loop, began, steps = asyncio.get_running_loop(), clock.monotonic(), iter(work)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
         if isinstance(loop, _Loop) and loop.is_hurried:
             if clock.monotonic() - began >= HURRIED_STEP_SECS:
                 await clock.sleep(0)

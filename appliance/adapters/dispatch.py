@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -119,8 +119,8 @@ class Dispatcher:
             return [_unknown_outcome(device) for device in devices]
         if command.has_bare_value and not any(accepts(each.commands or (), command) for each in devices):
             raise needs_unit(command)
-        batches, tasks = list[_Batch](), dict[str, asyncio.Task[dict[str, Outcome]]]()
-        await in_steps(self._clock, self._collect(devices, command, batches))
+        batches = await in_steps(self._clock, self._collect(devices, command))
+        tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
         sender = Sender() if len(batches) > 1 else None
         started = 0
         for batch in batches:
@@ -139,10 +139,10 @@ class Dispatcher:
             for device in devices
         ]
 
-    def _collect(self, devices: Sequence[Device], command: Command, batches: list[_Batch]) -> Iterator[None]:
+    def _collect(self, devices: Sequence[Device], command: Command) -> Generator[None, None, list[_Batch]]:
         """Group the devices by call, one device per step. A group has several devices only if their adapter
         accepts several devices in one call."""
-        together: dict[str, _Batch] = {}
+        batches, together = list[_Batch](), dict[str, _Batch]()
         for device in devices:
             source, checked = device.metadata.source, _check(device, command, self._runners)
             takes_many = source in self._runners and self._runners[source].takes_many
@@ -152,6 +152,7 @@ class Dispatcher:
                 batches.append(_Batch([device], checked))
                 together[source] = batches[-1]
             yield
+        return batches
 
     def refuse_new(self) -> None:
         """From now on, refuse all commands because the hub is stopping."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -19,7 +19,6 @@ from appliance.adapters.base import (
 from appliance.adapters.confirmation import ExpectedState, failure
 from appliance.adapters.lua_kinds.device_reader import (
     DeviceReader,
-    ReadDevices,
     ReadEvent,
     ReadUpdate,
     device_for_lua,
@@ -150,8 +149,8 @@ class LuaAdapter(PollingAdapter):
         found = await self.functions.call(["poll"], reruns=True, ctx=ctx)
         self._has_polled = True
         self.poll_interval = self._next_poll(found.second)
-        read, devices = ReadDevices(), await self.functions.redacted(found.first)
-        await self._read("poll", self._reader.read_list(devices, "poll", read))
+        devices = await self.functions.redacted(found.first)
+        read = await self._read("poll", self._reader.read_list(devices, "poll"))
         self._unpublished += read.events
         self._lists_devices = devices is not None
         self._answer = ctx.describe_answers() if not read.ids and self._lists_devices else ""
@@ -258,8 +257,7 @@ class LuaAdapter(PollingAdapter):
             await self.publish.has_started.wait()
         if has_devices:
             raw |= {name: await self.functions.redacted(raw[name]) for name in ("devices", "events") if name in raw}
-        update = ReadUpdate()
-        await self._read(function, self._reader.read_update(raw, function, update))
+        update = await self._read(function, self._reader.read_update(raw, function))
         await in_steps(self.clock, self._publish_update(update))
         self.record_contact()
         self.publish.answered()
@@ -270,9 +268,9 @@ class LuaAdapter(PollingAdapter):
         if update.poll:
             self.poll_now()
 
-    async def _read(self, function: str, reading: Iterable[None]) -> None:
+    async def _read(self, function: str, reading: Generator[None, None, T]) -> T:
         try:
-            await in_steps(self.clock, reading)
+            return await in_steps(self.clock, reading)
         except Invalid as fault:
             raise AdapterFailed(self.redact(f"the result of {function} is invalid: {fault}")) from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -152,13 +152,13 @@ class ReadDevices(Struct, kw_only=True):
     events: list[ReadEvent] = field(default_factory=list)
 
 
-class ReadUpdate(Struct, kw_only=True):
+class ReadUpdate(Struct, frozen=True, kw_only=True):
     """The update that `receive` or `hook` returned."""
 
-    devices: ReadDevices = field(default_factory=ReadDevices)
-    send: Any = None
-    poll: bool = False
-    complete: bool = False
+    devices: ReadDevices
+    send: Any
+    poll: bool
+    complete: bool
 
 
 class DeviceReader:
@@ -171,11 +171,12 @@ class DeviceReader:
         self._published: set[tuple[str, str]] = set()
         self._commands_read: dict[str, tuple[Any, tuple[CommandSpec, ...]]] = {}
 
-    def read_list(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool = False) -> Iterator[None]:
-        """Add the devices of a list to `read`, one per step. If `in_part` is true, the list may be incomplete.
+    def read_list(self, raw: Any, what: str, *, in_part: bool = False) -> Generator[None, None, ReadDevices]:
+        """Return the devices of a list, read one per step. If `in_part` is true, the list may be incomplete.
 
         Raise `Invalid` on failure.
         """
+        read = ReadDevices()
         try:
             rows = _array({} if raw is None else raw)
         except Invalid as fault:
@@ -185,9 +186,10 @@ class DeviceReader:
         for number_, row in enumerate(rows, 1):
             self._read(row, f"device {number_} of {what}", read, in_part=in_part)
             yield
+        return read
 
-    def read_update(self, raw: Any, what: str, update: ReadUpdate) -> Iterator[None]:
-        """Add the result of `receive` or `hook` to `update`, one device or event per step. `raw` can be None.
+    def read_update(self, raw: Any, what: str) -> Generator[None, None, ReadUpdate]:
+        """Return the result of `receive` or `hook`, read one device or event per step. `raw` can be None.
 
         Raise `Invalid` on failure.
         """
@@ -201,11 +203,11 @@ class DeviceReader:
         table.refuse_others("a field of an update")
         if findings.faults:
             raise Invalid(str(findings.faults[0]))
-        update.send, update.poll, update.complete = found["send"], found["poll"], found["complete"]
-        yield from self.read_list(devices, f"devices of {what}", update.devices, in_part=True)
+        read = yield from self.read_list(devices, f"devices of {what}", in_part=True)
         for number_, row in enumerate(found["events"] or [], 1):
-            self._read_event(row, f"event {number_} of {what}", update.devices)
+            self._read_event(row, f"event {number_} of {what}", read)
             yield
+        return ReadUpdate(devices=read, send=found["send"], poll=found["poll"], complete=found["complete"])
 
     def read_one(self, raw: Any, device_id: str, what: str) -> Observation | None:
         """Return the device that `command` returned. The id in `raw` is optional. Return None if the device is

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import orjson
@@ -37,13 +37,12 @@ async def parse_large(message: Any, clock: Clock) -> Any:
     """Parse a JSON object in steps. If the value is not text, return it unchanged. Raise `Unreadable` on failure."""
     if not isinstance(message, str):
         return message
+    return await in_steps(clock, _parse_object(message))
+
+
+def _parse_object(text: str) -> Generator[None, None, dict[str, Any]]:
+    """Parse a JSON object. Each step parses one field or one list entry."""
     found: dict[str, Any] = {}
-    await in_steps(clock, _parsing(message, found))
-    return found
-
-
-def _parsing(text: str, found: dict[str, Any]) -> Iterator[None]:
-    """Add the fields of a JSON object to `found`. Each step adds one field or one list entry."""
     at = _after(text, "{", _skip(text, 0))
     while text[at : at + 1] != "}":
         name, at = _parse_part(text, at)
@@ -65,6 +64,7 @@ def _parsing(text: str, found: dict[str, Any]) -> Iterator[None]:
         yield
     if _skip(text, at + 1) < len(text):
         raise Unreadable("there is more data after the JSON object")
+    return found
 
 
 def _parse_part(text: str, at: int) -> tuple[Any, int]:

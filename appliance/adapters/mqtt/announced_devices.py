@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 
 from appliance.adapters.mqtt.announcement_store import AnnouncementStore
 from appliance.adapters.mqtt.announcements import Announcement
@@ -57,16 +57,16 @@ class AnnouncedDevices:
         """Stop waiting for known devices, so that new devices can take their places."""
         self._expected = frozenset()
 
-    def rebuild(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
-        """Rebuild the devices whose announcements changed, in small steps, and add them to `rebuilt`.
+    def rebuild(self) -> Generator[None, None, list[MqttDevice]]:
+        """Rebuild the devices whose announcements changed, in small steps, and return them.
 
         The next rebuild handles configurations that arrive meanwhile.
         """
-        groups: dict[str, list[Announcement]] = {}
-        doubles: dict[str, tuple[str, str]] = {}
-        yield from group_announcements(self.store.included(), groups, self._names, self.store.device_ids, doubles)
+        announcements = self.store.included()
+        groups, doubles = yield from group_announcements(announcements, self._names, self.store.device_ids)
         self.refusals.note_doubles(doubles)
         built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
+        rebuilt: list[MqttDevice] = []
         for name in self._choose_devices(groups):
             known = self._built.get(name)
             if known is None or known[0] != groups[name]:
@@ -88,8 +88,10 @@ class AnnouncedDevices:
         yield from self.router.route([*self.devices.values()])
         yield from self._set_device_ids()
         yield from self.store.forget_unused()
-        yield from self._find_bridges(rebuilt)
-        rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
+        moved = yield from self._find_bridges()
+        listed = {id(device) for device in rebuilt}
+        rebuilt += [device for device in moved if id(device) not in listed]
+        return [device for device in rebuilt if self.devices.get(device.id) is device]
 
     def _choose_devices(self, groups: Collection[str]) -> list[str]:
         """Return the sorted names of the devices within the limit. Existing devices take precedence.
@@ -114,15 +116,16 @@ class AnnouncedDevices:
             yield
         self.store.device_ids = ids
 
-    def _find_bridges(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
-        """Set the bridge of each device, and add each device with a changed bridge to `rebuilt`."""
+    def _find_bridges(self) -> Generator[None, None, list[MqttDevice]]:
+        """Set the bridge of each device. Return the devices with a changed bridge."""
         by_identifier: dict[str, str] = {}
         for announcements, devices in self._built.values():
             for identifier in {each for one in announcements for each in one.device.identifiers} if devices else ():
                 by_identifier[identifier] = devices[0].id
             yield
-        known = {id(device) for device in rebuilt}
+        changed: list[MqttDevice] = []
         for device in self.devices.values():
-            has_changed = device.join(by_identifier.get(device.facts.via_device, ""))
-            rebuilt += [device] if has_changed and id(device) not in known else []
+            if device.join(by_identifier.get(device.facts.via_device, "")):
+                changed.append(device)
             yield
+        return changed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -133,9 +133,10 @@ class AnnouncementStore:
         source = tasmota.config_topic(tasmota.mac_of(topic)[0]) if is_tasmota else topic
         return any(each.key in self.device_ids for each in self._announced.get(source, ()))
 
-    def list_state_requests(self, requested: set[str], found: list[Outgoing]) -> Iterator[None]:
-        """Add the messages that request unretained states to `found`, in steps. Skip the topics in `requested`, and
-        add all other topics to `requested`."""
+    def list_state_requests(self, requested: set[str]) -> Generator[None, None, list[Outgoing]]:
+        """Return the messages that request unretained states, in steps. Skip the topics in `requested`, and add all
+        other topics to `requested`."""
+        found: list[Outgoing] = []
         requested.intersection_update(self._payloads)
         for topic in [each for each in self._payloads if tasmota.is_config(each) and each not in requested]:
             requested.add(topic)
@@ -143,6 +144,7 @@ class AnnouncementStore:
                 config = parse_config(self._payloads.get(topic, b"{}"))
                 found += [Outgoing(*request) for request in tasmota.state_requests(config)]
             yield
+        return found
 
     def _device_of(self, topic: str) -> str:
         """Return the id of a device that is announced at the topic. If no device is announced at the topic, return

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.client import BrokerConnection
-from appliance.adapters.mqtt.device import MqttDevice
 from appliance.adapters.mqtt.fields import MAX_QUICK_CHARS, parse_templates
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
@@ -177,9 +176,8 @@ class Discovery:
 
     async def _request_states(self, connection: BrokerConnection) -> None:
         """Request the states of devices without retained states, once per device and connection."""
-        requests: list[Outgoing] = []
-        await in_steps(self._clock, self._announced.store.list_state_requests(self._requested, requests))
-        for request in requests:
+        store = self._announced.store
+        for request in await in_steps(self._clock, store.list_state_requests(self._requested)):
             await connection.publish(request)
 
     async def _find_missing(self, connection: BrokerConnection) -> None:
@@ -208,8 +206,7 @@ class Discovery:
         A known device without an announcement becomes unavailable once all retained configurations have arrived.
         The device is removed if it does not announce itself within `RETURN_SECS` after a birth message.
         """
-        rebuilt: list[MqttDevice] = []
-        await in_steps(self._clock, self._announced.rebuild(rebuilt))
+        rebuilt = await in_steps(self._clock, self._announced.rebuild())
         await self.subscriptions.renew()
         await in_steps(self._clock, self._processor.publish_rebuilt(rebuilt))
         if complete:

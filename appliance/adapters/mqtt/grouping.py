@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Generator, Iterable, Sequence
 
 from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.device_ids import DeviceNames, slug
 
 
 def group_announcements(
-    announcements: Iterable[Announcement],
-    named: dict[str, list[Announcement]],
-    names: DeviceNames,
-    present: Container[str],
-    doubles: dict[str, tuple[str, str]],
-) -> Iterator[None]:
-    """Fill `named` with each device's announcements by the device's slug. Each step handles one announcement.
+    announcements: Iterable[Announcement], names: DeviceNames, present: Container[str]
+) -> Generator[None, None, tuple[dict[str, list[Announcement]], dict[str, tuple[str, str]]]]:
+    """Return each device's announcements by the device's slug, and the ignored announcements. Each step handles one
+    announcement.
 
     Entities with a common identifier or connection form one device. If several announcements have the same unique id,
     an announcement in `present` takes precedence, otherwise the first by topic. A migrating announcement is ignored
-    once it has arrived at the new topic. `doubles` maps the key of each ignored announcement to the announcement's
-    topic, and to the topic that is used instead.
+    once it has arrived at the new topic. The second result maps the key of each ignored announcement to the
+    announcement's topic, and to the topic that is used instead.
     """
     chosen: dict[tuple[str, str], Announcement] = {}
+    doubles: dict[str, tuple[str, str]] = {}
     for each in announcements:
         other = chosen.setdefault((each.component, each.unique_id or each.key), each)
         if other is not each:
@@ -41,6 +39,7 @@ def group_announcements(
     for each in chosen.values():
         together.setdefault(_root(roots, _markers(each)[0]), []).append(each)
         yield
+    named: dict[str, list[Announcement]] = {}
     identifiers: set[str] = set()
     for members in together.values():
         identifier = identifier_of(members)
@@ -48,6 +47,7 @@ def group_announcements(
         named[names.name(identifier)] = sorted(members, key=lambda each: each.key)
         yield
     names.keep_only(identifiers)
+    return named, doubles
 
 
 def _markers(announcement: Announcement) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Generator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.device import MqttDevice
@@ -25,6 +26,8 @@ from tests.fakes.clock import VirtualClock
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 EXPECTED = Path(__file__).parent / "expected.tsv"
 
+R = TypeVar("R")
+
 
 def new_catalog(
     hub_id: str = "here", *, includes_config_entities: bool = False, locale: Locale = ANYWHERE
@@ -40,10 +43,16 @@ def message_processor(clock: Clock | None = None, locale: Locale = ANYWHERE) -> 
     return MessageProcessor(new_catalog(locale=locale), Publisher("mqtt", Registry(bus, clock), bus, clock), clock)
 
 
+def run_steps(work: Generator[object, None, R]) -> R:
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
 def rebuild(catalog: AnnouncedDevices) -> list[MqttDevice]:
-    rebuilt: list[MqttDevice] = []
-    deque(catalog.rebuild(rebuilt), maxlen=0)
-    return rebuilt
+    return run_steps(catalog.rebuild())
 
 
 def take(catalog: AnnouncedDevices, messages: tuple[Sent, ...]) -> list[tuple[str, str, dict[str, Any]]]:

@@ -13,7 +13,7 @@ from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.device_ids import DeviceNames
 from appliance.adapters.mqtt.grouping import group_announcements
 from tests.adapters.mqtt.captures import Sent
-from tests.adapters.mqtt.table import new_catalog, take
+from tests.adapters.mqtt.table import new_catalog, run_steps, take
 
 
 def entity(number: int, *identifiers: str) -> Announcement:
@@ -29,9 +29,7 @@ def entity(number: int, *identifiers: str) -> Announcement:
 
 
 def groups(announced: Iterable[Announcement], names: DeviceNames | None = None) -> dict[str, list[Announcement]]:
-    named: dict[str, list[Announcement]] = {}
-    for _ in group_announcements(announced, named, names or DeviceNames(), (), {}):
-        pass
+    named, _ = run_steps(group_announcements(announced, names or DeviceNames(), ()))
     return named
 
 
@@ -74,10 +72,8 @@ def test_a_device_keeps_its_id_over_other_announcements_and_restarts() -> None:
 def test_ten_thousand_chained_identifiers_are_one_device_in_few_steps() -> None:
     for order in (1, -1):
         chain = [entity(number, f"i{number}", f"i{number + 1}") for number in range(10_000)][::order]
-        named: dict[str, list[Announcement]] = {}
-        steps = sum(1 for _ in group_announcements(chain, named, DeviceNames(), (), {}))
-        assert [len(members) for members in named.values()] == [10_000]
-        assert steps < 4 * len(chain)
+        assert [len(members) for members in groups(chain).values()] == [10_000]
+        assert sum(1 for _ in group_announcements(chain, DeviceNames(), ())) < 4 * len(chain)
 
 
 @pytest.mark.parametrize(

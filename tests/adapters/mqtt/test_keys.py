@@ -23,7 +23,7 @@ from appliance.adapters.mqtt.refusals import Refusals
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from tests.adapters.mqtt.documented_keys import DOCUMENTED, EVERYWHERE
-from tests.adapters.mqtt.table import NOW
+from tests.adapters.mqtt.table import NOW, run_steps
 from tests.fakes.rows import each_row
 
 PAGE = Path(__file__).parents[3] / "docs" / "mqtt.md"
@@ -133,13 +133,7 @@ def announcement_of(component: str, config: Mapping[str, Any]) -> Announcement:
 
 
 def built(announcement: Announcement) -> list[MqttDevice]:
-    steps = build_devices("mqtt:x", [announcement], Refusals())
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            devices: list[MqttDevice] = end.value
-            return devices
+    return run_steps(build_devices("mqtt:x", [announcement], Refusals()))
 
 
 @pytest.mark.parametrize("component", sorted(DOCUMENTED))

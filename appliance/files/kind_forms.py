@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from appliance.adapters.access_settings import headers
 from appliance.adapters.kinds import KINDS
-from appliance.adapters.lua_kinds.definition import KNOWN_SETTINGS, KindDefinition
+from appliance.adapters.lua_kinds.definition import KindDefinition
+from appliance.adapters.lua_kinds.settings import KNOWN_SETTINGS
 from appliance.config import bundled_config, parse_toml
 from appliance.lua.kind_catalog import KindCatalog
 from appliance.tables.checks import boolean

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.adapters.lua_kinds.definition import duration
+from appliance.adapters.lua_kinds.settings import duration
 from appliance.errors import Invalid
 from appliance.home.texts import identifier
 from appliance.home.texts import text as text_check

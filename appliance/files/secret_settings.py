@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from appliance.adapters.kinds import KINDS
-from appliance.adapters.lua_kinds.definition import KNOWN_SETTINGS
+from appliance.adapters.lua_kinds.settings import KNOWN_SETTINGS
 from appliance.files.toml_secrets import ANY_SECTION, IsSecret
 from appliance.settings import SECTIONS
 from appliance.tables.fields import Fields, Path

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from appliance import config
-from appliance.adapters.lua_kinds.definition import KNOWN_SETTINGS, KindDefinition
+from appliance.adapters.lua_kinds.definition import KindDefinition
 from appliance.adapters.lua_kinds.section import LuaSection, SectionFaults, read_section
+from appliance.adapters.lua_kinds.settings import KNOWN_SETTINGS
 from appliance.errors import ConfigFailed
 from tests.fakes.rows import each_row
 

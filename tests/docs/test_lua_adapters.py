@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from appliance import config
-from appliance.adapters.lua_kinds.definition import _SETTING, _TOP, BUNDLED_KINDS, KNOWN_SETTINGS
+from appliance.adapters.lua_kinds.definition import _TOP, BUNDLED_KINDS
+from appliance.adapters.lua_kinds.settings import _SETTING, KNOWN_SETTINGS
 from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.ctx_methods import KIND_METHODS
 from tests.adapters.lua_kinds.bench import Vendor, start

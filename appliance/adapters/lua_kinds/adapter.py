@@ -73,6 +73,7 @@ class LuaAdapter(PollingAdapter):
         origins, values = Origins(loaded.settings, context), loaded.settings.values
         super().__init__(context, origins.main, values["poll_interval_secs"], values["max_silence_secs"])
         self.functions = KindFunctions(context, host, loaded, origins, transport or origins, push or origins.main)
+        self.connection = self.functions.connection
         self.redact = self.functions.redact
         self._loaded = loaded
         self._definition = loaded.definition
@@ -86,11 +87,6 @@ class LuaAdapter(PollingAdapter):
         self._unpublished: list[ReadEvent] = []
         self._reader = DeviceReader(self.publish)
 
-    @property
-    def connection(self) -> PushConnection | None:
-        """The connection of `listen`, or None if the kind does not listen."""
-        return self.functions.connection
-
     async def listen(self) -> None:
         """Receive messages until cancelled, without polling."""
         await run_together(self._keep_receiving(), self._keep_handing_over())
@@ -101,7 +97,7 @@ class LuaAdapter(PollingAdapter):
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """Forget calls that were cancelled earlier, so that a timeout is attributed to this work only."""
-        self.functions.forget_cancelled()
+        self.functions.cancelled = None
         return await super().within_limit(work)
 
     def timeout_error(self, *, is_answered: bool) -> AdapterFailed:
@@ -145,15 +141,14 @@ class LuaAdapter(PollingAdapter):
         that removes no devices."""
         if not self._definition.has_poll:
             return Report(adapter=self.name)
-        ctx = self.functions.new_ctx(repeats=True)
-        found = await self.functions.call(["poll"], reruns=True, ctx=ctx)
+        found = await self.functions.call(["poll"], reruns=True, repeats=True)
         self._has_polled = True
         self.poll_interval = self._next_poll(found.second)
         devices = await self.functions.redacted(found.first)
         read = await self._read("poll", self._reader.read_list(devices, "poll"))
         self._unpublished += read.events
         self._lists_devices = devices is not None
-        self._answer = ctx.describe_answers() if not read.ids and self._lists_devices else ""
+        self._answer = found.ctx.describe_answers() if not read.ids and self._lists_devices else ""
         observations = tuple(self._reader.observations(read))
         return Report(adapter=self.name, present=frozenset(read.ids), observations=observations)
 
@@ -184,13 +179,12 @@ class LuaAdapter(PollingAdapter):
         command = check_offered(device_id, before.commands or (), command)
         if not self._definition.has_command:
             raise BadAnswer(f"the kind {self._loaded.section.kind} does not define the function `command`")
-        if not self._reader.handles_toggle(device_id):
+        if not self._reader.commands.handles_toggle(device_id):
             command = without_toggle(command, before.attributes.get(command.capability), device_id)
         expected = ExpectedState(command, before.commands or (), before.attributes)
-        ctx = self.functions.new_ctx(repeats=command.can_repeat)
+        device, stated = device_for_lua(before, self.name), STATED_COMMAND(command)
         try:
-            device = device_for_lua(before, self.name)
-            found = await self.functions.call(["command"], device, STATED_COMMAND(command), ctx=ctx)
+            found = await self.functions.call(["command"], device, stated, repeats=command.can_repeat)
         except (Unanswered, Unreadable):  # although the answer is missing or unreadable, the command may have worked
             return await self.confirm(device_id, expected, began)
         if isinstance(found.second, str):
@@ -243,8 +237,8 @@ class LuaAdapter(PollingAdapter):
         return {name: partial(self._operate, name) for name in self._definition.operations}
 
     async def _operate(self, name: str, payload: Mapping[str, Value]) -> Value:
-        ctx = self.functions.new_ctx(self.operation_secs[name])
-        found = await self.functions.call(["operations", name], dict(payload), ctx=ctx)
+        secs = self.operation_secs[name]
+        found = await self.functions.call(["operations", name], dict(payload), secs=secs)
         if isinstance(found.second, str):
             raise BadAnswer(found.second[:MAX_SENTENCE_CHARS])
         return await self.functions.redacted(found.first, self.redact.in_value)

@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from appliance.adapters.lua_kinds.command_reader import MAX_COMMANDS, CommandReader, array, with_actions
 from appliance.adapters.publisher import Publisher
 from appliance.errors import Invalid
-from appliance.home.capabilities import CAPABILITIES
-from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Observation
 from appliance.home.observations import check_event
-from appliance.home.values import CHECKS, Value
-from appliance.tables.checks import LUA, Mismatch, boolean, format_value, listed, number, one_of, string
+from appliance.home.values import Value
+from appliance.tables.checks import LUA, Mismatch, boolean, format_value, one_of, string
 from appliance.tables.fields import Field, Fields, Findings, Table, dotted
 
 MAX_LOCAL_ID_CHARS = 200
@@ -24,12 +23,9 @@ MAX_LOCAL_ID_CHARS = 200
 MAX_DEVICES = 2000
 """Maximum number of devices in one list."""
 
-MAX_ATTRIBUTES, MAX_COMMANDS, MAX_EVENTS = 1000, 250, 100
+MAX_ATTRIBUTES, MAX_EVENTS = 1000, 100
 """Maximum numbers of entries in one device. The limits are low, because all entries are checked without a pause
 for other tasks."""
-
-EXPLICIT_ACTIONS = frozenset({"get", "increase", "decrease", "reset"})
-"""Actions that a command offers only if the file lists them."""
 
 DEVICE_FAULT = "\0fault"
 """If JSON cannot represent a device, an object with this key and an error message replaces the device in the list."""
@@ -47,33 +43,6 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise Mismatch("a table with named fields", value)
     return value
-
-
-def _array(value: Any) -> list[Any]:
-    if value == {}:
-        return []
-    if not isinstance(value, list):
-        raise Mismatch("a list", value)
-    return value
-
-
-def _listed(each: Callable[[Any], str], value: Any) -> tuple[str, ...]:
-    return listed(each)(_array(value))  # an empty Lua table can be a list or an object
-
-
-_texts = partial(_listed, string)
-
-
-def _actions(value: Any) -> tuple[str, ...]:
-    if not (found := _texts(value)):
-        raise Invalid("must name at least one action")
-    return found
-
-
-def _above_zero(value: Any) -> float:
-    if (found := number(value)) <= 0:
-        raise Mismatch("a number above 0", value)
-    return found
 
 
 _INFO: Fields = {
@@ -94,17 +63,7 @@ _DEVICE: Fields = {
     "name": Field(string, required=False),
     "attributes": Field(partial(_at_most, MAX_ATTRIBUTES, _mapping), required=False),
     "state": Field(one_of("online", "unavailable"), required=False),
-    "events": Field(partial(_at_most, MAX_EVENTS, _array), required=False),
-}
-_COMMAND: Fields = {
-    "capability": Field(string),
-    "actions": Field(_actions),
-    "min": Field(number, required=False),
-    "max": Field(number, required=False),
-    "step": Field(_above_zero, required=False),
-    "unit": Field(string, required=False),
-    "values": Field(_texts, required=False),
-    "type": Field(one_of(*CHECKS, "enum"), required=False),
+    "events": Field(partial(_at_most, MAX_EVENTS, array), required=False),
 }
 _EVENT: Fields = {
     "event": Field(string),
@@ -114,7 +73,7 @@ _UPDATE: Fields = {
     "send": Field(lambda value: value, required=False),
     "poll": Field(boolean, default=False),
     "complete": Field(boolean, default=False),
-    "events": Field(_array, required=False),
+    "events": Field(array, required=False),
 }
 
 ReadEvent = tuple[str, str, Mapping[str, Value]]
@@ -169,7 +128,7 @@ class DeviceReader:
         self._publish = publish
         self._find = publish.find
         self._published: set[tuple[str, str]] = set()
-        self._commands_read: dict[str, tuple[Any, tuple[CommandSpec, ...]]] = {}
+        self.commands = CommandReader()
 
     def read_list(self, raw: Any, what: str, *, in_part: bool = False) -> Generator[None, None, ReadDevices]:
         """Return the devices of a list, read one per step. If `in_part` is true, the list may be incomplete.
@@ -178,7 +137,7 @@ class DeviceReader:
         """
         read = ReadDevices()
         try:
-            rows = _array({} if raw is None else raw)
+            rows = array({} if raw is None else raw)
         except Invalid as fault:
             raise Invalid(f"{what} {fault}") from None
         if len(rows) > MAX_DEVICES:
@@ -236,11 +195,6 @@ class DeviceReader:
             found.append(seen)
         return found
 
-    def handles_toggle(self, device_id: str) -> bool:
-        """Return whether the file lists the device's action `toggle`."""
-        stated = self._commands_read.get(device_id, ([], ()))[0]
-        return isinstance(stated, list) and any(map(_lists_toggle, stated))
-
     def _read(self, raw: Any, what: str, read: ReadDevices, *, in_part: bool) -> None:
         try:
             row = _mapping(raw)
@@ -277,11 +231,11 @@ class DeviceReader:
             self._fault(id_, "commands", f"has more than {MAX_COMMANDS} entries")
             return
         if isinstance(stated, list):
-            row = {**row, "commands": [_with_actions(each) for each in stated]}
+            row = {**row, "commands": [with_actions(each) for each in stated]}
         table = Table(row, findings)
         table.raw("id")
         found = table.read(_DEVICE)
-        info, commands = self._info(table, found["class"]), self._commands(table, id_, stated, known)
+        info, commands = self._info(table, found["class"]), self.commands.read(table, id_, stated, known)
         table.refuse_others("a field of a device")
         kind = read.kinds.get(id_) or (None if known is None else known.kind)
         if found["kind"] is None and kind is None and not table.has("kind"):
@@ -290,7 +244,7 @@ class DeviceReader:
             self._fault(id_, dotted(problem.path) or "device", problem.message)
         if findings.faults:
             return
-        self._remember_commands(id_, stated, commands)
+        self.commands.remember(id_, stated, commands)
         kind = read.kinds[id_] = kind if found["kind"] is None and kind else DeviceKind(found["kind"])
         seen = Observation(
             device_id=id_,
@@ -319,36 +273,6 @@ class DeviceReader:
             device_class=own if device_class is None else device_class,
         )
 
-    def _remember_commands(self, id_: str, stated: Any, specs: tuple[CommandSpec, ...]) -> None:
-        if stated is not None:
-            if len(self._commands_read) >= 2 * MAX_DEVICES:
-                self._commands_read.clear()
-            self._commands_read[id_] = (stated, specs)
-
-    def _commands(self, table: Table, id_: str, stated: Any, known: Device | None) -> tuple[CommandSpec, ...]:
-        """Return the commands of a device. If the device's row has no commands, or the same commands as before,
-        return the earlier result."""
-        last = self._commands_read.get(id_)
-        if stated is None or (last is not None and last[0] == stated):
-            table.raw("commands")
-            return last[1] if last is not None else () if known is None else known.commands or ()
-        specs: dict[str, CommandSpec] = {}
-        for inner in table.tables("commands", '{ { capability = "power", actions = { "on", "off" } } }'):
-            count = len(inner.findings.faults)
-            found = inner.read(_COMMAND)
-            inner.refuse_others("a field of a command")
-            if (known_capability := CAPABILITIES.get(found["capability"])) is not None:
-                check = one_of(*known_capability.actions)
-                inner.read({"actions": Field(partial(_listed, check), required=False)})
-            low, high = found["min"], found["max"]
-            if low is not None and high is not None and low > high:
-                inner.fault("min", f"is greater than max: {format_value(low)}, {format_value(high)}")
-            if found["capability"] in specs:
-                inner.fault("capability", f"is listed twice: {format_value(found['capability'])}")
-            if len(inner.findings.faults) == count:
-                specs[found["capability"]] = CommandSpec(**{**found, "values": tuple(found["values"] or ())})
-        return tuple(sorted(specs.values(), key=lambda spec: spec.capability))
-
     def _read_event(self, raw: Any, what: str, read: ReadDevices, id_: str | None = None) -> None:
         findings = Findings(LUA)
         try:
@@ -374,22 +298,6 @@ class DeviceReader:
         if (where, name) not in self._published and len(self._published) < MAX_DEVICE_FAULTS:
             self._published.add((where, name))
             self._publish.dropped(where, name, sentence)
-
-
-def _with_actions(command: Any) -> Any:
-    """Return a command as a table. If the command is the name of a capability, the actions and the range come from
-    the catalog."""
-    if not isinstance(command, str) or (known := CAPABILITIES.get(command)) is None:
-        return command
-    bounds = {"min": 0, "max": 100} if known.type == "percentage" else {}
-    actions = [each for each in known.actions if each not in EXPLICIT_ACTIONS]
-    return {"capability": command, "actions": actions, **bounds}
-
-
-def _lists_toggle(command: Any) -> bool:
-    """Return whether a command from the file lists the action `toggle`."""
-    actions = command.get("actions") if isinstance(command, Mapping) else None
-    return isinstance(actions, list) and "toggle" in actions
 
 
 def device_for_lua(device: Device, section: str) -> dict[str, Any]:

@@ -29,10 +29,11 @@ HELLO, PATH = ["listen", "hello"], ["listen", "path"]
 
 
 class Results(NamedTuple):
-    """The first and the second result of a function."""
+    """The first and the second result of a function, and the `ctx` of the call."""
 
     first: Any
     second: Any
+    ctx: KindCtx
 
 
 class CancelledCall(NamedTuple):
@@ -45,7 +46,8 @@ class CancelledCall(NamedTuple):
 class KindFunctions:
     """Calls the functions of one section's file, and stores the memory and the secrets of the section.
 
-    `connection` is the connection of `listen`, or None. `cancelled` describes the last cancelled call.
+    `connection` is the connection of `listen`, or None. `cancelled` describes the last cancelled call. Reset
+    `cancelled` before work with a time limit.
     """
 
     def __init__(
@@ -69,13 +71,6 @@ class KindFunctions:
             self.connection = PushConnection(push, listen, self._hello, self._find_path, context.clock)
         self._host = host
 
-    def new_ctx(self, secs: float = COMMAND_TIMEOUT_SECS, *, repeats: bool | None = None) -> KindCtx:
-        """Return the `KindCtx` for one call with this time limit. `repeats` is passed to
-        `WebRequest.repeat`."""
-        return KindCtx(
-            self.section.name, self.transport, self.kept, self.redact, self.connection, secs, repeats=repeats
-        )
-
     async def call(
         self,
         path: list[str],
@@ -84,16 +79,20 @@ class KindFunctions:
         *,
         body: bytes | None = None,
         reruns: bool = False,
-        ctx: KindCtx | None = None,
+        repeats: bool | None = None,
+        secs: float = COMMAND_TIMEOUT_SECS,
     ) -> Results:
-        """Call a function, and return its results.
+        """Call a function, and return its results. `secs` limits each of its requests, and `repeats` is passed to
+        `WebRequest.repeat`.
 
         If `reruns` is true, and the Lua worker ends during the call, call the function once more. The argument
         `first` can be bytes, or a table with a `body` of bytes. If the function failed because an answer was missing
         or unreadable, raise the error of that request. If the function failed for another reason, raise
         `AdapterFailed` with file and line.
         """
-        ctx = ctx or self.new_ctx()
+        ctx = KindCtx(
+            self.section.name, self.transport, self.kept, self.redact, self.connection, secs, repeats=repeats
+        )
         await self.redact.prepare()
         if isinstance(first, bytes):
             first, body = None, first
@@ -111,14 +110,10 @@ class KindFunctions:
                 raise type(ctx.failure)(self.redact(str(ctx.failure))) from None
             raise AdapterFailed(self.redact(str(failed))) from None
         self.remember(before, found["memory"] or {})
-        results = Results(found.get("first"), found.get("second"))
-        if path in (HELLO, PATH):
-            return results
-        return Results(*(self.redact(each) if isinstance(each, str) else each for each in results))
-
-    def forget_cancelled(self) -> None:
-        """Set `cancelled` to None. Call this method before work with a time limit."""
-        self.cancelled = None
+        first, second = found.get("first"), found.get("second")
+        if path not in (HELLO, PATH):
+            first, second = (self.redact(each) if isinstance(each, str) else each for each in (first, second))
+        return Results(first, second, ctx)
 
     async def _hello(self) -> Any:
         return (await self.call(HELLO)).first

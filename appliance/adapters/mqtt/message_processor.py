@@ -19,7 +19,6 @@ from appliance.adapters.mqtt.changed_devices import ChangedDevices
 from appliance.adapters.mqtt.commands import Commands
 from appliance.adapters.mqtt.deadlines import Deadlines
 from appliance.adapters.mqtt.device import MqttDevice
-from appliance.adapters.mqtt.duplicates import Duplicates
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.messages import Message
 from appliance.adapters.mqtt.newest_messages import NewestMessages
@@ -28,6 +27,7 @@ from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
 from appliance.adapters.mqtt.platforms.entity import Change, Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.adapters.mqtt.platforms.picture import StillPicture
+from appliance.adapters.mqtt.presses import RecentPresses
 from appliance.adapters.mqtt.refusals import Refusal
 from appliance.adapters.mqtt.restored_states import RestoredStates
 from appliance.adapters.mqtt.router import Reader
@@ -51,7 +51,6 @@ class MessageProcessor:
         stopped_at: datetime | None = None,
     ) -> None:
         self.announced = announced
-        self.duplicates = Duplicates(clock)
         self.pictures = PictureStore(publish, clock)
         self._publish = publish
         self._clock = clock
@@ -60,6 +59,7 @@ class MessageProcessor:
         self.commands = Commands(announced, self._set_and_publish, self.has_work.set, clock, zone)
         self._deadlines = Deadlines(clock)
         self._newest = NewestMessages()
+        self._presses = RecentPresses(clock)
         self.restored = RestoredStates(publish, self.pictures, self._deadlines, clock, stopped_at)
         self.changed = ChangedDevices(announced, self.restored, publish)
 
@@ -93,7 +93,7 @@ class MessageProcessor:
                 device_id = self.announced.router.device_id_at(received.topic)
                 refusals.note_topic(received.topic, Refusal(device_id, "message", str(fault)))
             return
-        if self.duplicates.is_outdated(message):
+        if self._newest.is_outdated(message):
             return
         self._newest.add(received)
         for number, (pattern, device, entity) in enumerate(readers):
@@ -117,7 +117,7 @@ class MessageProcessor:
             self.announced.refusals.note_message(device.id, entity, change)
             return
         if isinstance(change, EntityEvent):
-            if not self.duplicates.is_reported_twice(device.id, change.name, type(entity).__name__):
+            if not self._presses.is_reported_twice(device.id, change.name, type(entity).__name__):
                 self._publish.event(device.id, change.name, change.data)
             return
         pending = self.commands.pending(device, entity)

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.messages import Message
+from appliance.errors import Invalid
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
 """Maximum total size of the stored messages."""
 
+MAX_VERSIONS = 10_000
+"""Maximum number of remembered versions of states."""
+
+_HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
+
 
 class NewestMessages:
-    """The newest message of each topic. Beyond the limit, the oldest messages are forgotten."""
+    """The newest message of each topic, and the newest version of each state of another hub.
+
+    Beyond the limits, the oldest messages and all versions are forgotten.
+    """
 
     def __init__(self) -> None:
         self._by_topic: dict[str, Received] = {}
         self._bytes = 0
+        self._versions: dict[str, tuple[int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._by_topic)
@@ -29,3 +42,23 @@ class NewestMessages:
         while self._bytes > MAX_REMEMBERED_BYTES:
             oldest = next(iter(self._by_topic))
             self._bytes -= self._by_topic.pop(oldest).size
+
+    def is_outdated(self, message: Message) -> bool:
+        """Return whether a newer state of the other hub's device has already arrived. A cluster of brokers can
+        deliver states in the wrong order."""
+        if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
+            return False
+        try:
+            state = message.json
+            version = state["boot"], state["seq"]
+        except (Invalid, TypeError, LookupError):
+            return False
+        if not all(isinstance(each, int) for each in version):
+            return False
+        known = self._versions.get(message.topic)
+        if known is not None and version < known:
+            return True
+        if len(self._versions) >= MAX_VERSIONS:
+            self._versions.clear()
+        self._versions[message.topic] = version
+        return False

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from appliance.adapters.mqtt.press_names import press_name
+from appliance.adapters.mqtt.presses import press_name
 from appliance.cli.homeassistant import purpose_specific, templates
 from appliance.cli.homeassistant.conditions import check_part, state_test
 from appliance.cli.homeassistant.entities import Comparison, Entities, Target, Variable

@@ -14,11 +14,10 @@ import pytest
 from appliance.adapters.mqtt.announcement_store import MAX_CONFIGS_BYTES
 from appliance.adapters.mqtt.announcements import MAX_DISCOVERY_BYTES, parse_announcements
 from appliance.adapters.mqtt.discovery import Discovery
-from appliance.adapters.mqtt.duplicates import MAX_PRESSES
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import Message
-from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES
+from appliance.adapters.mqtt.newest_messages import MAX_REMEMBERED_BYTES, MAX_VERSIONS
 from appliance.adapters.mqtt.refusals import MAX_REFUSED, MAX_REPORTED, MORE_FAULTS, Refusal, Reports
 from appliance.adapters.mqtt.templates.template import MAX_PARSED_CHARS, PARSED, JinjaTemplate, ParsedTemplates
 from appliance.adapters.mqtt.templates.template_limits import ValueMissing
@@ -194,9 +193,9 @@ async def test_endless_topics_below_a_wildcard_fill_no_memory(clock: VirtualCloc
         receive(processor, f"a/{number}", b"x" * size)
         receive(processor, f"a/{number}", b"\xff")
     assert len(processor._newest) * size < MAX_REMEMBERED_BYTES and len(processor.announced.refusals.by_key) <= 1_000
-    for number in range(MAX_PRESSES + 10):
+    for number in range(MAX_VERSIONS + 10):
         receive(processor, f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}')
-    assert len(processor.duplicates._sequences) <= MAX_PRESSES
+    assert len(processor._newest._versions) <= MAX_VERSIONS
 
 
 def test_the_collector_tracks_few_objects_of_each_component() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.platforms.alarm_panel import AlarmPanel
 from appliance.adapters.mqtt.platforms.binary_sensor import BinarySensor
+from appliance.adapters.mqtt.platforms.button import Button
 from appliance.adapters.mqtt.platforms.climate import Climate
 from appliance.adapters.mqtt.platforms.cover import Cover
 from appliance.adapters.mqtt.platforms.device_tracker import DeviceTracker
@@ -14,12 +15,12 @@ from appliance.adapters.mqtt.platforms.entity import Entity
 from appliance.adapters.mqtt.platforms.event import ActionSensor, EventEntity, Tag, TasmotaPress, TriggerEntity
 from appliance.adapters.mqtt.platforms.fan import Fan
 from appliance.adapters.mqtt.platforms.humidifier import Humidifier
-from appliance.adapters.mqtt.platforms.inputs import Button, Moment, Number, Select, SentText, Text
 from appliance.adapters.mqtt.platforms.lawn_mower import LawnMower
 from appliance.adapters.mqtt.platforms.light_schemas import JsonLight, TemplateLight, TopicLight
 from appliance.adapters.mqtt.platforms.lock import LockEntity
 from appliance.adapters.mqtt.platforms.picture import StillPicture
 from appliance.adapters.mqtt.platforms.sensor import Sensor
+from appliance.adapters.mqtt.platforms.settable_values import Moment, Number, Select, SentText, Text
 from appliance.adapters.mqtt.platforms.siren import Siren
 from appliance.adapters.mqtt.platforms.switch import Switch
 from appliance.adapters.mqtt.platforms.update import UpdateEntity

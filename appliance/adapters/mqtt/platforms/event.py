@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from appliance.adapters.mqtt.messages import parse_object
 from appliance.adapters.mqtt.platforms.entity import Entity, EntityEvent
 from appliance.adapters.mqtt.platforms.payloads import is_unknown
-from appliance.adapters.mqtt.press_names import press_name
+from appliance.adapters.mqtt.presses import press_name
 from appliance.adapters.mqtt.tasmota.announcements import Presses
 from appliance.errors import Invalid
 from appliance.home.values import Value

@@ -1,8 +1,16 @@
-"""Standard names of presses, for all formats of announcements."""
+"""Presses: their standard names, and presses that are reported twice."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from appliance.clock import Clock
+
+SAME_PRESS_SECS = 0.5
+"""If an event and a trigger report a press within these seconds, they report the same press."""
+
+MAX_PRESSES = 10_000
+"""Maximum number of remembered presses."""
 
 _PREFIXES = ("action_", "button_", "click_", "btn_", "event_", "key_")
 """Prefixes that devices add to the name of a press."""
@@ -51,3 +59,22 @@ def _without_prefix(name: str) -> str:
             break
         name = name.removeprefix(prefix)
     return name
+
+
+class RecentPresses:
+    """The last presses of all devices, because a device can report a press as an event and as a trigger."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._presses: dict[tuple[str, str], tuple[float, str]] = {}
+
+    def is_reported_twice(self, device_id: str, name: str, kind: str) -> bool:
+        """Return whether an entity of another kind has just reported the same press."""
+        now = self._clock.monotonic()
+        at, reporter = self._presses.get((device_id, name), (-1e9, kind))
+        if reporter != kind and now - at < SAME_PRESS_SECS:
+            return True
+        if len(self._presses) >= MAX_PRESSES:
+            self._presses.clear()
+        self._presses[device_id, name] = now, kind
+        return False

@@ -1,4 +1,4 @@
-"""Buttons, and components with one value that can be set."""
+"""Components with one value that can be set: texts, numbers, options, dates, and messages to display."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appliance.home.commands import Command
 from appliance.home.values import Value
 
 
-class Input(Entity):
+class SettableValue(Entity):
     """A text. Its attribute is named after the object id. If there is a command topic, the text can be set."""
 
     device_class: str | None = ""
@@ -38,7 +38,7 @@ class Input(Entity):
         return self.intent("command", command.value, {self.custom_key: command.value})
 
 
-class Text(Input):
+class Text(SettableValue):
     """A text. The default length is 0 to 255 characters."""
 
     def schema(self) -> dict[str, Value]:
@@ -53,7 +53,7 @@ class Text(Input):
         return super().set_value(command)
 
 
-class Number(Input):
+class Number(SettableValue):
     """A number. The default range is 1 to 100 in steps of 1.
 
     If a bound is a fraction, there is no default step. `payload_reset` makes the value unknown.
@@ -77,7 +77,7 @@ class Number(Input):
         return self.intent("command", value, {self.custom_key: value}, value=value)
 
 
-class Select(Input):
+class Select(SettableValue):
     """One of the announced options."""
 
     def setup(self) -> None:
@@ -96,7 +96,7 @@ class Select(Input):
 _EXAMPLES = {"date": "2026-11-23", "time": "07:30:00", "datetime": "2026-11-23T07:30:00+01:00"}
 
 
-class Moment(Input):
+class Moment(SettableValue):
     """A date, a time of day, or both. A time with an offset or a known `timezone` is converted to UTC."""
 
     def setup(self) -> None:
@@ -128,7 +128,7 @@ class Moment(Input):
         return (found if found.tzinfo is None else found.astimezone(UTC)).isoformat()
 
 
-class SentText(Input):
+class SentText(SettableValue):
     """An entity that accepts texts: messages to display, or infrared codes to send. A receiver of codes reports the
     last code."""
 
@@ -137,13 +137,3 @@ class SentText(Input):
     def set_value(self, command: Command) -> Intent:
         """Return the message. The command is complete when it is sent."""
         return self.intent("command", command.value)
-
-
-class Button(Entity):
-    """A button or a scene, without a state. A command is complete when it is sent."""
-
-    def setup(self) -> None:
-        is_button = self.announcement.component == "button"
-        payload = self.config.text("payload_press", "PRESS") if is_button else self.payload("on")
-        if self.can("command"):
-            self.add_offer(self.custom_key, ("press",), lambda self, _: self.intent("command", payload))

@@ -1,1 +1,2 @@
-"""Tasmota's native discovery. Read `announcements` first, then `sensors` (names and units), and `light`."""
+"""Tasmota's native discovery. Read `device` (the configuration of a device) first, then `announcements`, `sensors`
+(names and units), and `light`."""

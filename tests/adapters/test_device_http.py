@@ -16,8 +16,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from appliance.adapters.device_http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, DeviceSession, HttpClient
+from appliance.adapters.device_http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient
 from appliance.adapters.device_json import parse_json
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.http_access import HttpAccess
 from appliance.adapters.http_errors import HttpRefused

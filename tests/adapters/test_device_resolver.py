@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.device_http import DeviceSession, HttpClient
+from appliance.adapters.device_http import HttpClient
 from appliance.adapters.device_resolver import is_allowed_address
+from appliance.adapters.device_session import DeviceSession
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from tests.adapters.lua_kinds.vendor import Vendor

@@ -12,7 +12,8 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from appliance.adapters.device_http import DeviceSession, HttpClient
+from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.http_errors import HttpRefused
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
 from appliance.adapters.wled.kind import Wled

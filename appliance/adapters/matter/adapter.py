@@ -14,8 +14,9 @@ from appliance.adapters.device_http import HttpClient
 from appliance.adapters.matter.clusters import FAN, ON_OFF
 from appliance.adapters.matter.commands import ClusterRequest, command_specs_of, request_for
 from appliance.adapters.matter.kind import Matter, split_url
+from appliance.adapters.matter.known_nodes import MAX_DEVICES, Target
 from appliance.adapters.matter.large_json import parse_large, parse_small
-from appliance.adapters.matter.live_nodes import MAX_DEVICES, LiveNodes, Target
+from appliance.adapters.matter.live_nodes import LiveNodes
 from appliance.adapters.matter.node_requests import NodeRequests
 from appliance.adapters.matter.operations import OPERATION_SECS, Operations
 from appliance.adapters.matter.server import OPENING_SECS, ServerConnection
@@ -141,7 +142,7 @@ class MatterAdapter(Adapter):
 
     def _report_rejected(self) -> None:
         """Log the number of devices beyond the limit once, and again after an hour if it has changed."""
-        rejected, now = self.live.rejected, self.clock.monotonic()
+        rejected, now = self.live.nodes.rejected, self.clock.monotonic()
         if rejected == self._rejected or now < self._report_rejected_at:
             return
         reason = f"more than {MAX_DEVICES:,} devices; rejected so far: {rejected}"
@@ -190,7 +191,7 @@ class MatterAdapter(Adapter):
         left = until - self.clock.monotonic()
         if not asks_first and await self._is_shown(device_id, request, min(left, REPORT_SECS)):
             return True
-        target = self.live.target_of(device_id)
+        target = self.live.nodes.targets.get(device_id)
         left = until - self.clock.monotonic()
         if target is None or left <= 0:
             return False
@@ -205,7 +206,7 @@ class MatterAdapter(Adapter):
 
     async def _is_shown(self, device_id: str, request: ClusterRequest, secs: float) -> bool:
         def is_done() -> bool:
-            target = self.live.target_of(device_id)
+            target = self.live.nodes.targets.get(device_id)
             return target is not None and not self.live.is_away(target) and request.is_done(target.endpoint)
 
         wait: Callable[[asyncio.Event], Any] = partial(self.clock.wait, seconds=max(secs, 0.0))

@@ -7,7 +7,8 @@ from typing import Any
 
 from appliance.adapters.confirmation import RESULT_SECS
 from appliance.adapters.matter.commands import ClusterRequest
-from appliance.adapters.matter.live_nodes import LiveNodes, Target
+from appliance.adapters.matter.known_nodes import Target
+from appliance.adapters.matter.live_nodes import LiveNodes
 from appliance.adapters.matter.server import NodeRefused, NodeUnreachable, ServerConnection
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, NotFound, Unreachable
@@ -47,7 +48,7 @@ class NodeRequests:
 
     def target(self, device_id: str) -> Target:
         """Return the node and endpoint of a device. Raise `Unreachable` without a connection, and `NotFound`."""
-        target = self._live.target_of(device_id)
+        target = self._live.nodes.targets.get(device_id)
         if target is None and self.server is None:
             raise Unreachable(f"the Matter server {self._address} is not connected; nothing was sent")
         if target is None:

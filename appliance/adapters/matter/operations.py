@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from appliance.adapters.base import Operation
 from appliance.adapters.matter.clusters import IDENTIFY
 from appliance.adapters.matter.commands import identify
-from appliance.adapters.matter.live_nodes import LiveNodes, Target
+from appliance.adapters.matter.known_nodes import Target
+from appliance.adapters.matter.live_nodes import LiveNodes
 from appliance.adapters.matter.node_requests import NodeRequests
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, MalformedRequest, Unsupported
@@ -62,12 +63,12 @@ class Operations:
         except (KeyError, TypeError):
             raise BadAnswer("the answer of the Matter server contains no node") from None
         await in_steps(self._clock, self._live.flushing())
-        return {"node_id": node_id, "devices": self._live.ids_of(node_id)}
+        return {"node_id": node_id, "devices": self._live.nodes.ids_of(node_id)}
 
     async def _unpair(self, payload: Mapping[str, Value]) -> Value:
         """Remove the node of a device. Return all devices of the node, because all of these devices are removed."""
         node = self._target_in("unpair", payload).node
-        devices = self._live.ids_of(node.id)
+        devices = self._live.nodes.ids_of(node.id)
         await self._requests.ask("remove_node", {"node_id": node.id}, OPERATION_SECS["unpair"] - 5)
         return {"removed": devices}
 

@@ -15,7 +15,7 @@ from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.kind import MATTER, Matter
-from appliance.adapters.matter.live_nodes import MAX_DEVICES
+from appliance.adapters.matter.known_nodes import MAX_DEVICES
 from appliance.adapters.matter.simulator import LAMP, LOCK, PLUG, Clusters, MatterSimulator, simulated_node
 from appliance.errors import LaresError
 from appliance.home import events
@@ -159,7 +159,7 @@ async def test_devices_beyond_the_limit_are_rejected_and_counted_and_reported_on
         await it.vendor.set(1, "1/6/0", value=True)
         await until(lambda: it.device.attributes["power"] == "on")
         assert len(it.registry.list_devices()) == MAX_DEVICES
-        assert isinstance(it.runner.adapter, MatterAdapter) and it.runner.adapter.live.rejected > 9
+        assert isinstance(it.runner.adapter, MatterAdapter) and it.runner.adapter.live.nodes.rejected > 9
         [limit] = [each for each in it.happened if isinstance(each, events.ObservationDropped)]
         assert (limit.device_id, limit.reason) == ("matter", "more than 2,000 devices; rejected so far: 9")
         await it.vendor.remove(2)

@@ -173,7 +173,7 @@ def test_commands_are_the_recorded_requests_and_end_with_the_reports(home: Recor
             continue
         tried += 1
         device_id, raw = commands[number]
-        place = home.live.target_of(f"matter:{device_id}")
+        place = home.live.nodes.targets.get(f"matter:{device_id}")
         assert place is not None
         command = Command.parse(raw)
         device = home.registry.get_device(f"matter:{device_id}")

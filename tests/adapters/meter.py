@@ -76,8 +76,6 @@ class MeterSimulator(SimulatedDevice):
     def _routes(self) -> Iterable[web.RouteDef]:
         return [web.get("/meter", self._answer), web.get("/stream", self._stream)]
 
-    def _note(self, request: web.Request, body: bytes) -> None: ...
-
     async def _answer(self, request: web.Request) -> web.Response:
         return self._json(self.values)
 

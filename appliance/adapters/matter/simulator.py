@@ -106,9 +106,6 @@ class MatterSimulator(SimulatedDevice):
     def _routes(self) -> Iterable[web.RouteDef]:
         return [web.get("/ws", self._serve_socket), web.get("/info", self._answer_info)]
 
-    def _note(self, request: web.Request, body: bytes) -> None:
-        """Do not record HTTP requests, because `asked` holds only WebSocket messages."""
-
     async def _answer_info(self, request: web.Request) -> web.Response:
         return self._json(self.info)
 

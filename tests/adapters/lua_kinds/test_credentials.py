@@ -31,8 +31,6 @@ class Locked(SimulatedDevice):
     def _routes(self) -> Any:
         return [web.get("/digest", self._digest), web.get("/plain", self._plain), web.get("/socket", self._open)]
 
-    def _note(self, request: web.Request, body: bytes) -> None: ...
-
     async def _plain(self, request: web.Request) -> web.Response:
         return web.Response(text=request.headers.get("Authorization", "none"))
 

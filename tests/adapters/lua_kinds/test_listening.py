@@ -83,8 +83,6 @@ class Chatty(SimulatedDevice):
         await self.polls.wait()
         return web.Response()
 
-    def _note(self, request: web.Request, body: bytes) -> None: ...
-
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)

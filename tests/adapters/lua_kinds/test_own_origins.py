@@ -182,8 +182,6 @@ class Spiteful(SimulatedDevice):
     def _routes(self) -> Any:
         return [web.get("/{path:.*}", self._answer)]
 
-    def _note(self, request: web.Request, body: bytes) -> None: ...
-
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         match request.path:
             case "/endless":

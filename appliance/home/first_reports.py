@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from appliance.home.model import Device, Observation
+
 NO_ATTRIBUTES: frozenset[str] = frozenset()
+
+
+class Sent(NamedTuple):
+    """The attributes that a report contains.
+
+    - `observed`: the device has sent them since the hub's start.
+    - `pushed`: the device has just sent them by itself.
+    - `kept`: the report repeats their stored values.
+    """
+
+    observed: frozenset[str] = NO_ATTRIBUTES
+    pushed: frozenset[str] = NO_ATTRIBUTES
+    kept: frozenset[str] = NO_ATTRIBUTES
+
+
+NOTHING_SENT = Sent()
 
 
 class _Missing(Struct):
@@ -37,20 +56,25 @@ class FirstReports:
     def clear(self) -> None:
         self._missing.clear()
 
-    def find_unobserved(self, device_id: str) -> frozenset[str] | None:
-        """Return the attributes that the device has not sent. Return None if the device has sent all attributes."""
-        missing = self._missing.get(device_id)
-        return None if missing is None else missing.unobserved
-
-    def note(self, device_id: str, observed: frozenset[str], kept: frozenset[str]) -> frozenset[str]:
-        """Note that the device sent `observed`, and that its report repeated the stored values of `kept`. Return the
-        attributes that are reported for the first time."""
-        missing = self._missing.get(device_id)
+    def read(self, seen: Observation) -> Sent:
+        """Return the attributes in the observation. If the device has sent all stored attributes, return nothing."""
+        missing = self._missing.get(seen.device_id)
         if missing is None:
-            return NO_ATTRIBUTES
-        first = missing.unreported & (observed | kept)
-        missing.unobserved -= observed
+            return NOTHING_SENT
+        unobserved = missing.unobserved
+        observed = unobserved - seen.kept if seen.is_available else unobserved & seen.pushed
+        return Sent(observed, seen.pushed, seen.kept)
+
+    def note(self, before: Device, changed: frozenset[str], sent: Sent) -> tuple[frozenset[str], frozenset[str]]:
+        """Note a report of the device. Return two sets: the attributes that are reported for the first time, and the
+        changed attributes whose new value is only a baseline, because the earlier value may be outdated."""
+        missing = self._missing.get(before.id)
+        if missing is None:
+            return NO_ATTRIBUTES, NO_ATTRIBUTES
+        baseline = frozenset(name for name in changed if name in missing.unobserved or not before.known(name))
+        first = missing.unreported & (sent.observed | sent.kept)
+        missing.unobserved -= sent.observed
         missing.unreported -= first
         if not missing.unobserved:
-            del self._missing[device_id]
-        return first
+            del self._missing[before.id]
+        return first, baseline - sent.pushed

@@ -20,7 +20,7 @@ from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.dropped_values import DroppedValues
-from appliance.home.first_reports import NO_ATTRIBUTES, FirstReports
+from appliance.home.first_reports import NO_ATTRIBUTES, NOTHING_SENT, FirstReports, Sent
 from appliance.home.layout import Change, Layout, LayoutChange, compare_layouts, missing_device
 from appliance.home.model import (
     ONLINE,
@@ -160,8 +160,8 @@ class Registry:
         shown = {**device.attributes, **valid, "state": ONLINE}
         for name in gone:
             shown.pop(name, None)
-        observed = frozenset([*valid, *gone])
-        self._set_attributes(device, shown, now, now, observed | {"state"}, observed)
+        pushed = frozenset([*valid, *gone])
+        self._set_attributes(device, shown, now, now, Sent(pushed | {"state"}, pushed))
 
     def remove(self, adapter: str, device_id: str, *, is_kept: bool = False) -> None:
         """Remove a device of the adapter. Ignore unknown devices. If `is_kept` is true, the device's values remain
@@ -293,10 +293,7 @@ class Registry:
             after.vendor_name is not before.vendor_name and after.name != before.name
         ):
             self._bus.publish(events.DeviceUpdated(device=after))
-        observed = NO_ATTRIBUTES
-        if (unobserved := self._first_reports.find_unobserved(device_id)) is not None:
-            observed = unobserved - seen.kept if seen.is_available else unobserved & seen.pushed
-        self._publish_change(None if is_new else before, after, changed, observed, seen.pushed, seen.kept)
+        self._publish_change(None if is_new else before, after, changed, self._first_reports.read(seen))
 
     def _known(self, device_id: str, adapter: str, now: datetime) -> Device:
         """Return the device, or a new device without attributes. Raise `Invalid` if the id is invalid, or if the
@@ -321,7 +318,7 @@ class Registry:
     def _mark(self, device_id: str, state: str) -> None:
         device = self._devices[device_id]
         attributes = {**device.attributes, "state": state}
-        self._set_attributes(device, attributes, self._clock.now(), device.last_seen, NO_ATTRIBUTES, NO_ATTRIBUTES)
+        self._set_attributes(device, attributes, self._clock.now(), device.last_seen, NOTHING_SENT)
 
     def _set_attributes(
         self,
@@ -329,8 +326,7 @@ class Registry:
         attributes: dict[str, Value],
         now: datetime,
         last_seen: datetime,
-        observed: frozenset[str],
-        pushed: frozenset[str],
+        sent: Sent,
     ) -> None:
         """Set the device's attributes, and publish the change."""
         after, changed = device, NO_ATTRIBUTES
@@ -341,25 +337,16 @@ class Registry:
             after = replace(device, last_seen=last_seen)
         if after is not device:
             self._put(after)
-        self._publish_change(device, after, changed, observed, pushed)
+        self._publish_change(device, after, changed, sent)
 
-    def _publish_change(
-        self,
-        before: Device | None,
-        after: Device,
-        changed: frozenset[str],
-        observed: frozenset[str],
-        pushed: frozenset[str],
-        kept: frozenset[str] = NO_ATTRIBUTES,
-    ) -> None:
+    def _publish_change(self, before: Device | None, after: Device, changed: frozenset[str], sent: Sent) -> None:
         """Publish the attributes that the device reports for the first time since the hub's start, then all
         changed attributes."""
-        baseline = NO_ATTRIBUTES
-        unobserved = self._first_reports.find_unobserved(after.id)
-        if unobserved is not None and before is not None:
-            baseline = frozenset(name for name in changed if name in unobserved or not before.known(name)) - pushed
-            if first := self._first_reports.note(after.id, observed, kept):
-                self._bus.publish(events.AttributesFirstReported(device=after, attributes=first))
+        first = baseline = NO_ATTRIBUTES
+        if before is not None:
+            first, baseline = self._first_reports.note(before, changed, sent)
+        if first:
+            self._bus.publish(events.AttributesFirstReported(device=after, attributes=first))
         if changed:
             event = events.DeviceStateChanged(device=after, previous=before, changed=changed, baseline=baseline)
             self._bus.publish(event)

@@ -26,6 +26,7 @@ from appliance.adapters.mqtt.out.home_access import FrameOf, HomeAccess, no_fram
 from appliance.adapters.mqtt.out.section_publishers import build_publishers
 from appliance.adapters.publisher import Publisher
 from appliance.automations.automations import Automations, build_automation_catalog
+from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
@@ -320,17 +321,10 @@ class Hub:
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
         config = self._config
-        environment = self.environment = Environment(
-            self.registry,
-            self.bus,
-            self.clock,
-            self.recorder.trust,
-            self.document,
-            limits=config.automations.runner,
-            began=self.began,
-            steps=self.steps,
-            stopped_at=self._store.stopped_at,
-        )
+        trust, stopped_at = self.recorder.trust, self._store.stopped_at
+        watch = ClockWatch(self.clock, trust, self.steps, began=self.began, stopped_at=stopped_at)
+        limits = config.automations.runner
+        environment = self.environment = Environment(self.registry, self.bus, watch, self.document, limits=limits)
         catalog = build_automation_catalog(
             settings=config.automations,
             root=config.root,

@@ -9,7 +9,7 @@ Read in this order:
   makes `scheduled_calls` and asks `clock_watch` whether the clock can be trusted. `cron`, `sun`, and `wall_clock`
   compute the times. `due_times` lists them for the API.
 - `decider` checks the switch, the brake, the conditions, the `policy`, and the mode.
-- `environment` contains the parts of the hub on which automations depend.
+- `environment` contains the parts of the hub that automations need.
 - `automation_states`, `variables`, `timers`, and `change_times` store data across restarts; `old_formats` converts
   data of version 0.1.
 - `ctx` implements the methods that Lua calls; `ctx_arguments` checks their arguments.

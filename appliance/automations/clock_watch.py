@@ -48,14 +48,14 @@ class ClockWatch:
         self,
         clock: Clock,
         trust: ClockTrust,
-        steps: ClockSteps,
+        steps: ClockSteps | None = None,
         *,
         began: float | None = None,
         stopped_at: datetime | None = None,
     ) -> None:
-        self._clock = clock
+        self.clock = clock
         self.trust = trust
-        self.steps = steps
+        self.steps = steps or ClockSteps(clock)
         self._began = clock.monotonic() if began is None else began
         self._stopped_at = stopped_at
         # if the time equals MADE_AT, no later time is stored
@@ -65,7 +65,7 @@ class ClockWatch:
         self._checked_at = clock.monotonic()
         self._step = timedelta()
         self._steps_kept: list[dict[str, Any]] = []
-        steps.listen(self._note_step)
+        self.steps.listen(self._note_step)
 
     def report_start(self) -> None:
         """Log the reason why the clock is not trusted, and a stored time that is ignored."""
@@ -82,8 +82,8 @@ class ClockWatch:
         """Return the changes since the last check. If the clock became trusted, call the functions that wait."""
         self.steps.poll()
         step, self._step = self._step, timedelta()
-        earliest = self._clock.now() - timedelta(seconds=self._clock.monotonic() - self._checked_at)
-        self._checked_at = self._clock.monotonic()
+        earliest = self.clock.now() - timedelta(seconds=self.clock.monotonic() - self._checked_at)
+        self._checked_at = self.clock.monotonic()
         is_trusted_now = self.trust.is_trusted() and not self.is_trusted
         if is_trusted_now:
             self._begin_to_trust()
@@ -94,23 +94,23 @@ class ClockWatch:
         ago, return the current time."""
         if self._stopped_at is not None and timedelta() <= now - self._stopped_at <= MAX_LATE:
             return self._stopped_at
-        since_start = timedelta(seconds=self._clock.monotonic() - self._began)
+        since_start = timedelta(seconds=self.clock.monotonic() - self._began)
         return now - since_start if since_start <= MAX_LATE else now
 
     def secs_since_stop(self) -> float:
         """Return the seconds since the previous hub stopped. If that time is unknown, return the seconds since this
         hub started."""
-        now = self._clock.now()
+        now = self.clock.now()
         if self.left_at is None or self.left_at > now or not self.trust.is_trusted():
-            return round(self._clock.monotonic() - self._began, 3)
+            return round(self.clock.monotonic() - self._began, 3)
         return round((now - self.left_at).total_seconds(), 3)
 
     def figures(self) -> dict[str, Any]:
         """Return the clock's state for the diagnostics."""
         forgotten = self.trust.forgotten
         return {
-            "now": timestamp(self._clock.now()),
-            "synchronised": self._clock.is_synchronised(),
+            "now": timestamp(self.clock.now()),
+            "synchronised": self.clock.is_synchronised(),
             "trusted": self.trust.is_trusted(),
             "trusted_after": timestamp(self.trust.newest),
             "waits_because": self.trust.distrust_reason(),
@@ -132,7 +132,7 @@ class ClockWatch:
     def _note_step(self, step: timedelta) -> None:
         self._step += step
         log.warning("the clock was changed by %+.1f s", step.total_seconds())
-        changed = {"at": timestamp(self._clock.now()), "seconds": step.total_seconds()}
+        changed = {"at": timestamp(self.clock.now()), "seconds": step.total_seconds()}
         self._steps_kept = [*self._steps_kept, changed][-MAX_STEPS_KEPT:]
 
     def _report_forgotten(self) -> None:

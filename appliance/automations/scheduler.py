@@ -11,7 +11,6 @@ from typing import Any
 
 from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.scheduled_calls import MICROSECOND, CalendarCall, DelayedCall, DelayedCalls, Schedule
-from appliance.clock import Clock
 from appliance.event_loop import in_steps
 from appliance.tasks import Tasks
 
@@ -34,8 +33,8 @@ class Scheduler:
     again when the clock is set back.
     """
 
-    def __init__(self, clock: Clock, watch: ClockWatch) -> None:
-        self._clock = clock
+    def __init__(self, watch: ClockWatch) -> None:
+        self._clock = watch.clock
         self._watch = watch
         self._delayed_calls = DelayedCalls()
         self._calendar_calls: dict[CalendarCall, None] = {}

@@ -18,7 +18,7 @@ from appliance.automations.brake import Brake
 from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.scheduled_calls import DelayedCall
 from appliance.automations.scheduler import Scheduler
-from appliance.clock import Clock, from_millis
+from appliance.clock import from_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.events import TimerFired
@@ -115,14 +115,13 @@ class Timers:
         self,
         storage: Storage,
         bus: Bus,
-        clock: Clock,
         watch: ClockWatch,
         scheduler: Scheduler,
         brake: Brake,
     ) -> None:
         self._storage = storage
         self._bus = bus
-        self._clock = clock
+        self._clock = watch.clock
         self._watch = watch
         self._scheduler = scheduler
         self._brake = brake

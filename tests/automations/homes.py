@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from appliance.automations import definition as definitions
+from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.clock import Clock, to_millis
@@ -76,7 +77,7 @@ def environment_of(
         millis = {attribute: to_millis(at) for attribute, at in times.items()}
         values[f"changed/{device_id}"] = orjson.dumps(millis)
     storage = DocumentSnapshot(values)
-    return Environment(registry, bus, clock, ClockTrust(clock, NOW), storage)
+    return Environment(registry, bus, ClockWatch(clock, ClockTrust(clock, NOW)), storage)
 
 
 def home(*devices: Device, **state: Any) -> Environment:

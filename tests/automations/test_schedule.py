@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.environment import Environment
 from appliance.automations.scheduler import Scheduler
 from appliance.home.bus import Bus
@@ -69,8 +70,8 @@ class Bench:
 
 def environment_of(clock: VirtualClock, believed_after: datetime, stopped_at: datetime | None = None) -> Environment:
     bus, nothing = Bus(), Card()
-    trust = ClockTrust(clock, believed_after)
-    return Environment(PromptRegistry(bus, clock), bus, clock, trust, nothing, stopped_at=stopped_at)
+    watch = ClockWatch(clock, ClockTrust(clock, believed_after), stopped_at=stopped_at)
+    return Environment(PromptRegistry(bus, clock), bus, watch, nothing)
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from typing import Any, cast
 from appliance.automations.automation_states import AutomationStates
 from appliance.automations.automations import Automations
 from appliance.automations.brake import Brake
+from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
 from appliance.automations.variables import Variables
@@ -257,8 +258,8 @@ async def bench(
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, kept.devices)
     history, stage = FailingHistory(), stage or Stage()
-    trust = ClockTrust(clock, believed_after)
-    environment = Environment(registry, bus, clock, trust, kept, stopped_at=stopped_at)
+    watch = ClockWatch(clock, ClockTrust(clock, believed_after), stopped_at=stopped_at)
+    environment = Environment(registry, bus, watch, kept)
     catalog: Catalog[AutomationDefinition] = Catalog(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )

@@ -17,6 +17,7 @@ from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Oper
 from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.automations.automations import Automations
+from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
@@ -179,8 +180,8 @@ async def open_week(
         async with Dispatcher([runner], bus, clock) as dispatcher:
             new_context = partial(_SleepNoting, registry, dispatcher, clock)
             made = Executor(lua, lambda label, _: new_context(label, work), clock, ExecutionHistory())
-            trust = ClockTrust(clock, LONG_AGO)
-            environment = Environment(registry, bus, clock, trust, card, stopped_at=stopped_at)
+            watch = ClockWatch(clock, ClockTrust(clock, LONG_AGO), stopped_at=stopped_at)
+            environment = Environment(registry, bus, watch, card)
             folder = Folder(path=config / "automations", name="config/automations")
             parser = automation_parser(BERLIN, clock, 8)
             catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)

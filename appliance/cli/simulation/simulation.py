@@ -16,6 +16,7 @@ from appliance.adapters.kinds import list_operations
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.automations.active_triggers import ActiveTrigger
 from appliance.automations.automations import Automations, build_automation_catalog
+from appliance.automations.clock_watch import ClockWatch
 from appliance.automations.ctx import CtxMethods
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
@@ -187,12 +188,6 @@ def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Cl
     registry = Registry(bus, clock)
     layout = read_layout(stored)
     registry.restore(layout, read_devices(stored, layout))
-    return Environment(
-        registry,
-        bus,
-        clock,
-        ClockTrust(clock, EPOCH),
-        stored,
-        limits=settings.automations.runner,
-        stopped_at=clock.now() - MICROSECOND,  # fire all triggers that are due at the first instant
-    )
+    stopped_at = clock.now() - MICROSECOND  # fire all triggers that are due at the first instant
+    watch = ClockWatch(clock, ClockTrust(clock, EPOCH), stopped_at=stopped_at)
+    return Environment(registry, bus, watch, stored, limits=settings.automations.runner)

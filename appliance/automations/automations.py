@@ -98,14 +98,14 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         """Delay all timers and schedules until every adapter has started, because devices are offline until then."""
         if have_started():
             return
-        release = self.engine.hold_schedules()
+        self.engine.schedules.hold()
         self.timers.pause(NO_DEVICES)
 
         def on_started(_: Event) -> None:
             if have_started():
                 forget()
                 self.timers.resume(NO_DEVICES)
-                release()
+                self.engine.schedules.release()
 
         forget = bus.listen(on_started, AdapterStarted)
 

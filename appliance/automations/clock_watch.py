@@ -25,12 +25,12 @@ class ClockChange(NamedTuple):
 
     - `earliest`: the earliest time that the clock may have shown since the last check.
     - `step`: the time by which the clock was set.
-    - `is_trusted_now`: whether the clock became trusted.
+    - `became_trusted`: whether the clock became trusted.
     """
 
     earliest: datetime
     step: timedelta
-    is_trusted_now: bool
+    became_trusted: bool
 
 
 class ClockWatch:
@@ -84,10 +84,10 @@ class ClockWatch:
         step, self._step = self._step, timedelta()
         earliest = self.clock.now() - timedelta(seconds=self.clock.monotonic() - self._checked_at)
         self._checked_at = self.clock.monotonic()
-        is_trusted_now = self.trust.is_trusted() and not self.is_trusted
-        if is_trusted_now:
+        became_trusted = self.trust.is_trusted() and not self.is_trusted
+        if became_trusted:
             self._begin_to_trust()
-        return ClockChange(earliest, step, is_trusted_now)
+        return ClockChange(earliest, step, became_trusted)
 
     def find_start(self, now: datetime) -> datetime:
         """Return the hub's start or the time of the previous stop, whichever is earlier. If this time is too long

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 
 from appliance.automations.active_triggers import ActiveTrigger, key_of
@@ -63,7 +63,7 @@ class Engine:
         self._decider = decider
         self._environment = environment
         self._states = states
-        self._schedules = TriggerSchedules(states, environment, decider.fire)
+        self.schedules = TriggerSchedules(states, environment, decider.fire)
         self._waits = Waits(states, environment, decider.fire)
         self._change_times = environment.change_times
         self._registry = environment.registry
@@ -110,11 +110,6 @@ class Engine:
         count = await self.catalog.reload_valid()
         self.arm()
         return count
-
-    def hold_schedules(self) -> Callable[[], None]:
-        """Delay due schedules and intervals until the returned function is called."""
-        self._schedules.hold()
-        return self._schedules.release
 
     def has_timer_listener(self, name: str) -> bool:
         return any(self._states.of(each.id).is_enabled for each in self._index.of_subject("timer", name))
@@ -172,7 +167,7 @@ class Engine:
             active = ActiveTrigger(file=file, trigger=trigger, key=key)
             found.append(active)
             if isinstance(trigger, TimedTrigger):
-                self._schedules.start(active, trigger)
+                self.schedules.start(active, trigger)
         for active in (each for left in known.values() for each in left):
             self._stop(active)
         for active in found:
@@ -182,7 +177,7 @@ class Engine:
 
     def _stop(self, active: ActiveTrigger) -> None:
         active.is_stopped = True
-        self._schedules.stop(active)
+        self.schedules.stop(active)
         self._waits.stop(active)
 
     def _on_event(self, event: events.Event) -> None:

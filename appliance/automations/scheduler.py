@@ -115,7 +115,7 @@ class Scheduler:
         if not self._watch.is_trusted:
             return
         for call in self._calendar_calls:
-            if change.is_trusted_now:
+            if change.became_trusted:
                 self._begin(call, change.earliest)
             elif change.step < timedelta():
                 call.set_due(change.earliest, settles=change.step > -MAX_ADJUSTMENT)

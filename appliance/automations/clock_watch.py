@@ -89,6 +89,10 @@ class ClockWatch:
             self._begin_to_trust()
         return ClockChange(earliest, step, became_trusted)
 
+    def skip_check(self) -> None:
+        """Treat the clock as checked, because nothing was scheduled until now."""
+        self._checked_at = self.clock.monotonic()
+
     def find_start(self, now: datetime) -> datetime:
         """Return the hub's start or the time of the previous stop, whichever is earlier. If this time is too long
         ago, return the current time."""

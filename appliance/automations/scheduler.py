@@ -39,6 +39,7 @@ class Scheduler:
         self._delayed_calls = DelayedCalls()
         self._calendar_calls: dict[CalendarCall, None] = {}
         self._is_starting = True
+        self._awaits_trust = False
         self._changed = asyncio.Event()
         self._tasks = Tasks()
         self._late = 0
@@ -92,6 +93,11 @@ class Scheduler:
         """Return the state of the clock and the number of late calls for the diagnostics."""
         return {**self._watch.figures(), "late": self._late}
 
+    def await_trust(self) -> None:
+        """Keep checking whether the clock can be trusted, even if nothing is scheduled."""
+        self._awaits_trust = True
+        self._changed.set()
+
     def recheck(self) -> None:
         """Check at once whether the clock can be trusted."""
         self._changed.set()
@@ -107,7 +113,11 @@ class Scheduler:
             self._check_clock()
             await in_steps(self._clock, self._fire_delayed_calls())
             await in_steps(self._clock, self._fire_calendar_calls())
-            await self._clock.wait(self._changed, self._secs_to_next())
+            if self._delayed_calls or self._calendar_calls or (self._awaits_trust and not self._watch.is_trusted):
+                await self._clock.wait(self._changed, self._secs_to_next())
+            else:
+                await self._changed.wait()
+                self._watch.skip_check()
 
     def _check_clock(self) -> None:
         """Begin the calendar calls if the clock has become trusted. Compute them again if the clock was set back."""

@@ -151,6 +151,8 @@ class Timers:
                 self._run(timer, self._clock.monotonic() + timer.secs)
         if self._watch.trust.is_trusted():
             self._resume_stored()
+        elif any(timer.stored is not None for timer in self._timers.values()):
+            self._scheduler.await_trust()
 
     def pause(self, reason: str = NO_AUTOMATIONS) -> None:
         """Pause all timers until `resume` has been called for each reason. Due timers remain stored."""

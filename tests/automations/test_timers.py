@@ -360,7 +360,7 @@ async def test_a_timer_resumes_in_a_home_without_anything_scheduled_once_the_clo
     card = Card()
     async with bench(tmp_path, automation(OFF), card=card) as it:
         await start(it, secs=600)
-    async with bench(tmp_path, automation(OFF), card=card, start=BOOT, believed_after=NOW) as it:
+    async with bench(tmp_path, automation(OFF), card=card, start=BOOT, believed_after=NOW, is_idle=True) as it:
         await it.set(NOW + timedelta(seconds=300))
         await it.clock.run(it.clock.sleep(301))
         await it.drain()

@@ -36,6 +36,10 @@ from tests.automations.homes import BERLIN, NOW
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
+FOREVER = 1e9
+"""Seconds of a timer that never expires in a test. While such a timer runs, the scheduler sleeps after all other
+work, so a test can wait until the scheduler sleeps."""
+
 LAMP, TV = "desk:light:0", "tv:tv"
 LONG_AGO = datetime.fromisoformat("2020-01-01T00:00:00Z")
 
@@ -250,6 +254,7 @@ async def bench(
     locale: Any = BERLIN,
     stopped_at: datetime | None = None,
     stage: Stage | None = None,
+    is_idle: bool = False,
 ) -> AsyncIterator[Bench]:
     """Run these automations. The home has a lamp that is off, unless the card contains devices. Data that must
     survive a restart is written to the given card."""
@@ -265,6 +270,8 @@ async def bench(
     )
     executor = Executor(cast("Any", stage), cast("Any", lambda *_: _Context(clock)), clock, history)
     async with Automations(catalog, environment, executor) as parts:
+        if not is_idle:
+            parts.scheduler.after("the end of time", FOREVER, lambda late: None)
         it = Bench(
             clock=clock,
             registry=registry,

@@ -199,31 +199,18 @@ class Hub:
         self._report_start()
         return self
 
-    def _context_of(self, open_session: Callable[[], Any], gates: AddressGates, name: str) -> AdapterContext:
-        return AdapterContext(
-            name=name,
-            clock=self.clock,
-            publish=Publisher(name, self.registry, self.bus, self.clock),
-            secrets=self._store.secrets_of(name),
-            open_session=open_session,
-            gates=gates,
-            record=self.recorder.record,
-            root=self._config.root,
-            locale=self._config.locale,
-            lua_host=self.kinds,
-        )
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and issubclass(kind, Exception) and not issubclass(kind, LaresError):
+            self._store.record_fault()
+        else:
+            self.crashes.end_series()
+        await self._record_stored()  # leaving the adapters may exceed the time limit
+        await self._stack.aclose()
 
-    def _build_history(self, session: LateSession) -> HomeHistory:
-        return HomeHistory(
-            self._config.history,
-            self.bus,
-            self.clock,
-            self.timezone,
-            months=self._store.months,
-            write_on=self.document.run,
-            is_trusted=self.recorder.trust.is_trusted,
-            lines_to=partial(LinePost, session.open, self.clock),
-        )
+    async def _record_stored(self) -> None:
+        """Store the whole state except the history, and record a clean stop."""
+        await self.recorder.flush_at_stop()
+        self._store.record_stored()
 
     def _report_start(self) -> None:
         """Log and publish the faults found at startup, and keep them for clients that connect later."""
@@ -290,6 +277,18 @@ class Hub:
         self.dispatcher.refuse_new()
         self.dispatcher.abort_all()
 
+    def _build_history(self, session: LateSession) -> HomeHistory:
+        return HomeHistory(
+            self._config.history,
+            self.bus,
+            self.clock,
+            self.timezone,
+            months=self._store.months,
+            write_on=self.document.run,
+            is_trusted=self.recorder.trust.is_trusted,
+            lines_to=partial(LinePost, session.open, self.clock),
+        )
+
     def _build_pool(self, max_running_secs: float = inf) -> WorkerPool:
         config = self._config
         return build_pool(
@@ -301,6 +300,43 @@ class Hub:
             on_kill=self._report_worker_kill,
             on_start=self.worker_starts.set,
         )
+
+    def _report_worker_kill(self, reason: str) -> None:
+        self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}"))
+
+    def _context_of(self, open_session: Callable[[], Any], gates: AddressGates, name: str) -> AdapterContext:
+        return AdapterContext(
+            name=name,
+            clock=self.clock,
+            publish=Publisher(name, self.registry, self.bus, self.clock),
+            secrets=self._store.secrets_of(name),
+            open_session=open_session,
+            gates=gates,
+            record=self.recorder.record,
+            root=self._config.root,
+            locale=self._config.locale,
+            lua_host=self.kinds,
+        )
+
+    async def _build_publishers(
+        self, name: str, settings: Mqtt, every_broker: Collection[str]
+    ) -> list[AbstractAsyncContextManager[Any]]:
+        """Return the objects that publish the home on the section's broker."""
+        home = HomeAccess(
+            registry=self.registry,
+            bus=self.bus,
+            send=self.dispatcher.send,
+            scenes=lambda: {scene.id: scene.name for scene in self.scenes.list_scenes()},
+            run_scene=self.scenes.execute,
+            automations=lambda: {
+                view.definition.id: (view.definition.name, view.is_enabled) for view in self.automations.list_views()
+            },
+            switch=lambda id_, is_enabled: self.automations.switch(id_, is_enabled=is_enabled),
+            is_stopping=lambda: self.is_stopping,
+            frame_of=self._frame_of,
+        )
+        root, secrets_of = self._config.root, self._store.secrets_of
+        return await build_publishers({name: settings}, secrets_of, home, self.clock, root, every_broker)
 
     def _build_scenes(self) -> Scenes:
         config = self._config
@@ -318,6 +354,9 @@ class Hub:
         history = self.history.new_executions(kind)
         self._unfinished.report(kind, history)
         return Executor(self.pool, self._new_context, self.clock, history, self._unfinished)
+
+    def _new_context(self, label: str, chain: tuple[str, ...]) -> Context:
+        return Context(self.registry, self.dispatcher, self.clock, label, self._ctx_methods, self.failed_calls, chain)
 
     async def _enter_automations(self, stack: AsyncExitStack) -> None:
         config = self._config
@@ -342,17 +381,6 @@ class Hub:
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
         self._ctx_methods = CtxMethods(environment, self.scenes.run, config.notify.targets).table()
-
-    async def _reload_automations(self) -> tuple[int, list[Fault]]:
-        count, faults = await self.automations.engine.reload()
-        if not faults:
-            self.safe_mode.end("the automations were reloaded")
-        return count, faults
-
-    async def _reload_valid_automations(self) -> int:
-        count = await self.automations.engine.reload_valid()
-        self.safe_mode.end("the automations were reloaded")
-        return count
 
     def _list_names(self) -> HomeNames:
         layout = self.registry.layout
@@ -413,6 +441,17 @@ class Hub:
         )
         return {each.target: each for each in reloaders}
 
+    async def _reload_automations(self) -> tuple[int, list[Fault]]:
+        count, faults = await self.automations.engine.reload()
+        if not faults:
+            self.safe_mode.end("the automations were reloaded")
+        return count, faults
+
+    async def _reload_valid_automations(self) -> int:
+        count = await self.automations.engine.reload_valid()
+        self.safe_mode.end("the automations were reloaded")
+        return count
+
     def _find_refusal(self, target: str) -> Fault | None:
         """Return the reason why the Lua folder cannot be reloaded, or None."""
         folder = self.folders[target]
@@ -460,46 +499,7 @@ class Hub:
             build_pool=self._build_pool,
         )
 
-    async def _build_publishers(
-        self, name: str, settings: Mqtt, every_broker: Collection[str]
-    ) -> list[AbstractAsyncContextManager[Any]]:
-        """Return the objects that publish the home on the section's broker."""
-        home = HomeAccess(
-            registry=self.registry,
-            bus=self.bus,
-            send=self.dispatcher.send,
-            scenes=lambda: {scene.id: scene.name for scene in self.scenes.list_scenes()},
-            run_scene=self.scenes.execute,
-            automations=lambda: {
-                view.definition.id: (view.definition.name, view.is_enabled) for view in self.automations.list_views()
-            },
-            switch=lambda id_, is_enabled: self.automations.switch(id_, is_enabled=is_enabled),
-            is_stopping=lambda: self.is_stopping,
-            frame_of=self._frame_of,
-        )
-        root, secrets_of = self._config.root, self._store.secrets_of
-        return await build_publishers({name: settings}, secrets_of, home, self.clock, root, every_broker)
-
     def _list_watched(self) -> list[Target]:
         reloads = {target: reloader.reload for target, reloader in self.reloaders.items()}
         kinds = self.kinds.folder if self._config.watch_adapters else None
         return targets_of(self.folders, self._config.root, reloads, kinds)
-
-    def _report_worker_kill(self, reason: str) -> None:
-        self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}"))
-
-    def _new_context(self, label: str, chain: tuple[str, ...]) -> Context:
-        return Context(self.registry, self.dispatcher, self.clock, label, self._ctx_methods, self.failed_calls, chain)
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and issubclass(kind, Exception) and not issubclass(kind, LaresError):
-            self._store.record_fault()
-        else:
-            self.crashes.end_series()
-        await self._record_stored()  # leaving the adapters may exceed the time limit
-        await self._stack.aclose()
-
-    async def _record_stored(self) -> None:
-        """Store the whole state except the history, and record a clean stop."""
-        await self.recorder.flush_at_stop()
-        self._store.record_stored()

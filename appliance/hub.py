@@ -374,9 +374,8 @@ class Hub:
             dependencies=self._list_dependencies,
         )
         executor = self._build_executor("automation")
-        automations = Automations(catalog, environment, executor, arms_at_start=self.safe_mode.reason is None)
+        automations = Automations(catalog, environment, executor, self.safe_mode)
         self.automations = await stack.enter_async_context(automations)
-        self.safe_mode.end_later(automations)
         self.names = NameWatcher(self.bus, self.clock, self.document, self._view_names, self.health.have_all_started)
         await stack.enter_async_context(self.names)
         automations.hold_until(self.health.have_all_started, self.bus)
@@ -413,44 +412,20 @@ class Hub:
 
     def _build_reloaders(self) -> dict[str, Reloader]:
         scripts = Scripts(self.pool.compile, folder_of(self._config.scripts, self._config.root), self._inspect)
+        scenes, automations, sections = self.scenes.catalog, self.automations, self.adapter_sections
+        reloader, refusal = partial(Reloader, bus=self.bus, clock=self.clock), self._find_refusal
         reloaders = (
-            Reloader(
-                "adapters",
-                self.adapter_sections.reload,
-                self.bus,
-                self.clock,
-                more=lambda: self.adapter_sections.last_changes,
-            ),
-            Reloader(
-                "scenes",
-                self.scenes.catalog.reload,
-                self.bus,
-                self.clock,
-                load_valid=self.scenes.catalog.reload_valid,
-                refusal=self._find_refusal("scenes"),
-            ),
-            Reloader(
+            reloader("adapters", sections.reload, more=lambda: sections.last_changes),
+            reloader("scenes", scenes.reload, load_valid=scenes.reload_valid, refusal=refusal("scenes")),
+            reloader(
                 "automations",
-                self._reload_automations,
-                self.bus,
-                self.clock,
-                load_valid=self._reload_valid_automations,
-                refusal=self._find_refusal("automations"),
+                automations.reload,
+                load_valid=automations.reload_valid,
+                refusal=refusal("automations"),
             ),
-            Reloader("scripts", scripts.check, self.bus, self.clock, refusal=self._find_refusal("scripts")),
+            reloader("scripts", scripts.check, refusal=refusal("scripts")),
         )
         return {each.target: each for each in reloaders}
-
-    async def _reload_automations(self) -> tuple[int, list[Fault]]:
-        count, faults = await self.automations.engine.reload()
-        if not faults:
-            self.safe_mode.end("the automations were reloaded")
-        return count, faults
-
-    async def _reload_valid_automations(self) -> int:
-        count = await self.automations.engine.reload_valid()
-        self.safe_mode.end("the automations were reloaded")
-        return count
 
     def _find_refusal(self, target: str) -> Fault | None:
         """Return the reason why the Lua folder cannot be reloaded, or None."""

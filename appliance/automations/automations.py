@@ -18,8 +18,10 @@ from appliance.automations.definition import AutomationDefinition, automation_pa
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
 from appliance.automations.names import HomeNames
+from appliance.automations.safe_mode import SAFE_SECS, SafeMode
 from appliance.automations.timers import NO_DEVICES
 from appliance.clock import Clock
+from appliance.errors import Fault
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.bus import Bus
@@ -58,8 +60,7 @@ class View(Struct, frozen=True, kw_only=True):
 class Automations(ExecutableFiles[AutomationDefinition]):
     """The automations of a catalog. Triggers are active while the context is open.
 
-    If `arms_at_start` is false, the triggers become active only after a reload. Methods raise `NotFound` for unknown
-    ids.
+    In safe mode, the triggers become active later. Methods raise `NotFound` for unknown ids.
     """
 
     def __init__(
@@ -67,17 +68,16 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         catalog: Catalog[AutomationDefinition],
         environment: Environment,
         executor: Executor,
-        *,
-        arms_at_start: bool = True,
+        safe_mode: SafeMode | None = None,
     ) -> None:
         super().__init__(catalog, executor)
         self.states = AutomationStates(environment.storage)
         self.timers, self.scheduler = environment.timers, environment.scheduler
         self._decider = Decider(environment, self.states, executor)
-        self.engine = Engine(catalog, self._decider, self.states, environment, arms_at_start=arms_at_start)
+        self.engine = Engine(catalog, self._decider, self.states, environment)
         self.due_times = self.engine.due_times
         self._variables = environment.variables
-        self._arms_at_start = arms_at_start
+        self._safe_mode = safe_mode or SafeMode()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Automations:
@@ -85,14 +85,42 @@ class Automations(ExecutableFiles[AutomationDefinition]):
         async with AsyncExitStack() as stack:
             for part in (self.states, self._variables, self.timers, self.executor, self.scheduler, self.engine):
                 await stack.enter_async_context(part)
-            if not self._arms_at_start:
+            if self._safe_mode.reason is None:
+                self.engine.arm()
+            else:
                 self.timers.pause()
+            if self._safe_mode.is_after_crashes:
+                self.scheduler.after("safe mode", SAFE_SECS, self._end_safe_mode)
             self.timers.begin(self.engine.has_timer_listener)
             self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
+
+    async def reload(self) -> tuple[int, list[Fault]]:
+        """Load all files if all are valid. An unchanged trigger keeps its waits and its schedule."""
+        count, faults = await self.catalog.reload()
+        if not faults:
+            self._arm("the automations were reloaded")
+        return count, faults
+
+    async def reload_valid(self) -> int:
+        """Load the valid files; see `Catalog.reload_valid`."""
+        count = await self.catalog.reload_valid()
+        self._arm("the automations were reloaded")
+        return count
+
+    def _arm(self, because: str) -> None:
+        """Activate the triggers. End a safe mode that began after crashes."""
+        self.engine.arm()
+        if self._safe_mode.is_after_crashes:
+            self._safe_mode.end(because)
+            self.timers.resume()
+
+    def _end_safe_mode(self, _: float) -> None:
+        if self._safe_mode.is_after_crashes:
+            self._arm(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
 
     def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
         """Delay all timers and schedules until every adapter has started, because devices are offline until then."""

@@ -23,7 +23,6 @@ from appliance.automations.triggers.base import EventTrigger, TimedTrigger
 from appliance.automations.triggers.device import DeviceTrigger
 from appliance.automations.triggers.event import SUBJECTS
 from appliance.automations.waits import Waits
-from appliance.errors import Fault
 from appliance.event_loop import in_steps
 from appliance.home import events
 from appliance.home.model import Device
@@ -46,8 +45,8 @@ _KINDS: tuple[type[events.Event], ...] = (
 
 
 class Engine:
-    """Activates the triggers of a catalog's automations. If `arms_at_start` is false, triggers become active only
-    after a reload. An index by subject finds the triggers that an event may match."""
+    """Activates the triggers of a catalog's automations when `arm` is called. An index by subject finds the triggers
+    that an event may match."""
 
     def __init__(
         self,
@@ -55,11 +54,8 @@ class Engine:
         decider: Decider,
         states: AutomationStates,
         environment: Environment,
-        *,
-        arms_at_start: bool = True,
     ) -> None:
         self.catalog = catalog
-        self._arms_at_start = arms_at_start
         self._decider = decider
         self._environment = environment
         self._states = states
@@ -78,10 +74,7 @@ class Engine:
 
     async def __aenter__(self) -> Engine:
         convert_waits(self._states, self.catalog.list_definitions())
-        if self._arms_at_start:
-            self.arm()
-        else:
-            self._switch_all()
+        self._switch_all()
         self._listening.callback(self._bus.listen(self._on_event, *_KINDS))
         return self
 
@@ -97,19 +90,6 @@ class Engine:
         self._listening.close()
         for active in self.list_active():
             self._stop(active)
-
-    async def reload(self) -> tuple[int, list[Fault]]:
-        """Load all files if all are valid. An unchanged trigger keeps its waits and its schedule."""
-        count, faults = await self.catalog.reload()
-        if not faults:
-            self.arm()
-        return count, faults
-
-    async def reload_valid(self) -> int:
-        """Load the valid files; see `Catalog.reload_valid`."""
-        count = await self.catalog.reload_valid()
-        self.arm()
-        return count
 
     def has_timer_listener(self, name: str) -> bool:
         return any(self._states.of(each.id).is_enabled for each in self._index.of_subject("timer", name))

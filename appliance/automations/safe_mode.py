@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from appliance.automations.automations import Automations
 from appliance.store.crashes import CrashCounter
 
 SAFE_SECS = 600.0
@@ -23,12 +22,11 @@ log = logging.getLogger("hub")
 
 class SafeMode:
     """`reason` is the reason why enabled automations do not run, or None. With `--safe`, this mode lasts until the
-    hub stops. After crashes, this mode lasts for `SAFE_SECS`, or until the automations are reloaded."""
+    hub stops. After crashes, `Automations` ends this mode after `SAFE_SECS`, or after a reload."""
 
-    _automations: Automations
     _crashes: CrashCounter
 
-    def __init__(self, *, is_requested: bool) -> None:
+    def __init__(self, *, is_requested: bool = False) -> None:
         self.reason = STARTED_SAFE if is_requested else None
 
     @property
@@ -45,21 +43,8 @@ class SafeMode:
             self.reason, self._crashes = CRASHED_OFTEN, crashes
             log.warning("%s", CRASHED_OFTEN)
 
-    def end_later(self, automations: Automations) -> None:
-        """After `SAFE_SECS`, end a mode that began after crashes, and activate the automations."""
-        self._automations = automations
-        if self.is_after_crashes:
-            automations.scheduler.after("safe mode", SAFE_SECS, self._try_again)
-
     def end(self, because: str) -> None:
         """End a mode that began after crashes. The caller has activated the automations."""
-        if self.is_after_crashes:
-            self.reason = None
-            self._crashes.end_series()
-            self._automations.timers.resume()
-            log.info("safe mode ended: %s", because)
-
-    def _try_again(self, _: float) -> None:
-        if self.is_after_crashes:
-            self._automations.engine.arm()
-            self.end(f"the hub ran for {SAFE_SECS / 60:g} minutes without a crash; automations run again")
+        self.reason = None
+        self._crashes.end_series()
+        log.info("safe mode ended: %s", because)

@@ -215,7 +215,7 @@ class Bench:
 
     async def reload(self, *definitions: Mapping[str, Any]) -> None:
         write(self.folder, definitions)
-        assert (await self.parts.engine.reload())[1] == []
+        assert (await self.parts.reload())[1] == []
 
     def outcomes(self, id_: str = "a") -> list[tuple[str, str | None]]:
         """Return the status and the error of each result of the automation's triggers, oldest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import selectors
 import time
 from collections import deque
@@ -15,8 +16,8 @@ from appliance.loop_lag import LoopLag
 T = TypeVar("T")
 
 STEP_SECS = 0.001
-"""Seconds of work before `in_steps` lets other tasks run. If a step takes much longer, the next pause is as long
-as the step."""
+"""Seconds of work before `in_steps` lets other tasks run. If a step takes much longer and other tasks wait, the next
+pause is as long as the step."""
 
 HURRIED_STEP_SECS = 0.02
 """The same as `STEP_SECS`, but while the hub stops. Few other tasks need the loop then."""
@@ -174,10 +175,18 @@ async def in_steps(clock: Clock, work: Iterable[object]) -> object:
                 await clock.sleep(0)
                 began = clock.monotonic()
         elif (took := clock.monotonic() - began) >= STEP_SECS:
-            if took > 2 * STEP_SECS:
-                await clock.sleep(took)
-            for _ in range(REQUEST_TURNS):
-                await clock.sleep(0)
-                if isinstance(loop, _Loop) and not loop.has_waiting:
-                    break
+            await _let_others_run(clock, took if took > 2 * STEP_SECS else 0.0)
             began = clock.monotonic()
+
+
+async def _let_others_run(clock: Clock, secs: float) -> None:
+    """Pause while other tasks wait, for at least `REQUEST_TURNS` turns and at most for these seconds.
+
+    A timer would also pause if no task waits. On a busy machine, it would expire much too late.
+    """
+    loop, paused_at = asyncio.get_running_loop(), clock.monotonic()
+    for turn in itertools.count(1):
+        await clock.sleep(0)
+        is_over = turn >= REQUEST_TURNS and clock.monotonic() - paused_at >= secs
+        if is_over or (isinstance(loop, _Loop) and not loop.has_waiting):
+            return

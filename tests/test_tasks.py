@@ -391,16 +391,18 @@ async def test_cancelling_the_runner_ends_its_works_first() -> None:
 class SteppingClock(Clock):
     """A clock on which each step takes long enough to cause a pause."""
 
-    def __init__(self) -> None:
+    def __init__(self, step_secs: float = 0.0015) -> None:
         self._now = 0.0
+        self._step_secs = step_secs
 
     def monotonic(self) -> float:
-        self._now += 0.0015
+        self._now += self._step_secs
         return self._now
 
 
+@pytest.mark.parametrize("step_secs", [0.0015, 0.125])
 @pytest.mark.parametrize(("others", "turns_per_step"), [(0, 1), (1, REQUEST_TURNS), (3, REQUEST_TURNS)])
-def test_long_work_of_a_request_yields_to_waiting_tasks(others: int, turns_per_step: int) -> None:
+def test_long_work_of_a_request_yields_to_waiting_tasks(others: int, turns_per_step: int, step_secs: float) -> None:
     async def wait() -> None:
         for _ in range(1000):
             await asyncio.sleep(0)
@@ -411,7 +413,7 @@ def test_long_work_of_a_request_yields_to_waiting_tasks(others: int, turns_per_s
                 tasks.start(wait(), f"waiting {number}")
             await asyncio.sleep(0)
             before = loop_lag().turns
-            await in_steps(SteppingClock(), range(10))
+            await in_steps(SteppingClock(step_secs), range(10))
             return loop_lag().turns - before
 
     assert run(work()) == 10 * turns_per_step

@@ -39,8 +39,12 @@ MAX_TICK_SECS = 3600.0
 ANSWERED_SECS = 5.0
 """Minimum seconds between two reports that the broker responds. Each arriving message can cause a report."""
 
-BATCH = 50
-"""Maximum number of messages that are taken from the inbox at once."""
+BATCH = 10
+"""Maximum number of messages that are taken from the inbox at once. A message that arrives during a batch waits for
+the batch, so a batch of slow messages must be short."""
+
+CONFIGS = ""
+"""The queue of the configurations in the inbox."""
 
 COSTS_TOO_MUCH = "the messages take too much processor time, so they wait; each topic keeps only its newest message"
 
@@ -68,7 +72,7 @@ class MqttAdapter(Adapter):
 
     def __init__(self, context: AdapterContext, settings: Mqtt) -> None:
         super().__init__(context)
-        self.inbox = Inbox()
+        self.inbox = Inbox(self._queue_of, self._has_events)
         self.connection: BrokerConnection | None = None
         self.announced: AnnouncedDevices
         self.processor: MessageProcessor
@@ -187,6 +191,13 @@ class MqttAdapter(Adapter):
                 self.processor.has_work.set()
             if len(self.inbox):
                 await self.clock.sleep(0)
+
+    def _queue_of(self, topic: str) -> str:
+        announced = self.processor.announced
+        return CONFIGS if announced.store.is_config(topic) else announced.router.device_id_at(topic)
+
+    def _has_events(self, topic: str) -> bool:
+        return self.processor.announced.router.has_events(topic)
 
     def _process_all(self, batch: Iterable[Received]) -> Iterator[None]:
         for received in batch:

@@ -1,9 +1,10 @@
-"""The bounded queue of received messages."""
+"""The bounded queues of received messages, one per device, so that a noisy device delays only itself."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -14,8 +15,8 @@ MAX_WAITING_BYTES = 64 * 1024 * 1024
 ENTRY_BYTES = 250
 """Memory of a message in bytes, in addition to its topic and payload."""
 
-CROWDED = 1_000
-"""Number of waiting messages above which each topic keeps only its newest message."""
+CROWDED = 25
+"""Number of waiting messages of a device above which each of its topics keeps only its newest state."""
 
 
 class Received(Struct, frozen=True):
@@ -31,57 +32,85 @@ class Received(Struct, frozen=True):
         return len(self.payload) + 2 * len(self.topic) + ENTRY_BYTES
 
 
-class Inbox:
-    """Messages in the order of arrival. `dropped` counts the messages that were replaced by newer ones."""
+_Queue = OrderedDict[int, Received]
 
-    def __init__(self) -> None:
+
+class Inbox:
+    """Waiting messages, in one queue per device. `dropped` counts the messages that were replaced by newer ones.
+
+    - `device_of`: returns the device that a topic belongs to, or another name for a queue.
+    - `has_events`: returns whether events arrive at a topic. Newer messages do not replace events.
+    """
+
+    def __init__(
+        self, device_of: Callable[[str], str] = str, has_events: Callable[[str], bool] = lambda _: False
+    ) -> None:
         self.dropped = 0
-        self._waiting: OrderedDict[int, Received] = OrderedDict()
-        self._latest: dict[str, int] = {}
+        self._device_of = device_of
+        self._has_events = has_events
+        self._queues: OrderedDict[str, _Queue] = OrderedDict()  # by device; the first device is next
+        self._latest: dict[str, tuple[str, int]] = {}  # device and number of the newest message of each topic
+        self._count = 0
         self._bytes = 0
         self._number = 0
         self._arrived = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return self._count
 
     def put(self, message: Received) -> None:
-        """Add a message. If too many messages wait, remove an older message of the same topic, or the oldest message
-        of all."""
-        self._number += 1
-        if len(self._waiting) >= CROWDED and (older := self._latest.get(message.topic)) is not None:
-            self._drop(older)
-        self._waiting[self._number] = message
-        self._latest[message.topic] = self._number
+        """Add a message. If too many messages of its device wait, it takes the place of an older message of its
+        topic. If too many messages wait in total, remove the oldest message of the device with the most messages."""
+        latest = self._latest.get(message.topic)
+        device = self._device_of(message.topic) if latest is None else latest[0]
+        if (queue := self._queues.get(device)) is None:
+            queue = self._queues[device] = OrderedDict()
+        if latest is not None and len(queue) >= CROWDED and not self._has_events(message.topic):
+            number = latest[1]
+            self._bytes -= queue[number].size
+            self.dropped += 1
+        else:
+            self._number = number = self._number + 1
+            self._latest[message.topic] = device, number
+            self._count += 1
+        queue[number] = message
         self._bytes += message.size
-        while len(self._waiting) > MAX_MESSAGES or self._bytes > MAX_WAITING_BYTES:
-            self._drop(next(iter(self._waiting)))
+        while self._count > MAX_MESSAGES or self._bytes > MAX_WAITING_BYTES:
+            self._pop(max(self._queues, key=lambda each: len(self._queues[each])))
+            self.dropped += 1
         self._arrived.set()
 
     def clear(self) -> None:
         """Discard all messages without counting them."""
-        self._waiting = OrderedDict()
+        self._queues = OrderedDict()
         self._latest = {}
-        self._bytes = 0
+        self._count = self._bytes = 0
         self._arrived.clear()
 
     def take(self, limit: int) -> list[Received]:
-        """Remove and return the oldest messages, at most `limit`."""
-        return [self._pop(next(iter(self._waiting))) for _ in range(min(limit, len(self._waiting)))]
+        """Remove and return at most `limit` messages, one of each device in turn, sorted by their arrival."""
+        taken: list[tuple[int, Received]] = []
+        while self._queues and len(taken) < limit:
+            device = next(iter(self._queues))
+            taken.append(self._pop(device))
+            if device in self._queues:
+                self._queues.move_to_end(device)
+        return [message for _, message in sorted(taken, key=lambda each: each[0])]
 
     async def wait(self) -> None:
         """Wait until a message arrives."""
         await self._arrived.wait()
 
-    def _drop(self, number: int) -> None:
-        self._pop(number)
-        self.dropped += 1
-
-    def _pop(self, number: int) -> Received:
-        message = self._waiting.pop(number)
+    def _pop(self, device: str) -> tuple[int, Received]:
+        """Remove the oldest message of the device."""
+        queue = self._queues[device]
+        number, message = queue.popitem(last=False)
+        if not queue:
+            del self._queues[device]
+        self._count -= 1
         self._bytes -= message.size
-        if self._latest.get(message.topic) == number:
+        if self._latest[message.topic] == (device, number):
             del self._latest[message.topic]
-        if not self._waiting:
+        if not self._queues:
             self.clear()  # an emptied dictionary would keep the memory of its former entries
-        return message
+        return number, message

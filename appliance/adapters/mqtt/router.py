@@ -54,7 +54,13 @@ class Router:
 
     def device_id_at(self, topic: str) -> str:
         """Return the id of a device that reads the topic. If no device reads the topic, return the topic."""
-        return next((device.id for _, device, _ in self.readers(topic)), topic)
+        if found := self._readers.get(topic):
+            return found[0].device.id
+        return next((device.id for _, device, _ in self.readers(topic)), topic) if self._wild else topic
+
+    def has_events(self, topic: str) -> bool:
+        """Return whether an entity that reads the topic reports events."""
+        return any(entity.reports_events for _, _, entity in self.readers(topic))
 
     def route(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
         """Replace all readers with the entities of these devices, one device per step. Beyond the limits, topics that

@@ -409,17 +409,48 @@ async def test_a_cancellation_together_with_the_brokers_answer_is_not_lost() -> 
         await client._wait_for(asyncio.Event().wait(), 0.001)
 
 
-def test_excess_messages_are_replaced_by_newer_states_and_counted() -> None:
+def put(inbox: Inbox, topic: str, *payloads: object) -> None:
+    for each in payloads:
+        inbox.put(Received(topic, str(each).encode(), False))
+
+
+def test_a_noisy_device_delays_only_itself() -> None:
+    inbox = Inbox(lambda topic: topic.partition("/")[0])
+    put(inbox, "noisy/a", *range(CROWDED - 1))
+    put(inbox, "noisy/b", 0)
+    put(inbox, "quiet/a", 0)
+    put(inbox, "noisy/a", "newest")
+    put(inbox, "noisy/b", "newest")
+    assert (len(inbox), inbox.dropped) == (CROWDED + 1, 2), "a crowded queue keeps the newest state of each topic"
+    put(inbox, "quiet/a", 1)
+    found = [(each.topic, each.payload.decode()) for each in inbox.take(5)]
+    assert found == [("noisy/a", "0"), ("noisy/a", "1"), ("noisy/a", "2"), ("quiet/a", "0"), ("quiet/a", "1")]
+    rest = [each.payload for each in inbox.take(CROWDED)]
+    assert rest[-2:] == [b"newest", b"newest"] and len(inbox) == 0
+
+
+def test_few_messages_keep_their_order() -> None:
     inbox = Inbox()
-    for number in range(CROWDED + 3):
-        inbox.put(Received("lamp", str(number).encode(), False))
-    assert (len(inbox), inbox.dropped) == (CROWDED, 3)
+    for number in range(9):
+        put(inbox, "abb"[number % 3], number)
+    assert [each.payload for each in inbox.take(10)] == [b"%d" % number for number in range(9)]
+
+
+def test_events_are_never_replaced() -> None:
+    inbox = Inbox(has_events=lambda topic: topic == "button")
+    put(inbox, "button", *range(2 * CROWDED))
+    assert [each.payload for each in inbox.take(99)] == [b"%d" % number for number in range(2 * CROWDED)]
+
+
+def test_at_the_limit_the_device_with_the_most_messages_loses_its_oldest() -> None:
+    inbox = Inbox(lambda topic: topic.partition("/")[0])
+    put(inbox, "lamp/on", 0)
     for number in range(MAX_MESSAGES):
-        inbox.put(Received(f"lamp/{number}", b"", False))
-    assert (len(inbox), inbox.dropped) == (MAX_MESSAGES, CROWDED + 3)
-    assert inbox.take(1)[0].topic == "lamp/0", "the oldest message is dropped"
-    assert len(inbox.take(MAX_MESSAGES)) == MAX_MESSAGES - 1
-    assert sys.getsizeof(inbox._waiting) < 1_000, "an empty queue returns its memory"
+        put(inbox, f"noisy/{number}", 0)
+    assert (len(inbox), inbox.dropped) == (MAX_MESSAGES, 1)
+    assert [each.topic for each in inbox.take(2)] == ["lamp/on", "noisy/1"]
+    assert len(inbox.take(MAX_MESSAGES)) == MAX_MESSAGES - 2
+    assert sys.getsizeof(inbox._queues) < 1_000, "an empty inbox returns its memory"
 
 
 @each_row(

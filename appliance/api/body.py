@@ -7,6 +7,7 @@ from typing import Any
 
 from sanic import Request
 
+from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.http1 import StrictHttp1, exchange_of
 from appliance.api.limits import ApiLimits
 from appliance.api.validation import parse_json
@@ -14,11 +15,11 @@ from appliance.errors import MalformedRequest, Overloaded, TooLarge, TooSlow, Un
 
 
 class Bodies:
-    """Reads request bodies within the limits. `held` is the number of received bytes of all incomplete bodies."""
+    """Reads request bodies within the limits. All incomplete bodies share a budget."""
 
     def __init__(self, limits: ApiLimits) -> None:
         self._limits = limits
-        self.held = 0
+        self._budget = ByteBudget(limits.bodies_bytes)
 
     async def read_json(self, request: Request, max_bytes: int, instead: bytes) -> Any:
         """Parse the body as JSON, regardless of the Content-Type.
@@ -69,11 +70,11 @@ class Bodies:
         try:
             async for piece in exchange:
                 body += piece
-                self.held += len(piece)
-                if self.held > self._limits.bodies_bytes:
+                self._budget.held += len(piece)
+                if self._budget.is_exceeded:
                     raise Overloaded("other requests use all of the memory for request bodies; try again in a second")
                 if len(body) > limit:
                     return None
             return bytes(body)
         finally:
-            self.held -= len(body)
+            self._budget.held -= len(body)

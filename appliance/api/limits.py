@@ -33,6 +33,7 @@ class ApiLimits(Struct, frozen=True, kw_only=True):
     connections_per_peer: int = _DEFAULTS.max_connections_per_peer
     body_bytes: int = _DEFAULTS.max_body_bytes
     bodies_bytes: int = 8 << 20
+    frames_bytes: int = 8 << 20
     head_bytes: int = 8192
     head_secs: float = 10.0
     body_secs: float = 30.0

@@ -7,12 +7,15 @@ behaviour of the package itself has one case.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
 
 from appliance.api.http_server.websocket import MAX_READ_BYTES
+from appliance.api.limits import ApiLimits
 from tests.api.caller import (
     BINARY,
     CLOSE,
@@ -29,12 +32,12 @@ from tests.api.caller import (
     request,
     turns_while,
 )
-from tests.fakes.app import App
+from tests.fakes.app import App, open_app
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LIMIT = 65_536
-DONE, WRONG, NO_TEXT, TOO_LARGE = 1000, 1002, 1007, 1009
+DONE, WRONG, NO_TEXT, TOO_LARGE, TRY_AGAIN = 1000, 1002, 1007, 1009, 1013
 PONGS = frame(PING, b"still there?")
 """The final frames of each case in which the connection remains open. These frames prove that the connection
 works."""
@@ -240,6 +243,28 @@ async def test_while_a_flood_of_pings_is_answered_the_loop_turns(shared: App) ->
         stream.send_at_once(frame(PING) * 20_000)
         _, turns = await turns_while(stream.frame, 20_000)
     assert turns >= 20_000 * len(frame(PING)) // MAX_READ_BYTES >= 100
+
+
+async def test_unfinished_frames_of_all_connections_share_a_budget() -> None:
+    async with open_app(limits=ApiLimits(frames_bytes=200_000)) as app, AsyncExitStack() as stack:
+        streams = [await stack.enter_async_context(read_events(app.url)) for _ in range(4)]
+        for each in streams:
+            await each.send(frame(BINARY, b"x" * 60_000)[:-1])
+        answers = {asyncio.ensure_future(each.frame()): each for each in streams}
+        [ended], waiting = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+        opcode, payload = await ended
+        assert (opcode, int.from_bytes(payload[:2], "big")) == (CLOSE, TRY_AGAIN)
+        assert await answers[ended].rest() == b""
+        for answer in waiting:
+            answer.cancel()
+        await asyncio.wait(waiting)
+        for answer in waiting:
+            await answers[answer].send(b"x" + PONGS)
+            assert await answers[answer].frame() == (PONG, b"still there?")
+        async with read_events(app.url) as stream:
+            await stream.send(frame(BINARY, b"x" * 60_000)[:-1])
+            await stream.send(b"x" + PONGS)
+            assert await stream.frame() == (PONG, b"still there?"), "finished frames need no budget"
 
 
 async def test_compression_is_not_negotiated(shared: App) -> None:

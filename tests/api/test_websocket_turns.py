@@ -7,6 +7,7 @@ import socket
 import time
 from typing import Any
 
+from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.websocket import StrictProtocol, WebSocket
 from appliance.api.limits import ApiLimits
 from appliance.event_loop import SHORT_TURN_SECS, run
@@ -34,7 +35,7 @@ def test_a_flood_of_one_client_waits_while_the_turn_is_long() -> None:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             transport = SilentTransport(ours)
-            stream = WebSocket(transport, StrictProtocol(1024), b"", ApiLimits(), "peer")
+            stream = WebSocket(transport, StrictProtocol(1024), b"", ApiLimits(), "peer", ByteBudget(1 << 20))
             await asyncio.sleep(0)
             time.sleep(2 * SHORT_TURN_SECS)  # noqa: ASYNC251 - the work of other clients
             stream.receive(b"\x89\x80\0\0\0\0" * 3)

@@ -12,6 +12,7 @@ from msgspec import Struct
 from sanic import Request, Sanic
 from sanic.config import Config
 
+from appliance.api.byte_budget import ByteBudget
 from appliance.api.gate import Gate
 from appliance.api.http_server.connection_limiter import ConnectionLimiter
 from appliance.api.http_server.http1 import exchange_of
@@ -41,12 +42,14 @@ _NO_SIGNAL = _NoSignal()
 
 
 class ServedParts(Struct, frozen=True, kw_only=True):
-    """The parts that all connections of an application share. The gate responds to the requests."""
+    """The parts that all connections of an application share. The gate responds to the requests. The unfinished
+    frames of all WebSockets share the budget `frames`."""
 
     gate: Gate
     limits: ApiLimits
     limiter: ConnectionLimiter
     proxies: TrustedProxies
+    frames: ByteBudget
 
 
 class Application(Sanic[Config, ServedParts]):
@@ -82,6 +85,7 @@ def build_application(gate: Gate, limits: ApiLimits) -> Application:
             limits=limits,
             limiter=ConnectionLimiter(*most, now, proxies.trusts),
             proxies=proxies,
+            frames=ByteBudget(limits.frames_bytes),
         ),
         configure_logging=False,
         dumps=orjson.dumps,

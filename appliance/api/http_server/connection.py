@@ -84,7 +84,7 @@ class StrictConnection(HttpProtocol):
         """Upgrade the connection to a WebSocket. `answer` is the response that ends the handshake."""
         assert self.transport is not None
         self.http.upgrade_websocket = True
-        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer)
+        self.websocket = WebSocket(self.transport, protocol, answer, self.limits, self.peer, self.app.ctx.frames)
         if not self._can_write.is_set():
             self.websocket.pause()
         early, self.recv_buffer = bytes(self.recv_buffer), bytearray()

@@ -21,6 +21,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
+from appliance.api.byte_budget import ByteBudget
 from appliance.api.http_server.http1 import exchange_of
 from appliance.api.limits import ApiLimits
 from appliance.errors import MalformedRequest, UpgradeRequired
@@ -74,6 +75,11 @@ class StrictProtocol(ServerProtocol):
         super().__init__(state=State.OPEN, max_size=(None, max_bytes))
         self._messages = MessageCheck(max_bytes)
 
+    @property
+    def unfinished_bytes(self) -> int:
+        """The size of the incomplete frame that the parser holds."""
+        return len(self.reader.buffer)
+
     def select_subprotocol(self, subprotocols: Sequence[Subprotocol]) -> Subprotocol | None:
         """Return the hub's sub-protocol if the client offers it."""
         return SUBPROTOCOL if SUBPROTOCOL in subprotocols else None
@@ -111,7 +117,8 @@ class WebSocket:
     """One open WebSocket. `answer` is the response that ends the handshake; `peer` is the client's address.
 
     The WebSocket sends a ping every `ping_secs`, and closes with 1011 if the client does not answer before the next
-    ping. If the client reads nothing for `stall_secs`, the WebSocket aborts the connection. `on_writable` is called
+    ping. If the client reads nothing for `stall_secs`, the WebSocket aborts the connection. If the unfinished frames
+    of all clients exceed `frames`, the WebSocket that receives more bytes closes with 1013. `on_writable` is called
     when the send buffer has room again. `closed` completes when the connection is lost.
     """
 
@@ -122,6 +129,7 @@ class WebSocket:
         answer: bytes,
         limits: ApiLimits,
         peer: str,
+        frames: ByteBudget,
     ) -> None:
         self._transport = transport
         self._protocol = protocol
@@ -131,6 +139,8 @@ class WebSocket:
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self.on_writable: Callable[[], None] = lambda: None
         self._has_room = True
+        self._frames = frames
+        self._held_bytes = 0
         self._inbuf = bytearray()
         self._is_input_scheduled = False
         self._abort_timer: asyncio.TimerHandle | None = None
@@ -162,7 +172,9 @@ class WebSocket:
     def receive(self, data: bytes) -> None:
         """Process data from the client."""
         self._inbuf += data
-        if not self._is_input_scheduled:
+        if self._is_input_scheduled:
+            self._count_held()
+        else:
             self._process_input()
 
     def pause(self) -> None:
@@ -185,6 +197,7 @@ class WebSocket:
         self.on_writable = lambda: None
         self._inbuf.clear()
         self._protocol.end()
+        self._count_held()
         if not self.closed.done():
             self.closed.set_result(None)
 
@@ -196,6 +209,7 @@ class WebSocket:
             piece = bytes(self._inbuf[:MAX_READ_BYTES])
             del self._inbuf[:MAX_READ_BYTES]
             self._process_piece(piece)
+        self._count_held()
         if not self._inbuf:
             self._transport.resume_reading()
             return
@@ -203,6 +217,19 @@ class WebSocket:
         if self._has_room:
             self._is_input_scheduled = True
             self._loop.call_soon(self._process_input)
+
+    def _count_held(self) -> None:
+        """Count the bytes of the unfinished frame. Close the connection if the budget does not allow more bytes."""
+        more = len(self._inbuf) + self._protocol.unfinished_bytes - self._held_bytes
+        self._held_bytes += more
+        self._frames.held += more
+        if more > 0 and self._frames.is_exceeded:
+            self._inbuf.clear()
+            self._protocol.fail(
+                CloseCode.TRY_AGAIN_LATER, "other clients use all of the memory for unfinished frames"
+            )
+            self._send_due()
+            self._count_held()
 
     def _process_piece(self, piece: bytes) -> None:
         self._protocol.receive_data(piece)

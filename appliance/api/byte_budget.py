@@ -1,0 +1,15 @@
+"""A limit for the bytes that all connections together hold in memory."""
+
+from __future__ import annotations
+
+
+class ByteBudget:
+    """`held` is the number of bytes that all connections hold now."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self.held = 0
+
+    @property
+    def is_exceeded(self) -> bool:
+        return self.held > self._max_bytes

@@ -1,6 +1,12 @@
 """Connects vendors' devices. Each configured section has an adapter, and a dispatcher sends commands to the adapters.
 
 Read `base` (the contract of an adapter), `polling` with `confirmation` and `device_http`, and one vendor, such as
-`wled`. Next, follow a command through `dispatch` and `adapter_runner`, and the device's report back through
-`publisher`. `kind` and `kinds` are the catalog of adapters. `adapter_start` starts the adapter of each section.
+`wled`. Next, follow a command through `dispatch`, `address_gates`, and `adapter_runner`, and the device's report back
+through `publisher` (with `poll_reading`). `adapter_health` reports outages and failures. `kind` and `kinds` are the
+catalog of adapters. `adapter_start` starts the adapter of each section.
+
+`device_json` and `device_xml` parse answers, `replies` matches replies to requests, and `reconnection` opens a
+connection again. `access_settings` and `address_hints` check the settings of a section, and `secret_files` and `tls`
+read its files. `redaction` removes secrets. Vendors are packages with a `kind.py`, or files in `lua_kinds`.
+`discovery` finds devices in the network.
 """

@@ -35,9 +35,9 @@ class LinePost:
         """Return the status and the text of the answer, with the token removed. Raise `AdapterFailed` if there is
         no answer."""
         if self._http is None:
-            await import_ahead(["appliance.adapters.device_http"])
-            from appliance.adapters.device_http import HttpClient
-            from appliance.adapters.http_access import HttpAccess
+            await import_ahead(["appliance.adapters.device_http.client"])
+            from appliance.adapters.device_http.access import HttpAccess
+            from appliance.adapters.device_http.client import HttpClient
 
             scheme = "" if self._token is None or " " in self._token else "Token "
             headers = {} if self._token is None else {"Authorization": f"{scheme}{self._token}"}

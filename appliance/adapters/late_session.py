@@ -20,7 +20,7 @@ class LateSession:
 
     def open(self) -> Any:
         if self._session is None:
-            from appliance.adapters.device_session import DeviceSession
+            from appliance.adapters.device_http.session import DeviceSession
 
             self._session = DeviceSession()
         return self._session

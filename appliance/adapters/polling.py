@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.confirmation import ExpectedState, failure, read_until
-from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_http.client import HttpClient
 from appliance.adapters.reconnection import keep_open
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
 from appliance.event_loop import in_steps

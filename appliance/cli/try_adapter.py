@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from appliance import config
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.lua_kinds.adapter import LuaAdapter
 from appliance.adapters.lua_kinds.host import SectionFault
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.simulated_device import Faults

@@ -10,10 +10,10 @@ from typing import Any
 
 from aiohttp import web
 
+from appliance.adapters.device_http.server_events import ServerEvent
 from appliance.adapters.device_json import parse_json
 from appliance.adapters.kind import AdapterKind, PolledUrl
 from appliance.adapters.polling import PollingAdapter
-from appliance.adapters.server_events import ServerEvent
 from appliance.adapters.simulated_device import SimulatedDevice
 from appliance.errors import BadAnswer
 from appliance.home.model import DeviceKind, Observation, Report

@@ -13,7 +13,7 @@ import pytest
 
 from appliance import config
 from appliance.adapters.adapter_start import AdapterStart
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.kinds import kind_of

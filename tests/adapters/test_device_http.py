@@ -16,14 +16,14 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from appliance.adapters.device_http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient
+from appliance.adapters.device_http.access import HttpAccess
+from appliance.adapters.device_http.client import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient
+from appliance.adapters.device_http.errors import HttpRefused
+from appliance.adapters.device_http.server_events import EventDecoder, ServerEvent, read_events
+from appliance.adapters.device_http.session import DeviceSession
+from appliance.adapters.device_http.web_socket import Messages
 from appliance.adapters.device_json import parse_json
-from appliance.adapters.device_session import DeviceSession
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.adapters.http_access import HttpAccess
-from appliance.adapters.http_errors import HttpRefused
-from appliance.adapters.server_events import EventDecoder, ServerEvent, read_events
-from appliance.adapters.web_socket import Messages
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable, Unreadable
 from tests.adapters.mqtt.broker import CERTIFICATE, KEY

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.device_http import HttpClient
-from appliance.adapters.device_resolver import is_allowed_address
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.client import HttpClient
+from appliance.adapters.device_http.resolver import is_allowed_address
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from tests.adapters.lua_kinds.vendor import Vendor
@@ -124,9 +124,9 @@ from types import SimpleNamespace
 from appliance.imports import import_ahead
 
 async def main():
-    await import_ahead(["appliance.adapters.device_http"])
+    await import_ahead(["appliance.adapters.device_http.client"])
     from aiohttp import connector
-    from appliance.adapters.device_connector import DeviceConnector
+    from appliance.adapters.device_http.connector import DeviceConnector
     before = connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509"]
     request = SimpleNamespace(is_ssl=lambda: True, ssl=True)
     print(before, DeviceConnector()._get_ssl_context(request).cert_store_stats()["x509"])

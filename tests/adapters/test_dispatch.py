@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.base import CommandResult, HookRequest
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import MAX_BATCH_DEVICES, Dispatcher, Outcome, Status
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Stopping, Unreachable
 from appliance.health import Health

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from appliance.adapters.base import CommandResult
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.elgato_lights.adapter import (
     BATTERY_MODEL,
     INFO_INTERVAL_SECS,

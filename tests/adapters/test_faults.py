@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGates, canonical
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.health import AdapterStatus, Health

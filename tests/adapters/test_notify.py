@@ -17,7 +17,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from appliance import config
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.notify.adapter import NotifyAdapter, build
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
 from appliance.adapters.confirmation import ExpectedState
-from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS
-from appliance.adapters.device_http import HttpClient
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.client import HttpClient
+from appliance.adapters.device_http.connector import CONNECT_TIMEOUT_SECS
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.adapter import RokuAdapter

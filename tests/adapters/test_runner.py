@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.polling import delay_after
 from appliance.errors import BadAnswer, Unreachable
 from appliance.home import events

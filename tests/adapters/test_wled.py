@@ -12,9 +12,9 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from appliance.adapters.device_http import HttpClient
-from appliance.adapters.device_session import DeviceSession
-from appliance.adapters.http_errors import HttpRefused
+from appliance.adapters.device_http.client import HttpClient
+from appliance.adapters.device_http.errors import HttpRefused
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
 from appliance.adapters.wled.kind import Wled
 from appliance.errors import BadAnswer

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS, ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.kinds import LUA_KIND

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from appliance.adapters.base import AdapterContext, CommandResult, Operation
-from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_http.client import HttpClient
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import Invalid, Unreachable
 from appliance.home.command_specs import CommandSpec

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.clock import Clock
 from appliance.errors import BadAnswer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from appliance.adapters.device_http import HttpClient
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.client import HttpClient
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.clock import Clock
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.automations.automations import Automations
 from appliance.automations.clock_watch import ClockWatch

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.lua_kinds.crypto import compute
 from appliance.adapters.lua_kinds.json_and_xml import compact_json, decode_xml
 from appliance.adapters.lua_kinds.kept_texts import KeptTexts

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from appliance.adapters.access_settings import url_path
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_http import HttpClient, HttpResponse
-from appliance.adapters.http_access import HttpAccess
+from appliance.adapters.device_http.access import HttpAccess
+from appliance.adapters.device_http.client import HttpClient, HttpResponse
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.adapters.redaction import secret_words

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import orjson
 
+from appliance.adapters.device_http.server_events import ServerEvent
+from appliance.adapters.device_http.web_socket import DecodeMessage, Messages
 from appliance.adapters.lua_kinds.definition import ListenDefinition
 from appliance.adapters.lua_kinds.json_and_xml import compact_json
 from appliance.adapters.replies import Replies
-from appliance.adapters.server_events import ServerEvent
-from appliance.adapters.web_socket import DecodeMessage, Messages
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unanswered, Unreachable
 

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 from msgspec import Struct, to_builtins
 
-from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.device_http.client import HttpResponse
+from appliance.adapters.device_http.server_events import ServerEvent
 from appliance.adapters.lua_kinds.web_request import WebRequest
-from appliance.adapters.server_events import ServerEvent
 
 UNRECORDED_FIELDS = ("headers", "repeat")
 UNRECORDED_HEADERS = frozenset({"set-cookie", "authorization", "www-authenticate"})

@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.device_http.client import HttpResponse
+from appliance.adapters.device_http.server_events import ServerEvent
+from appliance.adapters.device_http.web_socket import DecodeMessage
 from appliance.adapters.lua_kinds.recording import Message, decode_exchange, decode_message
 from appliance.adapters.lua_kinds.web_request import WebRequest
-from appliance.adapters.server_events import ServerEvent
-from appliance.adapters.web_socket import DecodeMessage
 from appliance.errors import BadAnswer, Invalid, Unreachable
 
 NO_RECORDING = "the file is not a recording of lares try-adapter"

@@ -8,15 +8,15 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.device_http.client import HttpResponse
+from appliance.adapters.device_http.server_events import ServerEvent
+from appliance.adapters.device_http.web_socket import DecodeMessage
 from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.push_connection import PushSource
 from appliance.adapters.lua_kinds.recording import Exchange, Message, encode_exchange, encode_message
 from appliance.adapters.lua_kinds.replay import Replay
 from appliance.adapters.lua_kinds.section import LuaSection
 from appliance.adapters.lua_kinds.web_request import Transport, WebRequest
-from appliance.adapters.server_events import ServerEvent
-from appliance.adapters.web_socket import DecodeMessage
 from appliance.errors import AdapterFailed, Invalid
 from appliance.tables.fields import Field, Fields
 

@@ -10,7 +10,7 @@ import orjson
 from msgspec import Struct
 
 from appliance.adapters.access_settings import check_header, url_path
-from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.device_json import load_json
 from appliance.adapters.lua_kinds.json_and_xml import compact_json
 from appliance.errors import Invalid

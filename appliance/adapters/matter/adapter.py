@@ -10,7 +10,8 @@ from typing import Any
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.confirmation import RESULT_SECS, failure, is_long_fade
-from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_http.client import HttpClient
+from appliance.adapters.device_http.web_socket import Messages
 from appliance.adapters.matter.clusters import FAN, ON_OFF
 from appliance.adapters.matter.commands import ClusterRequest, command_specs_of, request_for
 from appliance.adapters.matter.kind import Matter, split_url
@@ -21,7 +22,6 @@ from appliance.adapters.matter.node_requests import NodeRequests
 from appliance.adapters.matter.operations import OPERATION_SECS, Operations
 from appliance.adapters.matter.server import OPENING_SECS, ServerConnection
 from appliance.adapters.reconnection import keep_open
-from appliance.adapters.web_socket import Messages
 from appliance.errors import AdapterFailed, Unreachable
 from appliance.event_loop import STEP_SECS, in_steps
 from appliance.home.command_specs import check_offered

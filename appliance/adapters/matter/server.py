@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from appliance.adapters.device_http.web_socket import Messages
 from appliance.adapters.matter.large_json import parse_large
 from appliance.adapters.replies import Replies
-from appliance.adapters.web_socket import Messages
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.tables.checks import format_value

@@ -11,9 +11,9 @@ from xml.sax.saxutils import escape
 
 from appliance.adapters.answer_text import one_line
 from appliance.adapters.base import AdapterContext
-from appliance.adapters.device_http import HttpClient, HttpResponse
-from appliance.adapters.http_access import HttpAccess
-from appliance.adapters.http_errors import named_status
+from appliance.adapters.device_http.access import HttpAccess
+from appliance.adapters.device_http.client import HttpClient, HttpResponse
+from appliance.adapters.device_http.errors import named_status
 from appliance.adapters.notify.kind import NotifySection
 from appliance.adapters.notify.sender import Button
 from appliance.adapters.notify.services import PLACEHOLDER, PLACEHOLDERS, SERVICES

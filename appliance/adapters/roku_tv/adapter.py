@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from appliance.adapters.base import AdapterContext, CommandResult, Operation
 from appliance.adapters.confirmation import read_until
-from appliance.adapters.device_http import HttpClient
+from appliance.adapters.device_http.client import HttpClient
+from appliance.adapters.device_http.errors import HttpRefused
 from appliance.adapters.device_xml import parse_xml
-from appliance.adapters.http_errors import HttpRefused
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreachable, Unreadable

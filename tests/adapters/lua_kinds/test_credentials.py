@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.lua_kinds.origins import Origins
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.adapters.simulated_device import SimulatedDevice

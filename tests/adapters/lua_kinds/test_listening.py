@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import HookRequest
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.kinds import LUA_KIND
 from appliance.adapters.lua_kinds.definition import ListenDefinition
 from appliance.adapters.lua_kinds.push_connection import MAX_PUSHED, PushConnection, Pushed

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.errors import AdapterFailed
 from appliance.lua.worker_pool import WorkerPool

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from appliance.adapters.access_settings import url_path
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.lua_kinds.origins import MAX_BODY_BYTES, Origins, _follow
 from appliance.adapters.lua_kinds.section import SectionSettings
 from appliance.adapters.lua_kinds.web_request import WebRequest, for_lua, read_request

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from appliance.adapters.device_http import HttpResponse
+from appliance.adapters.device_http.client import HttpResponse
 from appliance.adapters.lua_kinds.web_request import WebRequest
 from appliance.adapters.simulated_device import SimulatedDevice
 from tests.fakes.event_stream import hold_events

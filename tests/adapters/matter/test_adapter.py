@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.adapter_runner import AdapterRunner
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.matter.adapter import MatterAdapter
 from appliance.adapters.matter.kind import MATTER, Matter

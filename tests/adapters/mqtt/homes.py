@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.dispatch import Outcome
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices

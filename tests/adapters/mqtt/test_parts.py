@@ -14,7 +14,7 @@ import aiomqtt
 import pytest
 from msgspec.structs import replace
 
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Discovery

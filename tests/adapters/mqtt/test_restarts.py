@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from appliance.adapters.device_session import DeviceSession
+from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.mqtt.discovery import Discovery
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.message_processor import MessageProcessor

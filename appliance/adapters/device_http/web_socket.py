@@ -9,7 +9,7 @@ from typing import Any, Literal
 import aiohttp
 import orjson
 
-from appliance.adapters.http_errors import reason_of
+from appliance.adapters.device_http.errors import reason_of
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unreachable
 

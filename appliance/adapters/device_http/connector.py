@@ -15,7 +15,7 @@ from aiohttp import AddrInfoType, ClientRequest
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
 
-from appliance.adapters.device_resolver import DeviceResolver
+from appliance.adapters.device_http.resolver import DeviceResolver
 from appliance.tasks import time_limit
 
 CONNECT_TIMEOUT_SECS = 2.0

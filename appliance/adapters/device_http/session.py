@@ -9,10 +9,10 @@ import aiohttp
 import orjson
 from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 
-from appliance.adapters.device_connector import CONNECT_TIMEOUT_SECS, DeviceConnector
-from appliance.adapters.device_resolver import DeviceResolver
-from appliance.adapters.http_errors import reason_of
-from appliance.adapters.web_socket import PromptSocket
+from appliance.adapters.device_http.connector import CONNECT_TIMEOUT_SECS, DeviceConnector
+from appliance.adapters.device_http.errors import reason_of
+from appliance.adapters.device_http.resolver import DeviceResolver
+from appliance.adapters.device_http.web_socket import PromptSocket
 from appliance.tasks import time_limit
 
 LASTING_SECS = 60.0

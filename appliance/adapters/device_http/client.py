@@ -13,13 +13,13 @@ from aiohttp import ClientResponse
 from aiohttp.http import HttpProcessingError
 from msgspec import Struct
 
+from appliance.adapters.device_http.access import HttpAccess
+from appliance.adapters.device_http.errors import HttpRefused, named_status, reason_of
+from appliance.adapters.device_http.plain_requests import PlainRequests
+from appliance.adapters.device_http.server_events import EVENT_STREAM, ServerEvent, read_events
+from appliance.adapters.device_http.session import HEADERS, DeviceSession, send_once
+from appliance.adapters.device_http.web_socket import DecodeMessage, Messages
 from appliance.adapters.device_json import parse_json
-from appliance.adapters.device_session import HEADERS, DeviceSession, send_once
-from appliance.adapters.http_access import HttpAccess
-from appliance.adapters.http_errors import HttpRefused, named_status, reason_of
-from appliance.adapters.plain_requests import PlainRequests
-from appliance.adapters.server_events import EVENT_STREAM, ServerEvent, read_events
-from appliance.adapters.web_socket import DecodeMessage, Messages
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Unanswered, Unreachable, Unreadable
 from appliance.tables.addresses import is_numeric

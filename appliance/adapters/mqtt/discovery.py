@@ -13,6 +13,7 @@ import contextlib
 import logging
 import math
 from collections.abc import Iterable, Iterator
+from enum import IntEnum
 
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.announcements import parse_config
@@ -50,12 +51,21 @@ BIRTH_SECS = 300.0
 log = logging.getLogger("adapters")
 
 
-class Discovery:
-    """Builds the devices of one broker from their configurations.
+class Phase(IntEnum):
+    """The phases of a connection."""
 
-    A connection has two phases. First, all retained configurations arrive. Then the hub publishes a birth message,
-    and forgets the known devices that do not announce themselves within `RETURN_SECS`.
-    """
+    GATHERING = 1
+    """The retained configurations arrive."""
+    SETTLED = 2
+    """All retained configurations have arrived, and a birth message is due."""
+    BORN = 3
+    """Devices without retained configurations announce themselves again."""
+    COMPLETE = 4
+    """The known devices that did not announce themselves are forgotten."""
+
+
+class Discovery:
+    """Builds the devices of one broker from their configurations."""
 
     subscriptions: Subscriptions
 
@@ -78,8 +88,8 @@ class Discovery:
         self._requested: set[str] = set()
         self._config_at = 0.0
         self._has_new = asyncio.Event()
-        self._born_at, self._is_born = -math.inf, False
-        self._is_complete = False
+        self._phase = Phase.GATHERING
+        self._born_at = -math.inf
         self._is_silent = True  # no announcement has arrived in this process, and no line was logged about it
 
     async def run(self, connection: BrokerConnection, more_topics: Iterable[str]) -> None:
@@ -92,7 +102,7 @@ class Discovery:
 
     def _begin(self, connection: BrokerConnection, more_topics: Iterable[str]) -> None:
         """Forget the previous connection, and expect the known devices to be announced again."""
-        self._is_born = self._is_complete = False
+        self._phase = Phase.GATHERING
         self._seen.clear()
         self._requested.clear()
         known = self._publish.list_devices()
@@ -116,33 +126,32 @@ class Discovery:
             self._seen.discard(received.topic)
         else:
             self._is_silent = False
-            if not self._is_complete:
+            if self._phase < Phase.COMPLETE:
                 self._seen.add(received.topic)
 
     async def _keep_building(self, connection: BrokerConnection) -> None:
         """Build devices from configurations until cancelled."""
         began = self._config_at = self._clock.monotonic()
-        gather_secs, is_settled = MAX_GATHER_SECS, False
+        gather_secs = MAX_GATHER_SECS
         while True:
-            if self._is_complete and not self._has_new.is_set():
+            if self._phase is Phase.COMPLETE and not self._has_new.is_set():
                 await self._has_new.wait()
             now = self._clock.monotonic()
             await self._clock.sleep(QUIET_SECS)
             if self._has_new.is_set() and (now - self._config_at >= QUIET_SECS or now - began >= gather_secs):
                 self._has_new.clear()
-                await self._rebuild(complete=is_settled)
-                if is_settled:
+                await self._rebuild()
+                if self._phase > Phase.GATHERING:
                     await self._request_states(connection)
                 # Building many devices takes long. If many messages arrive, reserve most of the time for reading
                 # them.
                 began = self._clock.monotonic()
                 gather_secs = max(MAX_GATHER_SECS, 4 * (began - now))
-            if not is_settled:
+            if self._phase is Phase.GATHERING:
                 self._report_progress()
-                is_settled = self._is_settled(now)
-                if is_settled:
-                    await self._finish(connection)
-            elif not self._is_complete:
+                if self._is_settled(now):
+                    await self._settle(connection)
+            else:
                 await self._find_missing(connection)
 
     def _is_settled(self, now: float) -> bool:
@@ -159,10 +168,11 @@ class Discovery:
             f"{seen} announcements accepted, {waiting} messages waiting, {built} devices created"
         )
 
-    async def _finish(self, connection: BrokerConnection) -> None:
+    async def _settle(self, connection: BrokerConnection) -> None:
         """Request configurations and states that are not retained. All retained configurations must have arrived
         before the call."""
-        await self._rebuild(complete=True)
+        self._phase = Phase.SETTLED
+        await self._rebuild()
         if self._is_silent:
             self._is_silent = False
             log.warning(
@@ -184,23 +194,23 @@ class Discovery:
         """Send a birth message, at most once in `BIRTH_SECS`. Forget the devices that do not announce themselves
         again within `RETURN_SECS`."""
         now = self._clock.monotonic()
-        if not self._is_born and now - self._born_at >= BIRTH_SECS:
-            self._is_born, self._born_at = True, now
+        if self._phase is Phase.SETTLED and now - self._born_at >= BIRTH_SECS:
+            self._phase, self._born_at = Phase.BORN, now
             await connection.publish(Outgoing(f"{self._settings.discovery_prefix}/status", "online"))
-        elif self._is_born and now - self._born_at >= RETURN_SECS:
+        elif self._phase is Phase.BORN and now - self._born_at >= RETURN_SECS:
             await self._forget_missing()
 
     async def _forget_missing(self) -> None:
         """Forget devices that are no longer announced. If nothing at all is announced, keep all devices, because the
         broker has lost its messages."""
-        self._is_complete = True
+        self._phase = Phase.COMPLETE
         if self._seen:
             await in_steps(self._clock, self._announced.store.forget_configs_except(self._seen))
             self._seen.clear()
         self._announced.end_waiting()
-        await self._rebuild(complete=True)
+        await self._rebuild()
 
-    async def _rebuild(self, *, complete: bool) -> None:
+    async def _rebuild(self) -> None:
         """Rebuild devices whose announcements have changed, publish them in steps, and subscribe to their topics.
 
         A known device without an announcement becomes unavailable once all retained configurations have arrived.
@@ -209,10 +219,10 @@ class Discovery:
         rebuilt = await in_steps(self._clock, self._announced.rebuild())
         await self.subscriptions.renew()
         await in_steps(self._clock, self._processor.publish_rebuilt(rebuilt))
-        if complete:
+        if self._phase > Phase.GATHERING:
             built, known = self._announced.devices, self._publish.list_devices()
             absent, refused = known.keys() - built, self._announced.refusals.by_key
-            kept = [id_ for id_ in absent if not self._is_complete or _topics_of(known[id_]) & refused.keys()]
+            kept = [id_ for id_ in absent if self._phase < Phase.COMPLETE or _topics_of(known[id_]) & refused.keys()]
             self._processor.restored.forget_known(built)
             await in_steps(self._clock, self._publish.full_list_parts((), present=(*built, *kept)))
             for id_ in kept:

@@ -12,7 +12,7 @@ import aiomqtt
 import pytest
 
 from appliance.adapters.confirmation import RESULT_SECS
-from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS
+from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Phase
 from appliance.errors import BadAnswer, Unanswered
 from appliance.home import events
 from appliance.home.model import DeviceKind, Observation, Report
@@ -119,7 +119,7 @@ async def test_after_an_outage_a_device_without_announcement_is_unavailable_unti
             assert home.attributes("mqtt:node_7f3a")["state"] == "online"
             assert not any(isinstance(each, events.AdapterProgressed) for each in home.events[before:])
             home.clock.skipped_secs += BIRTH_SECS
-            await until(lambda: home.adapter._discovery._is_born)
+            await until(lambda: home.adapter._discovery._phase is Phase.BORN)
             home.clock.skipped_secs += RETURN_SECS
             await until(lambda: not home.registry.find_devices(["mqtt:node_7f3a", stored]))
 

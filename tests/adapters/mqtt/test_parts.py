@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from appliance.adapters.device_http.session import DeviceSession
 from appliance.adapters.mqtt.aiomqtt_client import Client
 from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
-from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Discovery
+from appliance.adapters.mqtt.discovery import BIRTH_SECS, RETURN_SECS, Discovery, Phase
 from appliance.adapters.mqtt.fields import parse_templates
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.message_processor import MessageProcessor
@@ -363,7 +363,7 @@ async def test_a_broker_that_lost_its_announcements_does_not_suggest_a_wrong_pre
         for received in (first, None, None):
             discovery._begin(connection, ())
             list(() if received is None else discovery.process(received))
-            await discovery._finish(connection)
+            await discovery._settle(connection)
         assert caplog.text.count("check discovery_prefix") == warnings
 
 
@@ -380,11 +380,11 @@ async def test_requests_to_announce_are_limited(session: DeviceSession, clock: V
     ):  # fmt: skip
         discovery._begin(connection, ())
         await clock.advance(pause, sleepers=0)
-        await discovery._finish(connection)
+        await discovery._settle(connection)
         assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count
         await clock.advance(RETURN_SECS, sleepers=0)
         await discovery._find_missing(connection)
-        assert discovery._is_complete == discovery._is_born == is_asked, (
+        assert discovery._phase is (Phase.COMPLETE if is_asked else Phase.SETTLED), (
             "devices are forgotten only after a birth message"
         )
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from appliance.adapters.device_http.session import DeviceSession
-from appliance.adapters.mqtt.discovery import Discovery
+from appliance.adapters.mqtt.discovery import Discovery, Phase
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.message_processor import MessageProcessor
 from appliance.errors import Unreachable
@@ -95,10 +95,11 @@ async def test_a_device_whose_configuration_broke_while_the_hub_was_away_is_unav
     processor = MessageProcessor(new_catalog(), known.publish, clock)
     discovery = Discovery(PLAIN, processor.announced, processor, Inbox(), known.publish, clock)
     discovery._begin(cast("Any", Noted()), ())
+    discovery._phase = Phase.SETTLED
     processor.announced.store.take_config("homeassistant/sensor/x/config", b"{")
     for _ in range(2):
         known.publish.answered()
-        await discovery._rebuild(complete=True)
+        await discovery._rebuild()
         assert known.shown == {**VALUE, "state": "unavailable"}
 
 

@@ -30,15 +30,15 @@ def https_url(host: str, port: int) -> SectionKeys:
 
 
 class DiscoveryMethod(Struct, frozen=True, kw_only=True):
-    """One way to find devices of a kind in the network.
+    """One way to find devices of a kind in the network. In an `AdapterKind`, omit `kind` and `title`.
 
     `mdns` is the name of a service. Only service instances whose names begin with `prefix` match. If `mdns` is None,
     `ssdp` is the search target. `serial` lists the TXT record keys that can hold the serial number. `keys` returns
     the section's keys for a host and a port.
     """
 
-    kind: str
-    title: str
+    kind: str = ""
+    title: str = ""
     keys: Callable[[str, int], SectionKeys] = http_url
     mdns: str | None = None
     prefix: str = ""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, count
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.adapters.discovery.mdns import Instance
 from appliance.adapters.discovery.scan import Scan, SearchNetwork, local_network
@@ -19,7 +20,7 @@ from appliance.clock import Clock
 from appliance.home.texts import MAX_NAME_CHARS, clean_text
 
 DISCOVERY_METHODS: Sequence[DiscoveryMethod] = (
-    *(method for kind in KINDS.values() for method in kind.discovery),
+    *(replace(each, kind=kind.name, title=kind.title) for kind in KINDS.values() for each in kind.discovery),
     DiscoveryMethod(kind="shelly", title="Shelly", mdns="_shelly._tcp", serial=("id", "mac")),
     DiscoveryMethod(kind="shelly", title="Shelly", mdns="_http._tcp", prefix="shelly", serial=("id", "mac")),
     DiscoveryMethod(kind="hue", title="Hue bridge", mdns="_hue._tcp", keys=https_url, serial=("bridgeid",)),

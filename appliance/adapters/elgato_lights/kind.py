@@ -16,7 +16,7 @@ ELGATO_LIGHTS = AdapterKind(
     settings=ElgatoLights,
     device_kinds=frozenset({DeviceKind.LIGHT}),
     operations=frozenset({"identify", "info"}),
-    discovery=(DiscoveryMethod(kind="elgato_lights", title="Elgato light", mdns="_elg._tcp", serial=("id",)),),
+    discovery=(DiscoveryMethod(mdns="_elg._tcp", serial=("id",)),),
     simulated=lambda device: ElgatoLights(base_url=device.url, poll_interval_secs=2),
     in_demo="light",
 )

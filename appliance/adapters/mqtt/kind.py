@@ -71,7 +71,7 @@ def _found(host: str, port: int) -> SectionKeys:
 MQTT = AdapterKind(
     name="mqtt",
     title="MQTT broker",
-    discovery=(DiscoveryMethod(kind="mqtt", title="MQTT broker", mdns="_mqtt._tcp", keys=_found),),
+    discovery=(DiscoveryMethod(mdns="_mqtt._tcp", keys=_found),),
     settings=Mqtt,
     device_kinds=frozenset({DeviceKind.LIGHT, DeviceKind.SWITCH, DeviceKind.SENSOR}),
     operations=frozenset({"publish", "notify"}),

@@ -33,7 +33,7 @@ ROKU_TV = AdapterKind(
     settings=RokuTv,
     device_kinds=frozenset({DeviceKind.SWITCH}),
     operations=frozenset({"info"}),
-    discovery=(DiscoveryMethod(kind="roku_tv", title="Roku", ssdp="roku:ecp", keys=_found),),
+    discovery=(DiscoveryMethod(ssdp="roku:ecp", keys=_found),),
     simulated=lambda device: RokuTv(ip_address=device.host, port=device.port, poll_interval_secs=2),
     in_demo="TV",
 )

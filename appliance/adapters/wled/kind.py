@@ -15,5 +15,5 @@ WLED = AdapterKind(
     title="WLED",
     settings=Wled,
     device_kinds=frozenset({DeviceKind.LIGHT}),
-    discovery=(DiscoveryMethod(kind="wled", title="WLED", mdns="_wled._tcp", serial=("mac",)),),
+    discovery=(DiscoveryMethod(mdns="_wled._tcp", serial=("mac",)),),
 )

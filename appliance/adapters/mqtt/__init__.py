@@ -11,6 +11,6 @@ publishes this hub's devices.
 
 One object changes each state: `AnnouncedDevices.rebuild` the devices and the router, `AnnouncementStore` the
 configurations, `MessageProcessor` the values of the entities, `Commands` the pending commands, and
-`Subscriptions.keep` the subscriptions. A connection changes only `Discovery` and `Subscriptions`; all other parts
-remain while the adapter runs.
+`Subscriptions.keep` the subscriptions. At a new connection, the adapter empties `Inbox`, `Budget`, and
+`RetainedMessages`, and `Discovery` begins again with new `Subscriptions`. All other parts keep their state.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.platforms.ordered import Ordered
+from appliance.adapters.mqtt.platforms.command_words import CommandWords
 from appliance.adapters.mqtt.platforms.payloads import WordParser
 
 _MOWER: Mapping[str, tuple[str, ...]] = {
@@ -15,7 +15,7 @@ _MOWER: Mapping[str, tuple[str, ...]] = {
 """Commands of a lawn mower, and the states that confirm them."""
 
 
-class LawnMower(Ordered):
+class LawnMower(CommandWords):
     """A lawn mower: its activity, and one topic per command."""
 
     def setup(self) -> None:
@@ -25,5 +25,5 @@ class LawnMower(Ordered):
             WordParser({each: each for each in states}, keeps=False),
             "activity_value_template",
         )
-        self.offer_orders(_MOWER, [each for each in _MOWER if self.can(f"{each}_command")],
-                          lambda self, order: self.publish(f"{order}_command", order))  # fmt: skip
+        self.offer_words(_MOWER, [each for each in _MOWER if self.can(f"{each}_command")],
+                          lambda self, word: self.publish(f"{word}_command", word))  # fmt: skip

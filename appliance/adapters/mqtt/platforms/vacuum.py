@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.messages import parse_object
+from appliance.adapters.mqtt.platforms.command_words import CommandWords
 from appliance.adapters.mqtt.platforms.entity import shows_one_of
 from appliance.adapters.mqtt.platforms.intent import Intent
 from appliance.adapters.mqtt.platforms.numbers import clamped, stated_number
-from appliance.adapters.mqtt.platforms.ordered import Ordered
 from appliance.adapters.mqtt.platforms.payloads import Update
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -29,21 +29,21 @@ _SEGMENTS, _MAX_SEGMENTS = "custom.mqtt.segments", 100
 """The attribute with the names of the map's segments by id, and the maximum number of segments."""
 
 
-class Vacuum(Ordered):
+class Vacuum(CommandWords):
     """A vacuum cleaner: its state as JSON, its battery, its fan speed, and the segments of its map."""
 
     def setup(self) -> None:
         features = self.config.texts("supported_features", ("start", "stop", "return_home", "clean_spot"))
-        named = {order: "return_home" if order == "return_to_base" else order for order in _VACUUM}
-        taken: list[Value] = [order for order, feature in named.items() if feature in features]
+        named = {word: "return_home" if word == "return_to_base" else word for word in _VACUUM}
+        offered: list[Value] = [word for word, feature in named.items() if feature in features]
         self.add_reader(
             "state_topic", Vacuum._parse, "value_template", shows=("", "battery", "custom.mqtt.fan_speed")
         )
         if self.has_target("command_topic"):
-            self.offer_orders(
+            self.offer_words(
                 _VACUUM,
-                taken,
-                lambda self, order: self.publish("command", self.config.text(f"payload_{order}", order)),
+                offered,
+                lambda self, word: self.publish("command", self.config.text(f"payload_{word}", word)),
             )
         key, speeds = "custom.mqtt.fan_speed", self.config.texts("fan_speed_list")
         if speeds and self.can("set_fan_speed"):

@@ -6,8 +6,8 @@ convert configurations to announcements), `announcement_store`, `announced_devic
 `device_builder` (from stored announcements to devices), `device`, `platforms/` (components: keys, state, and
 commands), `router` (maps topics to entities), `subscriptions`, `message_processor` (processes messages),
 `changed_devices` (publishes changes), `commands` (commands and their results), `refusals` (faults and exceeded
-limits), `retained_messages` (the hub's own messages). `templates/` renders announced templates within limits. `out/`
-publishes this hub's devices.
+limits), `retained_messages` (the hub's own messages), and `stored_texts` (texts kept across restarts). `templates/`
+renders announced templates within limits. `out/` publishes this hub's devices.
 
 One object changes each state: `AnnouncedDevices.rebuild` the devices and the router, `AnnouncementStore` the
 configurations, `MessageProcessor` the values of the entities, `Commands` the pending commands, and

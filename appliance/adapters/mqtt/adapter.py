@@ -14,7 +14,6 @@ from appliance.adapters.mqtt.announced_devices import AnnouncedDevices
 from appliance.adapters.mqtt.budget import Budget
 from appliance.adapters.mqtt.client import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.discovery import Discovery
-from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.message_processor import MessageProcessor
@@ -22,6 +21,7 @@ from appliance.adapters.mqtt.messages import outgoing_of
 from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.refusals import Reports
 from appliance.adapters.mqtt.retained_messages import RetainedMessages
+from appliance.adapters.mqtt.stored_texts import client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.templates.template import SIMPLE_TEMPLATES
 from appliance.errors import StoreFailed, Unreachable
 from appliance.event_loop import in_steps

@@ -19,8 +19,8 @@ from appliance.adapters.mqtt.out.command_queues import MAX_WAITING_COMMANDS
 from appliance.adapters.mqtt.out.discovery_payloads import device_payload
 from appliance.adapters.mqtt.out.home_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.out.section_publishers import build_publishers
-from appliance.adapters.mqtt.out.stored_topics import published_topics
 from appliance.adapters.mqtt.out.topics import HubTopics
+from appliance.adapters.mqtt.stored_texts import published_topics
 from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.bus import Bus

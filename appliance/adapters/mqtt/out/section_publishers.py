@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from appliance.adapters.base import Secrets
-from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, next_boot
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.out.home_access import HomeAccess
-from appliance.adapters.mqtt.out.stored_topics import keep_published, published_topics
 from appliance.adapters.mqtt.out.topics import HubTopics
+from appliance.adapters.mqtt.stored_texts import (
+    client_id_of,
+    hub_id_of,
+    keep_published,
+    next_boot,
+    published_topics,
+)
 from appliance.clock import Clock
 from appliance.errors import StoreFailed
 from appliance.tasks import Tasks

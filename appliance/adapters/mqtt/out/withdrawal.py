@@ -11,8 +11,8 @@ from appliance.adapters.mqtt.client import Broker, BrokerConnection
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.kind import Mqtt
 from appliance.adapters.mqtt.messages import retained
-from appliance.adapters.mqtt.out.stored_topics import keep_published
 from appliance.adapters.mqtt.out.topics import HubTopics
+from appliance.adapters.mqtt.stored_texts import keep_published
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from appliance.tasks import Tasks, back_off

@@ -1,4 +1,5 @@
-"""A section's stored ids on its broker, and the number and the stop time of each run."""
+"""The texts that a section stores across restarts: its ids on the broker, the run number, the stop time, and the
+published topics."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ import secrets as randomness
 from contextlib import suppress
 from datetime import UTC, datetime
 
+import orjson
+
 from appliance.adapters.base import Secrets
 from appliance.adapters.mqtt.kind import Mqtt
+from appliance.adapters.mqtt.out.topics import HubTopics
 from appliance.clock import Clock
 
 
@@ -50,3 +54,20 @@ def stopped_at(secrets: Secrets) -> datetime | None:
     with suppress(ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(float(secrets.get("stopped_at") or ""), UTC)
     return None
+
+
+def published_topics(secrets: Secrets) -> HubTopics | None:
+    """Return the topics that may still contain retained messages of an earlier run. Return None if all these topics
+    are cleared."""
+    kept = secrets.get("published")
+    hub_id, prefix = orjson.loads(kept) if kept else ("", "")
+    return HubTopics(hub_id, prefix) if hub_id else None
+
+
+async def keep_published(secrets: Secrets, topics: HubTopics | None) -> None:
+    """Store the topics to which the hub publishes. None means that the hub no longer publishes. Raise
+    `StoreFailed`."""
+    if published_topics(secrets) != topics:
+        await secrets.put(
+            "published", "" if topics is None else orjson.dumps([topics.hub_id, topics.prefix]).decode()
+        )

@@ -89,11 +89,11 @@ class LuaAdapter(PollingAdapter):
 
     async def listen(self) -> None:
         """Receive messages until cancelled, without polling."""
-        await run_together(self._keep_receiving(), self._keep_handing_over())
+        await run_together(self._keep_receiving(), self._keep_processing())
 
     async def run(self) -> None:
         """Poll and receive until cancelled. Raise `AdapterReplaced` once the kind changes."""
-        await run_together(super().run(), self._keep_handing_over(), replace_when(self._loaded))
+        await run_together(super().run(), self._keep_processing(), replace_when(self._loaded))
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """Forget calls that were cancelled earlier, so that a timeout is attributed to this work only."""
@@ -291,7 +291,7 @@ class LuaAdapter(PollingAdapter):
         events, self._unpublished = self._unpublished, []
         await in_steps(self.clock, self._publish_all(events))
 
-    async def _keep_handing_over(self) -> None:
+    async def _keep_processing(self) -> None:
         """Pass each message of the connection to the file, at a limited rate."""
         while self.connection is not None:
             message, began = await self.connection.next_message(), self.clock.monotonic()
@@ -319,7 +319,7 @@ class LuaAdapter(PollingAdapter):
     @asynccontextmanager
     async def _open_push(self, connection: PushConnection) -> AsyncIterator[AsyncIterator[Any]]:
         """Open the connection. The base class uses a yielded message only as a sign of contact.
-        `_keep_handing_over` passes the queued message to the file."""
+        `_keep_processing` passes the queued message to the file."""
         try:
             async with connection.open() as messages:
                 self._push_error = None

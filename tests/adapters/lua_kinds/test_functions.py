@@ -791,5 +791,6 @@ async def test_check_lists_names_without_a_value(pool: WorkerPool, tmp_path: Pat
     catalog = build_kind_catalog(tmp_path / "config" / "default.toml", [], pool.describe, Bus())
     found = await catalog.check()
     assert (found.faults, found.warnings) == ([], [])
-    [fault] = await find_undefined([each.source for each in found.valid], partial(pool.describe, is_kind=True))
+    sources, describe = [each.source for each in found.valid], partial(pool.describe, is_kind=True)
+    [fault] = await find_undefined(sources, describe, is_kind=True)
     assert str(fault) == "config/adapters/mine.lua:2: jsn has no value in any file, so it is nil; did you mean json?"

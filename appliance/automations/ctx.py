@@ -21,11 +21,11 @@ from appliance.automations.ctx_arguments import (
 )
 from appliance.automations.environment import Environment
 from appliance.clock import Clock
-from appliance.errors import Invalid, LaresError, NotFound, Unsupported
+from appliance.errors import Invalid, LaresError, NotFound, UnfitValue, Unsupported
 from appliance.event_loop import in_steps
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.home.bus import Bus
-from appliance.home.command_specs import CommandSpec, checking_ranges
+from appliance.home.command_specs import CommandSpec, check_device_range
 from appliance.home.commands import Command
 from appliance.home.events import DeviceStateChanged, Event
 from appliance.home.json_shapes import DEVICE, GROUP, ROOM
@@ -94,8 +94,11 @@ class CtxMethods:
 
     async def _command(self, context: Context, device_id: str, raw: Any, *_: None) -> dict[str, Any]:
         with _noting_failure(context, device_id):
-            with checking_ranges(lambda: self._list_specs(device_id)):
+            try:
                 command = Command.parse(raw)
+            except UnfitValue as unfit:
+                check_device_range(self._list_specs(device_id), unfit)
+                raise
             result = await context.send_to(device_id, command)
         return {"status": result["status"], "message": result["message"]}
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -152,18 +151,7 @@ def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command
     raise Unsupported(f"device '{device_id}' does not offer {command}{hint}")
 
 
-@contextmanager
-def checking_ranges(find_specs: Callable[[], Iterable[CommandSpec]]) -> Iterator[None]:
-    """Within the context, convert `UnfitValue` to `Invalid` with the device's range, if that range differs from the
-    catalog's range."""
-    try:
-        yield
-    except UnfitValue as unfit:
-        _check_stated(find_specs(), unfit)
-        raise
-
-
-def _check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
+def check_device_range(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
     """Raise `Invalid` for a number outside the device's range, if that range differs from the catalog's range."""
     value = unfit.command.value
     number, unit = (value.get("value"), value.get("unit")) if isinstance(value, dict) else (value, None)

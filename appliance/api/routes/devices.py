@@ -13,8 +13,9 @@ from appliance.api.responses import Response
 from appliance.api.roles import Role
 from appliance.api.route import ApiResource, Call, route
 from appliance.api.validation import anything, body_check, list_of, member_of, nullable
+from appliance.errors import UnfitValue
 from appliance.home import json_shapes
-from appliance.home.command_specs import checking_ranges
+from appliance.home.command_specs import check_device_range
 from appliance.home.layout import Change
 from appliance.home.model import Device
 from appliance.home.texts import alias, identifier, name
@@ -127,8 +128,11 @@ class DevicesApi(ApiResource):
     async def command(self, call: Call, device_id: str) -> object:
         """Send a command to the device and wait for its result."""
         device = self.hub.registry.get_device(device_id)
-        with checking_ranges(lambda: device.commands or ()):
+        try:
             command = await call.body()
+        except UnfitValue as unfit:
+            check_device_range(device.commands or (), unfit)
+            raise
         [outcome] = await self.hub.dispatcher.send([device], command, "device")
         if outcome.error is not None:
             raise outcome.error

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from appliance.adapters.base import CommandResult, Operation
 from appliance.adapters.confirmation import ExpectedState
-from appliance.adapters.polling import PollingAdapter, attributes_in
+from appliance.adapters.polling import PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer, Invalid, Unanswered, Unreadable
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command, without_toggle
@@ -148,20 +148,19 @@ class ElgatoAdapter(PollingAdapter):
             command = check_offered(device_id, LIGHT_COMMANDS, command)
         lights = await self._fetch_lights()
         states = [_parse(raw) for raw in lights]
-        before = self._report(states)
         changes: dict[int, dict[str, int]] = {}
         expected: dict[str, ExpectedState] = {}
         results: dict[str, CommandResult] = {}
         for device_id in device_ids:
-            index, shown_before = _index(device_id), attributes_in(before, device_id)
+            index = _index(device_id)
             try:
-                self._require_readable(states, index)
-                goal = without_toggle(command, shown_before.get("power"), f"{self.http.address}: light {index}")
+                before = _attributes_of(self._require_readable(states, index))
+                goal = without_toggle(command, before.get("power"), f"{self.http.address}: light {index}")
             except BadAnswer as error:
                 results[device_id] = CommandResult(error=error)
                 continue
             changes[index] = _CHANGES[goal.capability, goal.action](goal.value)
-            expected[device_id] = ExpectedState(command, LIGHT_COMMANDS, shown_before)
+            expected[device_id] = ExpectedState(command, LIGHT_COMMANDS, before)
         if changes:
             written = [
                 _with_change(raw, state, changes.get(index, {}))
@@ -221,11 +220,12 @@ class ElgatoAdapter(PollingAdapter):
             log.debug("%s: the details of the device cannot be read: %s", self.name, error)
         self._info_due_at = self.clock.monotonic() + INFO_INTERVAL_SECS
 
-    def _require_readable(self, states: list[LightState | Invalid], index: int) -> None:
+    def _require_readable(self, states: list[LightState | Invalid], index: int) -> LightState:
         if index >= len(states):
             raise BadAnswer(f"{self.http.address}: light {index} no longer exists")
-        if isinstance(fault := states[index], Invalid):
-            raise BadAnswer(f"{self.http.address}: light {index} {fault}")
+        if isinstance(state := states[index], Invalid):
+            raise BadAnswer(f"{self.http.address}: light {index} {state}")
+        return state
 
     def _report(self, lights: Sequence[LightState | Invalid]) -> Report:
         ids = [f"{self.name}:light:{index}" for index in range(len(lights))]
@@ -243,18 +243,12 @@ class ElgatoAdapter(PollingAdapter):
             self._unreadable |= {device_id}
             return None
         self._unreadable -= {device_id}
-        attributes: dict[str, Value] = {}
+        attributes = _attributes_of(light)
         vendor: dict[str, Value] = {"light_index": index}
-        if light.on is not None:
-            attributes["power"] = "on" if light.on else "off"
-        if light.brightness is not None:
-            attributes["brightness"] = light.brightness
         level: Any = self._battery_info.get("level")
         if is_number(level):
             attributes["battery"] = round(min(max(level, 0), 100))
-        if light.mired is not None:
-            attributes["color_temperature"] = {"value": kelvin_of(light.mired), "unit": "kelvin"}
-        elif light.hue is not None or light.saturation is not None:
+        if light.mired is None and (light.hue is not None or light.saturation is not None):
             vendor |= {"hue": light.hue, "saturation": light.saturation}
         return Observation(
             device_id=device_id,
@@ -286,6 +280,17 @@ def _parse(raw: Any) -> LightState | Invalid:
         return LightState.parse(raw)
     except Invalid as fault:
         return fault
+
+
+def _attributes_of(light: LightState) -> dict[str, Value]:
+    attributes: dict[str, Value] = {}
+    if light.on is not None:
+        attributes["power"] = "on" if light.on else "off"
+    if light.brightness is not None:
+        attributes["brightness"] = light.brightness
+    if light.mired is not None:
+        attributes["color_temperature"] = {"value": kelvin_of(light.mired), "unit": "kelvin"}
+    return attributes
 
 
 def _with_change(raw: Any, light: LightState | Invalid, change: Mapping[str, int]) -> Mapping[str, Any]:

@@ -247,10 +247,10 @@ class Worker(asyncio.BufferedProtocol):
             execution, kind, parts = waiting.popleft()
             frame = execution.encode_frame(kind, parts)
             if frame is not None:
+                self._write(frame)
                 self._note_running(execution)
                 if kind is FrameKind.EXECUTE:
                     self._begun.add(execution)
-                self._write(frame)
                 execution.is_begun |= not self._has_hung_up
 
     def _choose(self) -> deque[tuple[LuaExecution, FrameKind, tuple[bytes, ...]]]:
